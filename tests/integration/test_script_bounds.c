@@ -565,6 +565,39 @@ START_TEST(mend_reads_a_few_mib_of_records_in_a_step)
 }
 END_TEST
 
+/* Runs mend until the end of a walk. Returns the number of repairs. */
+static size_t mend_all(const char *walk)
+{
+    enum { STEP_MAX = 100 };
+    char cursor[32] = "0";
+    size_t repairs = 0, steps = 0;
+    do {
+        const char *const words[] = {"mend", walk, cursor};
+        redisReply *reply = script_run(redis, 3, words);
+        snprintf(cursor, sizeof cursor, "%s", reply->element[1]->str);
+        ck_assert_uint_le(reply->elements, 2 + STEP_MAX);
+        repairs += reply->elements - 2;
+        freeReplyObject(reply);
+        ck_assert_uint_le(++steps, 1000);
+    } while (strcmp(cursor, "0") != 0);
+    return repairs;
+}
+
+/* In one step, the holders of a topic whose workers have many leases would keep Redis busy for a second. As
+ * soon as the topic has fewer jobs in flight than its limit, it moves from due to turns. */
+START_TEST(mend_visits_a_bounded_number_of_holders_in_a_step)
+{
+    redis_do(redis, "ZADD " KEY "due inf t");
+    redis_do(redis, "ZADD " KEY "bucket:t 1 t/a");
+    redis_do(redis, "HSET " KEY "jobs t/a {}");
+    redis_do(redis, "EVAL %s 1 " KEY "holders:t",
+             "for i = 1, 3000 do redis.call('HSET', KEYS[1], 't/' .. i, 'n') end");
+    size_t in_due = mend_all("due");
+    ck_assert_uint_gt(in_due, 1000);
+    ck_assert_uint_eq(in_due + mend_all("turns"), 3000);
+}
+END_TEST
+
 /* ---- many dead jobs ---- */
 
 static void bury_many(int from, int to)
@@ -786,6 +819,7 @@ Suite *suite(void)
     tcase_add_test(group, pages_of_topics_are_in_order_and_whole);
     tcase_add_test(group, a_page_of_topics_tells_a_few_mib_of_settings);
     tcase_add_test(group, mend_reads_a_few_mib_of_records_in_a_step);
+    tcase_add_test(group, mend_visits_a_bounded_number_of_holders_in_a_step);
     tcase_add_test(group, a_topic_and_why_run_the_same_commands_for_any_number_of_dead_jobs);
     tcase_add_test(group, of_too_many_receivers_those_are_forgotten_that_were_reported_first);
     tcase_add_test(group, a_crowd_delays_nobody_elses_jobs);

@@ -83,15 +83,11 @@ local function mend_place(key, id, topic)
   end
 end
 
--- Removes entries of holders:<topic> without a lease. They would count as jobs in flight for ever.
-local function mend_holders(topic)
-  local holders = call('HKEYS', holders_of(topic))
-  for i = 1, #holders do
-    if not deadline_of(holders[i]) and not is_lingering(holders[i]) then
-      call('HDEL', holders_of(topic), holders[i])
-      mended('holder ' .. string.gsub(holders[i], '\n', ' '))
-    end
-  end
+-- Removes an entry of holders:<topic> without a lease. It would count as a job in flight for ever.
+local function mend_holder(holder, topic)
+  if deadline_of(holder) or is_lingering(holder) then return end
+  call('HDEL', holders_of(topic), holder)
+  mended('holder ' .. string.gsub(holder, '\n', ' '))
 end
 
 local function mend_held(id, topic)
@@ -143,8 +139,8 @@ local function mend_name(topic)
   for _, removed in ipairs(write_names()) do mended('name ' .. removed) end
 end
 
-local function scan(key)
-  local page = call('ZSCAN', key, cursor, 'COUNT', STEP)
+local function scan(command, key)
+  local page = call(command, key, cursor, 'COUNT', STEP)
   replies[2] = page[1]
   return page[2]
 end
@@ -183,10 +179,11 @@ local function mend_outbox()
 end
 
 -- Walks through the topics in the sorted set key, and for each topic through the entries of the sorted set
--- entries_of(topic). The cursor is the rank of a topic, followed by a cursor in its entries. If ranks change during the
--- walk, entries may be missed; a later walk finds them.
-local function walk_topics(key, entries_of, mend_entry, mend_topic)
-  local rank, inner = string.match(cursor, '^(%d+) ?(%d*)$')
+-- entries_of(topic). If there is a mend_holder, the walk then visits the entries of holders:<topic>. The cursor is the
+-- rank of a topic, followed by a cursor in its entries, or by 'h' and a cursor in its holders. If ranks change during
+-- the walk, entries may be missed; a later walk finds them.
+local function walk_topics(key, entries_of, mend_entry, mend_topic, mend_holder)
+  local rank, part, inner = string.match(cursor, '^(%d+) ?(h?)(%d*)$')
   local left = STEP
   while left > 0 do
     local topic = call('ZRANGE', key, rank, rank)[1]
@@ -195,16 +192,22 @@ local function walk_topics(key, entries_of, mend_entry, mend_topic)
       break
     end
     cursor = inner == '' and '0' or inner
-    local entries = scan(entries_of(topic))
-    for i = 1, #entries, 2 do mend_entry(entries[i], topic) end
-    left = left - math.max(1, #entries / 2)
+    local is_entry = part == ''
+    local entries = is_entry and scan('ZSCAN', entries_of(topic)) or scan('HSCAN', holders_of(topic))
+    for i = 1, #entries, 2 do (is_entry and mend_entry or mend_holder)(entries[i], topic) end
+    left = left - math.max(is_entry and 1 or 0, #entries / 2)
     if replies[2] ~= '0' then
-      replies[2] = rank .. ' ' .. replies[2]
+      replies[2] = rank .. ' ' .. part .. replies[2]
       break
     end
-    mend_topic(topic)
-    rank, inner = tostring(rank + 1), ''
-    replies[2] = rank
+    inner = ''
+    if is_entry and mend_holder then
+      part = 'h'
+    else
+      mend_topic(topic)
+      rank, part = tostring(rank + 1), ''
+    end
+    replies[2] = rank .. (part == 'h' and ' h0' or '')
   end
 end
 
@@ -218,10 +221,10 @@ elseif walk == 'kept' then
   local fields = scan_hash(KEPT)
   for i = 1, #fields, 2 do mend_kept(fields[i], fields[i + 1]) end
 elseif walk == 'kept_until' or walk == 'dead' then
-  local entries = scan(base .. walk)
+  local entries = scan('ZSCAN', base .. walk)
   for i = 1, #entries, 2 do mend_index(base .. walk, entries[i]) end
 elseif walk == 'dead_due' then
-  local entries = scan(DEAD_DUE)
+  local entries = scan('ZSCAN', DEAD_DUE)
   for i = 1, #entries, 2 do touch_dead(entries[i]) end
 elseif walk == 'some_jobs' then
   for _, id in ipairs(call('HRANDFIELD', JOBS, STEP)) do mend_job(id) end
@@ -247,7 +250,7 @@ elseif walk == 'waiting' then
     mended('number of waiting jobs')
   end
 elseif walk == 'leases' or walk == 'pulled' then
-  local entries = scan(base .. walk)
+  local entries = scan('ZSCAN', base .. walk)
   for i = 1, #entries, 2 do mend_place(base .. walk, entries[i]) end
 elseif walk == 'held' then
   walk_topics(HELD, held_of, mend_held, mend_held_topic)
@@ -257,9 +260,8 @@ else -- 'due' or 'turns': the buckets of their topics
     mend_place(bucket_of(topic), id, topic)
   end, function(topic)
     touch(topic, 'all')
-    mend_holders(topic)
     if call('EXISTS', held_of(topic)) == 1 then mend_held_topic(topic) end
-  end)
+  end, mend_holder)
 end
 date_dead_topics()
 finish()
