@@ -3,7 +3,7 @@
 #include "job/job_id.h"
 #include "job/topic_patterns.h"
 
-#define TOPIC_RULE "a topic has 1 to 128 of A-Z a-z 0-9 . _ -"
+#define TOPIC_RULE "a topic has 1 to 128 characters of A-Z a-z 0-9 . _ -"
 
 /* Sets the problem. rule may be NULL. Returns false. */
 static bool name_refuse(struct call *call, const char *text, const char *expected, const char *rule)
@@ -27,7 +27,7 @@ bool name_is_topic_or_pattern(struct call *call, const char *text)
 bool name_is_group(struct call *call, const char *text)
 {
     return (text && group_name_is_valid(slice_of(text))) ||
-           name_refuse(call, text, "a group", "its name has 1 to 128 of A-Z a-z 0-9 . _ -");
+           name_refuse(call, text, "a group", "its name has 1 to 128 characters of A-Z a-z 0-9 . _ -");
 }
 
 bool name_add_id(struct buffer *target, struct call *call, const char *text, const char *what)

@@ -150,7 +150,8 @@ static void parse_top(struct slice text, struct group *group, struct job_errors 
 
 static void refuse_name(struct job_errors *errors, struct slice name)
 {
-    job_errors_add_named(errors, "endpoints.", name, "the name must be 1 to 64 of A-Z a-z 0-9 . _ -");
+    job_errors_add_named(errors, "endpoints.", name,
+                         "the name must be 1 to 64 characters of A-Z a-z 0-9 . _ -");
 }
 
 /* Reads all endpoints and writes them. */

@@ -22,7 +22,7 @@ static void check_topic(struct member_parse *parse, const struct member *member)
     if (topic_is_sibling(job->topic))
         job_refuse(parse, member, "must not have ~: only the server schedules jobs in such topics");
     else if (!topic_is_valid(job->topic))
-        job_refuse(parse, member, "must be 1 to 128 of A-Z a-z 0-9 . _ - and not . or ..");
+        job_refuse(parse, member, "must be 1 to 128 characters of A-Z a-z 0-9 . _ - and not . or ..");
     else if (rules->topic.size && !slice_equal(job->topic, rules->topic))
         job_refuse(parse, member, "must be the same as in the path");
 }
@@ -42,7 +42,7 @@ static void check_group(struct member_parse *parse, const struct member *member)
 {
     const struct job *job = parse->of;
     if (!group_name_is_valid(job->group))
-        job_refuse(parse, member, "must be 1 to 128 of A-Z a-z 0-9 . _ - and not . or ..");
+        job_refuse(parse, member, "must be 1 to 128 characters of A-Z a-z 0-9 . _ - and not . or ..");
     else if (job->url.size)
         job_refuse(parse, member, "cannot be combined with url");
 }

@@ -157,7 +157,7 @@ static enum status read_line(struct slice line, struct token *token, struct prob
     unsigned given = 0;
     enum status status = STATUS_OK;
     if (!is_name(word))
-        return bad(problem, "a line begins with a name: 1 to 64 of A-Z a-z 0-9 . _ -");
+        return bad(problem, "a line begins with a name: 1 to 64 characters of A-Z a-z 0-9 . _ -");
     token->name = slice_dup(word);
     if (!read_digest(take_word(&rest), token))
         return bad(problem,

@@ -118,7 +118,7 @@ void place_find(struct app *app, const struct app_caller *caller, struct slice q
     }
     static_assert(PLACE_QUEUE_MAX == 121, "the error below names the limit");
     if (place->is_queue)
-        refuse_name(fn, arg, "queueName", "must be at most 121 of A-Z a-z 0-9 . _ -");
+        refuse_name(fn, arg, "queueName", "must be at most 121 characters of A-Z a-z 0-9 . _ -");
     else
         refuse_name(fn, arg, "Upstash-Flow-Control-Key", "must be at most 90 bytes");
     free(place);

@@ -30,7 +30,8 @@ static struct queue_call *queue_call_new(struct exchange *exchange, struct slice
     exchange_keep(exchange, call, free);
     if (call->topic.size)
         return call;
-    exchange_refuse(exchange, 400, "queueName must be at most %d of A-Z a-z 0-9 . _ -", PLACE_QUEUE_MAX);
+    exchange_refuse(exchange, 400, "queueName must be at most %d characters of A-Z a-z 0-9 . _ -",
+                    PLACE_QUEUE_MAX);
     return NULL;
 }
 
@@ -226,5 +227,6 @@ HANDLER(enqueue_handle)
     if (place_of_queue(exchange->key, room).size)
         publish_in(exchange, exchange->key);
     else
-        exchange_refuse(exchange, 400, "queueName must be at most %d of A-Z a-z 0-9 . _ -", PLACE_QUEUE_MAX);
+        exchange_refuse(exchange, 400, "queueName must be at most %d characters of A-Z a-z 0-9 . _ -",
+                        PLACE_QUEUE_MAX);
 }

@@ -226,7 +226,7 @@ static const char *read_request(struct schedule_put *put)
     if (slice_trim(settings->cron).size == 0)
         return "Upstash-Cron is required, such as */5 * * * *";
     if (!set_id(put))
-        return "invalid Upstash-Schedule-Id: it must be 1 to 234 of A-Z a-z 0-9 . _ -";
+        return "invalid Upstash-Schedule-Id: it must be 1 to 234 characters of A-Z a-z 0-9 . _ -";
     settings->has_not_before = false; /* ignored, because the cron expression decides the times */
     return NULL;
 }

@@ -52,7 +52,7 @@ static struct group_call *group_call_new(struct exchange *exchange)
     exchange_keep(exchange, call, group_call_free);
     if (call->topic.size)
         return call;
-    exchange_refuse(exchange, 400, "the name of a group must be at most %d of A-Z a-z 0-9 . _ -",
+    exchange_refuse(exchange, 400, "the name of a group must be at most %d characters of A-Z a-z 0-9 . _ -",
                     URL_GROUP_NAME_MAX);
     return NULL;
 }

@@ -87,7 +87,7 @@ def test_a_url_is_in_a_group_once(qstash, topic):
 
 def test_the_longest_name_of_a_group(qstash):
     reply = qstash.call("POST", f"topics/{'n' * 122}/endpoints", {"endpoints": [{"url": url(1)}]})
-    assert reply.status == 400 and "at most 121 of" in reply.json["error"]
+    assert reply.status == 400 and "at most 121 characters of" in reply.json["error"]
     put(qstash, "n" * 121, {"url": url(1)})
 
 

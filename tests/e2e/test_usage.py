@@ -168,7 +168,7 @@ def test_wrong_words_of_other_commands(words, said, listener):
         listener.accept()
 
 
-NAMED = "a topic has 1 to 128 of A-Z a-z 0-9 . _ -"
+NAMED = "a topic has 1 to 128 characters of A-Z a-z 0-9 . _ -"
 
 
 @pytest.mark.parametrize("words, said", [

@@ -396,7 +396,7 @@ START_TEST(says_all_at_once_in_the_order_of_the_table)
               "\",\"topic\":\"..\"}"),
         STATUS_INVALID);
     ck_assert_str_eq(said(),
-                     "topic: must be 1 to 128 of A-Z a-z 0-9 . _ - and not . or ..\n"
+                     "topic: must be 1 to 128 characters of A-Z a-z 0-9 . _ - and not . or ..\n"
                      "jobId: must be UTF-8 of 1 to 255 bytes without control characters, and not . or ..\n"
                      "url: must begin with http:// or https://\n"
                      "delay: must be 0 to 315360000 seconds\n"
