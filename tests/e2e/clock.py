@@ -1,4 +1,4 @@
-"""A wall clock for a process that a test can move."""
+"""A wall clock that a test can move, for one process."""
 
 import functools
 import mmap

@@ -122,7 +122,7 @@ def pytest_testnodedown(node, error):
 
 # script/test runs the failed tests again, one at a time. Their names are in the file DUEPOST_TEST_FAILED.
 _failed = {}
-_seconds = {}  # printed for each file, so that LONG can be kept up to date
+_seconds = {}  # the durations of the files are printed at the end, so that LONG can be kept up to date
 
 
 def pytest_runtest_logreport(report):

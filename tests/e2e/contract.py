@@ -16,8 +16,8 @@ ANY = "any route"
 
 
 def _merge(schema, rules):
-    """Adds the rules of contract_rules.yaml to the schema. If the schema has a rule's member already, the two
-    are merged."""
+    """Adds the rules of contract_rules.yaml to the schema. A member that is in both becomes one member, with what
+    both say."""
     for name, rule in rules.items():
         if name in schema:
             _merge(schema[name], rule)

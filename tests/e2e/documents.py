@@ -167,7 +167,7 @@ class Page:
         values = subprocess.run(["go", "env", *names], capture_output=True, text=True, check=True).stdout.split("\n")
         return {**dict(zip(names, values)), "GOTOOLCHAIN": "local"}
 
-    # ---- the ports of the page and the ports of the host ----
+    # ---- each port in the text of a page stands for a free port of the host ----
 
     def _in_ports(self, text):
         return re.sub(r"\b(%s)\b" % "|".join(PORTS), lambda match: self.ports[match[1]], text)

@@ -1,4 +1,4 @@
-"""Requests of a client of durable workflows: a run is begun, and steps are appended. The server is a QStash."""
+"""Requests of a client of durable workflows to a QStash: begin a run, and append steps to it."""
 
 import itertools
 

@@ -32,8 +32,8 @@ def is_forbidden(text):
 
 
 class Field(Namespace):
-    """Raises Unavailable if the namespace cannot be created. A test may start a receiver behind each public address.
-    Without a receiver, a connection is refused, but its packets are counted."""
+    """Raises Unavailable if the namespace cannot be created. A receiver that a test starts in this network can be
+    reached by each public address. Without a receiver, connections are refused, but their packets are counted."""
 
     def __init__(self, names=None):
         super().__init__()
@@ -101,7 +101,7 @@ class Field(Namespace):
             at, protocol = 40, packet[6]
             ends = [str(ipaddress.ip_address(packet[8:24])), str(ipaddress.ip_address(packet[24:40]))]
         if protocol == socket.IPPROTO_ICMP and packet[at] == 3:
-            return  # an "unreachable" message answers a packet that was counted already
+            return  # the message "unreachable": the packet that it answers was already counted
         ports = struct.unpack(">HH", packet[at:at + 4])
         if not {API, ADDRESS} & set(zip(ends, ports)):
             others = [end for end in ends if end not in OWN]

@@ -1,6 +1,6 @@
 """Hostile receivers. Each receiver has its own name, behaviour and url, and sends until the client closes the
-connection. If a receiver sends a complete answer head, the status is 500. So the job is dead, and shows how long its
-attempt took."""
+connection. If a receiver sends a complete answer head, the status is 500, so every attempt fails. The jobs of the
+tests have one attempt: the dead job shows how long it took."""
 
 import asyncio
 import gzip

@@ -17,9 +17,9 @@ CONFIRMED, CANCELLED, UNKNOWN = "confirmed", "cancelled", "unknown"
 @dataclasses.dataclass
 class Sent:
     """A job, and what the client has seen of it."""
-    is_held: bool     # the job is due late: it stays in Redis until the final check
+    is_held: bool     # the job's due time is far away: it waits in Redis until release()
     at: float         # by time.monotonic()
-    earliest_ms: int  # no delivery of the job may be before this time
+    earliest_ms: int  # the job must not be delivered before this time
     state: str = UNKNOWN
 
 
@@ -95,8 +95,8 @@ class Load:
         return {int(arrival.job_id) for arrival in self.receiver.of(topic)}
 
     def put_ahead(self, seconds):
-        """Schedules jobs that become due one after the other, every half second for this many seconds, so
-        that there are jobs to deliver even while new jobs are refused."""
+        """Schedules jobs for the next seconds, in each topic one job each half second. So jobs become due even while
+        new jobs are refused."""
         delays = [step / 2 for step in range(1, 2 * seconds)]
         jobs = [{"topic": topic, "jobId": str(-1 - i - self.ahead), "url": self.receiver.url(), "delay": delay}
                 for topic in self.topics for i, delay in enumerate(delays)]

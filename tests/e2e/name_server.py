@@ -9,7 +9,7 @@ import threading
 
 NXDOMAIN, SERVFAIL, SILENCE = "no such name", "failure", "silence"
 ADDRESS = ("127.0.0.53", 53)
-_TYPES = {1: 4, 28: 6}  # the query types A and AAAA, with the IP version of their addresses
+_TYPES = {1: 4, 28: 6}  # the types of queries that are answered, A and AAAA: the IP version of the addresses
 
 
 class Alias(str):
@@ -19,8 +19,8 @@ class Alias(str):
 class NameServer:
     """names: maps a name to its answers. Each query of a type gets the next answer; the last answer repeats.
     An answer is one of the words above, or a list of addresses. The list may have one Alias, which is
-    followed by the addresses of the alias. "*" stands for all other names. Create the server within the test
-    network that uses it."""
+    followed by the addresses of the alias. "*" stands for all names that are not in names. Create the server within
+    the test network that uses it."""
 
     def __init__(self, names=None):
         self.names = {"*": [NXDOMAIN], **(names or {})}

@@ -91,7 +91,7 @@ class Network:
     """Raises Unavailable if the network cannot be created."""
 
     def __init__(self, hosts):
-        self.lost = []  # rules of the router
+        self.lost = []  # the router's rules that drop packets
         self.hosts, self.router = [], None
         try:
             self._make(hosts)
@@ -106,7 +106,7 @@ class Network:
         for number in range(hosts):
             self.hosts.append(Host(number))
             self.hosts[-1].join(self.router)
-        self.lose(self.hosts, self.hosts)  # fails now if the kernel does not support such rules
+        self.lose(self.hosts, self.hosts)  # fails now if the kernel does not support rules that drop packets
         self.heal()
 
     def lose(self, senders, receivers):

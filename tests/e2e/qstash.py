@@ -57,8 +57,8 @@ def _from_base64url(text):
 
 
 def verified(arrival, key, url, now=None):
-    """Checks the signature of a delivery as the clients' receivers do. now: the time in s, if the server has a clock
-    of its own. Returns the claims of the signature."""
+    """Checks the signature of a delivery as the clients' receivers do. now: the server's time in s, if the test has
+    moved the server's clock. Returns the claims of the signature."""
     head, claims, signature = arrival.headers["upstash-signature"].split(".")
     assert json.loads(_from_base64url(head)) == {"alg": "HS256", "typ": "JWT"}
     assert hmac.compare_digest(_from_base64url(signature), hmac.new(key.encode(), f"{head}.{claims}".encode(), hashlib.sha256).digest())

@@ -14,8 +14,8 @@ _held = {}
 
 
 def free_port():
-    """Returns a free port, and reserves it until release_port(). So no connection gets it as its local port while the
-    server that listens there is stopped. A bound socket that does not listen does not disturb a listener."""
+    """Returns a free port, and keeps it bound until release_port(). A server can listen there all the same. While the
+    server is stopped, no connection of another program gets the port as its local port."""
     probe = socket.socket()
     probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
@@ -97,7 +97,7 @@ class RedisServer:
             return None
 
     def command(self, *words):
-        """Returns the raw reply to one command, if the reply comes in one piece."""
+        """Returns the raw reply to one command, or its beginning if it does not come in one piece."""
         with socket.socket(socket.AF_UNIX) as link:
             link.settimeout(5 * SLOW)
             link.connect(str(self.socket))

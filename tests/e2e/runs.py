@@ -16,7 +16,7 @@ def encoded(text):
 
 
 def decoded(arrival):
-    """Returns the bodies in the list of steps of a delivery."""
+    """A delivery has the list of the run's steps. Returns the decoded bodies in this list."""
     return [base64.b64decode(element["body"]).decode() for element in json.loads(arrival.body)]
 
 

@@ -258,8 +258,7 @@ def test_topics_are_listed_without_a_trace_of_others(start, topic):
 
 @pytest.mark.parametrize("state", ["dead", "leased", "delayed"])
 def test_a_cursor_names_no_job_of_others(start, state):
-    """Jobs of several topics get the state one after the other, so a page of one topic ends between jobs of
-    other topics."""
+    """In lists of all topics, the jobs of mine-1 are between jobs of other topics. The cursor must not name these."""
     tokens, receiver = TokenFile(), Receiver()
     root, bound = tokens.add("root"), tokens.add("bound", topics="mine-*")
     server = start("--tokens", str(tokens.path), token=root)

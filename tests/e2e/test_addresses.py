@@ -119,7 +119,7 @@ def test_an_address_that_was_allowed_at_the_post_is_checked_again_when_due(tmp_p
 def parse(text):
     try:
         return ipaddress.ip_address(text)
-    except ValueError:  # a spelling such as 127.1, which only resolvers accept
+    except ValueError:  # for example 127.1, which resolvers accept as an address, and Python does not
         return None
 
 

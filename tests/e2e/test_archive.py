@@ -219,7 +219,7 @@ def test_a_redis_that_is_killed_loses_no_row(receiver, redis, topic):
 
 def test_a_failover_that_forgets_the_last_ends_brings_no_row_twice(receiver, topic):
     """The new primary still has jobs that the history has already. These jobs are delivered and archived once more."""
-    history, nodes = File(), Sentinels(down_after_ms=5000)  # Sentinels promote no replica that was cut off for more than ten times as long
+    history, nodes = File(), Sentinels(down_after_ms=5000)  # Sentinels promote no replica that was cut off for more than ten times this time
     server = Duepost("--history", history.option, redis=nodes.address)
     try:
         old = nodes.primary()

@@ -235,8 +235,8 @@ def test_waiting_jobs_are_run_now(server, receiver, topic):
 
 
 def test_a_job_that_waits_for_a_retry_is_not_run_again_by_the_same_bulk_action(start, receiver, topic):
-    """The retries are due later than the job that the cursor names. So a later page finds these jobs again, and must
-    skip them."""
+    """A job whose attempt failed becomes due again later than the job at which the page ended. So a later page finds
+    the failed job again, and must skip it."""
     server = start("--breaker", "off", "--retry-schedule", "2h")
     receiver.script(topic, *[500] * 100)
     for i in range(5):
@@ -254,7 +254,8 @@ def test_a_job_that_waits_for_a_retry_is_not_run_again_by_the_same_bulk_action(s
 
 
 def test_held_jobs_are_not_run_again_by_the_same_bulk_action(start, receiver, topic):
-    """A breaker is open. So the jobs that the action has run are held and wait again, without an attempt."""
+    """The receiver's breaker is open. So the jobs that the action has run are not attempted, but held: they wait
+    again, and a later page finds them."""
     server = start("--breaker-wait", "600")
     receiver.script(topic, *[503] * 1000)
     for i in range(30):

@@ -45,8 +45,8 @@ class Checked:
 
 
 def moved(clock):
-    """Returns the environment of a duepost with this clock. The option lets AddressSanitizer start although the
-    clock's library is loaded before its own."""
+    """Returns the environment of a duepost with this clock. verify_asan_link_order=0: AddressSanitizer accepts that
+    the clock's library is loaded before its own."""
     return {**clock.environment, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
 
 
@@ -142,7 +142,7 @@ def test_beside_a_running_duepost(start, data):
 
 
 def test_beside_a_duepost_that_shares_its_port(start):
-    """After the check, the listener of the other duepost still gets all connections."""
+    """Even after the check has tried the port, all connections reach the duepost that runs there."""
     server = start("--share-port", "on")
     where = f"127.0.0.1:{server.port}"
     assert check("--listen", where, "--share-port", "on").line("listen") == ("ok", f"http://{where} can be used or shared")

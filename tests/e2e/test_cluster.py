@@ -48,7 +48,7 @@ def primary_of(cluster, number):
 
 
 def kill(cluster, number):
-    """Kills a primary. Like the other faults, returns when it began."""
+    """Kills a primary. Returns the time of the kill, as each of these functions returns when its fault began."""
     victim = primary_of(cluster, number)
     heir = cluster.follower(victim)
     since = time.monotonic()
@@ -203,7 +203,7 @@ def test_a_breaker_holds_the_jobs_of_all_shards(start, cluster, receiver, topic)
         assert len(sick.arrivals) == 20
         servers[1].request("POST", f"/receivers/127.0.0.1:{sick.port}/close").expect(200)
         until(lambda: all("\nduepost_receivers_open 0\n" in server.get("/metrics").body.decode() for server in servers), 10, "known to both")
-        for name in names:  # a held job may have been sent already, because its breaker is closed
+        for name in names:  # the job may have been sent since its breaker was closed
             assert servers[0].run(name, "held").status in (202, 404, 409)
         until(lambda: len(sick.arrivals) == 20 + SHARDS, 10, lambda: len(sick.arrivals))
         for number in range(20):
@@ -227,11 +227,11 @@ def test_shards_without_a_cluster_are_refused(redis):
 
 def test_no_node_is_a_target(start, cluster, topic):
     """Jobs cannot reach the nodes of the Cluster. This includes the replicas, which no option names."""
-    # The option allows only IPv4 addresses of localhost. The prefix is used by no other process, so only this one
-    # delivers the jobs.
+    # allow: jobs may be sent to any IPv4 address of localhost. No other process uses this prefix, so only this
+    # process delivers the jobs.
     server = start("--prefix", "alone:", redis=cluster.address, allow="127.0.0.0/8")
     for node in cluster.nodes:
-        for host in "127.0.0.1", "localhost":  # each reactor learns the nodes separately, so the first answers may differ
+        for host in "127.0.0.1", "localhost":  # a reactor that has not asked Redis for the nodes yet accepts the job
             job = {"topic": topic, "url": f"http://{host}:{node.port}/", "delay": 60}
             until(lambda: server.post(job).status == 400, 5, f"{job['url']} is refused")
         server.schedule(topic=topic, jobId=str(node.port), url=f"http://{private_name()}:{node.port}/")

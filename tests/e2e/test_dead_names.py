@@ -74,8 +74,8 @@ def test_jobs_of_dead_names_hold_up_no_others(field, receiver):
 
 
 def test_attempts_that_give_up_leave_a_bounded_number_of_lookups_behind(field, receiver, topic):
-    """libc tries for 10 s, and each attempt gives up after 1 s. script/test does not run this test on sanitized builds, for which
-    thousands of threads are too many."""
+    """An attempt gives up after 1 s; its lookup, in libc, continues for up to 10 s. script/test does not run this
+    test on sanitized builds, for which thousands of threads are too many."""
     server = field.start("--durability", "memory", "--max-in-flight-topic", str(IN_FLIGHT_MAX), allow=None)
     server.schedule(topic=topic, jobId="first", url="http://live1.example/")
     server.wait_for_state(topic, "first", None)

@@ -1,4 +1,5 @@
-"""The program of the private Redis: redis-server, else valkey-server, else what --embedded-server names."""
+"""The program of the private Redis: the one that --embedded-server names; by default redis-server, or else
+valkey-server."""
 
 import os
 import pathlib

@@ -259,7 +259,8 @@ def test_put_of_a_group_takes_all_or_none(server, receiver, topic):
     receiver.script(topic, HANG, job_id="j~hangs")
     replace(server, topic, "j", timeout=60 * SLOW).expect(201)
     until(lambda: receiver.count(topic) == 3 and server.job(topic, "j~a") is None, 10, "one goes on")
-    for endpoints in ("a", "hangs"), ("a", "z"):  # the PUT would replace the job j~hangs in the first case, and cancel it in the second
+    # If the group has the endpoint "hangs", a PUT of j would replace the job j~hangs, and otherwise cancel it.
+    for endpoints in ("a", "hangs"), ("a", "z"):
         put(server, topic, {endpoint: {"url": receiver.url()} for endpoint in endpoints}).expect(200)
         assert f"{topic}/j~hangs is under way" in replace(server, topic, "j", delay=FAR).expect(409)["detail"]
         assert server.job(topic, "j~a") is None
@@ -500,7 +501,7 @@ def test_a_send_is_forgotten_some_time_after_its_jobs(start, redis, receiver, to
     server.schedule(topic=topic, jobId="long", group=topic, delay=FAR)
     until(lambda: receiver.count(topic) == 2, 10, "both are delivered")
     until(lambda: server.job(topic, "short~a") is None and server.job(topic, "short~b") is None, 10, "both are over")
-    for job_id in "short", "long":  # moves the time at which duepost may forget the send into the past
+    for job_id in "short", "long":  # as if the time had come at which duepost may forget these sends
         behind.command("ZADD", "duepost:{0}:sends_until", "XX", "1", f"{topic}/{job_id}")
     until(lambda: states(server, topic, "short", topic) is None, 10, "the send is forgotten")
     assert states(server, topic, "long", topic) == {"a": "delayed", "b": "delayed"}

@@ -1,5 +1,5 @@
 """The chart in config/helm without helm: its values, and the pods of tests/helm/rendered, whose commands are started
-with their environment. tests/helm/run renders them and checks them against the schemas of Kubernetes."""
+with their environment. tests/helm/run renders the pods and checks them against the schemas of Kubernetes."""
 
 import json
 import os
@@ -32,7 +32,7 @@ import chart  # noqa: E402
 USER = 10001 if os.geteuid() == 0 else os.geteuid()  # the user of the image
 PASSWORDS = {"redis": "of-redis", "sentinel": "of-sentinels"}
 DRAIN_S, RECORD_S = 30, 18  # time until duepost has ended after SIGTERM
-LISTENS_WITHIN_S = 60  # duepost listens within this time, while its private Redis loads
+LISTENS_WITHIN_S = 60  # maximum time until duepost listens, even if its private Redis has to load its data first
 REDIS_USER = ["--user", "duepost", "on", f">{PASSWORDS['redis']}", "~*", "&*", "+@all"]
 SENTINEL_USER = (f"user duepost on >{PASSWORDS['sentinel']} resetchannels -@all +auth +ping +sentinel|master "
                  "+sentinel|get-master-addr-by-name +sentinel|replicas")
@@ -226,7 +226,8 @@ def test_everything_together(pod, authority, receiver, topic):
         delivers(started, receiver, topic)
         assert "webhook-signature" in {name.lower() for name in receiver.of(topic, "a")[0].headers}
         client = started.client("http", chart.TOKEN)
-        assert client.request("GET", "/v2/queues", check=False).status == 200  # options that YAML reads as booleans and numbers
+        # The path is served only if duepost has got "on" for --qstash, and not the boolean that YAML reads in this word.
+        assert client.request("GET", "/v2/queues", check=False).status == 200
         until(lambda: postgres.psql("SELECT count(*) FROM duepost_jobs", "duepost") == "1\n", 20, "the job is in the history")
         metrics = started.client("health", chart.TOKEN).get("/metrics").body.decode()
         for each in one(manifests, "HorizontalPodAutoscaler")["spec"]["metrics"]:

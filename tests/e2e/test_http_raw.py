@@ -40,7 +40,7 @@ def replies_in(data, head=None):
         number += 1
         yield reply
         if reply.status > 100 and "Content-Type" not in reply.headers:
-            return  # an answer of libmicrohttpd's own: the last answer of the connection, and its head may be sent twice
+            return  # libmicrohttpd made this answer itself: it is the connection's last one, and its head may be sent twice
 
 
 def converse(server, data, count=1):

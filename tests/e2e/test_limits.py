@@ -17,7 +17,7 @@ from receiver import Answer
 from tls import Authority
 import scratch
 
-EXTRAS = 16  # the connections that a reactor accepts above the limit
+EXTRAS = 16  # a reactor accepts this number of connections above the limit
 
 
 class Link:

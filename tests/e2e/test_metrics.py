@@ -88,7 +88,8 @@ def test_openmetrics_has_the_same_numbers(start, receiver, topic):
             labels = ",".join(f'{name}="{float(value):g}"' if name == "le" and value != "+Inf" else f'{name}="{value}"' for name, value in sample.labels.items())
             opened[sample.name + (f"{{{labels}}}" if labels else "")] = sample.value
     assert opened.keys() == plain.keys()
-    # The requests for the metrics are counted themselves, after their answers. So their numbers differ.
+    # A request for the metrics is counted after its answer, so the counts of this route differ between the two
+    # answers.
     assert all(opened[name] == value for name, value in plain.items() if name not in changing and 'route="GET /metrics"' not in name)
     assert found["duepost_jobs_accepted"].type == "counter" and found["duepost_in_flight"].type == "gauge"
     assert not exemplars(server, "duepost_lateness_seconds") and not exemplars(server, "duepost_attempt_seconds")

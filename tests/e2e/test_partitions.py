@@ -25,9 +25,9 @@ SHARDS = 16
 
 
 class SentinelGroup(Sentinels):
-    """With replicated:1, changes are confirmed without the old primary. replicated:2 proves more, but changes are
-    confirmed only after the old primary has become a replica, which Sentinels order some ten seconds after they see
-    it again."""
+    """With replicated:1, changes are confirmed while the old primary is away. replicated:2 is also safe if a replica
+    still follows the old primary, but then changes are confirmed only after the old primary has become a replica.
+    Sentinels order this some ten seconds after they see it again."""
 
     HOSTS, SIDE_BY_SIDE = 3, 3
     DOWN_AFTER_MS = 2000
@@ -188,7 +188,7 @@ def one_way(world, number):
     world.net.lose(senders, receivers)
     if others in (senders, receivers):
         await_service_without(world, victim, since)
-    else:  # the processes do not notice the fault; only packets that are on their way at its beginning or end matter
+    else:  # the fault is between duepost and the primary only, so no other node becomes primary
         time.sleep(4)
         world.heal(world.group.RESUMED_WITHIN_S)
 

@@ -55,7 +55,7 @@ def test_each_setting_comes_from_the_topic_or_its_longest_pattern(own, topic):
     # The list of topics shows the same settings.
     page = {entry["topic"]: entry for entry in own.get("/topics").expect(200)["topics"]}
     assert page[f"{topic}-eu-1"]["settings"] == settings and page[f"{topic}-eu-1"]["from"]["timeout"] == f"{topic}-*"
-    # The shortest pattern, *, is changed, and the pattern below it is removed. The longer patterns inherit the new
+    # The shortest pattern, *, is changed, and the next longer one is removed. The other patterns inherit the new
     # settings.
     patch(own, "*", {"retention": 90, "timeout": None}).expect(200)
     delete(own, f"{topic}-*").expect(200)

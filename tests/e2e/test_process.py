@@ -106,7 +106,7 @@ def test_a_restart_on_a_shared_port_has_no_gap(start, redis, receiver, topic):
     new = start("--reactors", "2", "--share-port", "on", redis=shared, listen=f"{old.host}:{old.port}")
     old.process.send_signal(signal.SIGTERM)
     until(lambda: "event=draining " in old.log(), 5, "the drain")
-    new.process.send_signal(signal.SIGSTOP)  # requests are still served by the old process
+    new.process.send_signal(signal.SIGSTOP)  # while the new process is stopped, the old one must serve requests
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(old.connect()) for _ in range(64)]
         ask_all(sockets)
@@ -414,7 +414,8 @@ def test_a_process_with_other_settings_is_warned_of(start, redis):
 
 @pytest.mark.parametrize("closed", ["0<&-", "2>&-", "0<&- 2>&-"])
 def test_nothing_takes_the_place_of_a_closed_descriptor(start, closed):
-    """Otherwise log lines would be written into a socket or a file."""
+    """The next socket or file would get the number of a descriptor that stays closed, and log lines would be written
+    there."""
     server = start(through=("sh", "-c", f'exec "$@" {closed}', "sh"))
     for word in closed.split():
         assert os.readlink(f"/proc/{server.pid}/fd/{word[0]}") == "/dev/null"

@@ -400,7 +400,7 @@ def test_without_redis_it_is_503_and_nothing_changes(start, redis, topic):
 
 
 def test_without_redis_no_worker_gets_an_empty_list(start, redis, topic):
-    """Lease requests get an error instead, also those that wait behind other requests of the same topic."""
+    """Lease requests get an error, also those that wait behind other requests of the same topic."""
     store = redis()
     server = start("--reactors", "1", redis=store)
     make_pull(server, topic)

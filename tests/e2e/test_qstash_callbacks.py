@@ -61,7 +61,7 @@ def test_a_callback_has_settings_of_its_own(qstash, receiver, topic):
 @pytest.mark.parametrize("name, value", [("Retries", "101"), ("Retries", "many"), ("Retry-Delay", "retried +"), ("Delay", "soon"), ("Method", "GO"),
                                          ("Timeout", "long"), ("Flow-Control-Value", "parallelism=many"), ("Redact-Fields", "all")])
 def test_a_wrong_setting_of_a_callback_is_refused(qstash, receiver, topic, name, value):
-    """Otherwise the callback would not arrive, or not as the client expects."""
+    """With such a setting, the callback would not arrive, or not as the client expects."""
     for prefix in ("Upstash-Callback", "Upstash-Failure-Callback"):
         headers = {prefix: receiver.url(f"/{topic}/done"), f"{prefix}-{name}": value}
         reply = qstash.call("POST", f"publish/{receiver.url(f'/{topic}')}", b"x", **headers)

@@ -171,7 +171,7 @@ def test_a_publish_sends_all_messages_or_none(topic):
         assert reply.status == 507 and "too many messages" in reply.json["error"] and waiting() == 3
         answer = qstash.call("POST", "batch", [{"destination": topic, "headers": {"upstash-delay": "1h"}}, {"destination": url(9), "headers": {"upstash-delay": "1h"}}]).expect(200)
         assert "error" in answer[0] and answer[1]["messageId"] and waiting() == 4
-        # Three messages are duplicates, so there is room for the fourth. Then the pool is full.
+        # Three messages are duplicates, so only the fourth needs room. Then the pool is full.
         put(qstash, topic, {"url": url(3)})
         assert [item.get("deduplicated") for item in publish(Upstash_Deduplication_Id="one").expect(200)] == [True, True, True, None]
         put(qstash, topic, {"url": url(4)})

@@ -57,7 +57,7 @@ def test_keys_survive_a_restart(data):
 
 
 def test_keys_that_were_removed_are_made_anew(qstash, receiver, topic):
-    """A message that is published within two seconds may be unsigned."""
+    """Until two seconds after the removal of the keys, messages may be sent unsigned."""
     before = qstash.call("GET", "keys").expect(200)
     qstash.publish(receiver.url(f"/{topic}"))
     qstash.request("DELETE", "/topics/qstash").expect(200)

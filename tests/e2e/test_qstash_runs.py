@@ -303,7 +303,7 @@ def test_a_cancel_of_several_messages_of_a_run_counts_each(qstash, run, receiver
                                     "/jobs?topic=qstash~messages&idPrefix={}&state=delayed&all=true"])
 def test_a_run_is_cancelled_with_one_of_its_messages(run, receiver, target):
     """Without the cancelled message, nothing would continue the run, so the whole run is cancelled. The run's other
-    messages are dropped, and the run that has invoked it continues."""
+    messages are dropped. Its parent run, which waits for it, continues."""
     arrivals(receiver, run.path, 1)
     receiver.script(f"{run.path}/child", TAKEN)
     child, url = f"{run.id}-child", receiver.url(f"{run.path}/child")
@@ -321,7 +321,8 @@ def test_a_run_is_cancelled_with_one_of_its_messages(run, receiver, target):
 
 
 def test_the_last_delivery_of_a_run_that_succeeds_was_delivered(receiver, topic):
-    """The client ends the run before it answers. Other messages of the run are cancelled."""
+    """The client ends the run while it handles a delivery, before it answers. Other messages of the run are
+    cancelled."""
     qstash = QStash("--history", f"sqlite:{scratch.file('history.sqlite')}")
     receiver.script(f"/{topic}", TAKEN)
     run = Run(qstash, receiver, f"/{topic}")
@@ -830,7 +831,7 @@ def test_a_run_whose_wait_cannot_be_read_fails_at_the_deadline(own, behind, rece
 
 @pytest.mark.parametrize("url", ["nowhere", "ftp://a.test/", "http://", "https://a.test/\r\nEvil: 1", "https://a.test/ü"])
 def test_the_url_of_a_run_must_be_a_url(qstash, receiver, topic, url):
-    """The url is a header of each delivery."""
+    """Each delivery has the run's url in a header."""
     receiver.script(f"/{topic}", TAKEN)
     run = Run(qstash, receiver, f"/{topic}")
     arrivals(receiver, run.path, 1)
@@ -873,8 +874,8 @@ def test_a_call_may_have_a_step_name_that_no_header_can_have(run, receiver):
 
 @pytest.mark.parametrize("how", ["filter", "ids", "jobs"])
 def test_a_cancel_counts_all_messages_of_a_run(own, receiver, topic, how):
-    """The cancel of the first message cancels the run with all its messages. A call to Redis has at most 256 of them, and
-    a page at most 500."""
+    """The cancel of the first message cancels the run with all its messages. A call to Redis cancels at most 256
+    messages, and a page at most 500."""
     receiver.script(f"/{topic}", TAKEN)
     runs = [Run(own, receiver, f"/{topic}", upstash_label="many") for _ in range(2)]
     arrivals(receiver, f"/{topic}", 2)
@@ -896,7 +897,8 @@ def test_a_cancel_counts_all_messages_of_a_run(own, receiver, topic, how):
 # ---- the size of all kept events ----
 
 def test_the_size_of_all_events_is_zero_when_no_run_is_active(own, behind, receiver, topic):
-    """A process of a version that does not store this size ends runs without subtracting their events."""
+    """A process of a version that does not know this size does not subtract the events of a run that ends. So the
+    size can be too large. When no run is active, it must be 0."""
     def size():
         return int(behind.command("HGET", f"{KEYS}numbers", "event_bytes").split(b"\r\n")[1:2][0] or 0)
     receiver.script(f"/{topic}", TAKEN)

@@ -137,7 +137,8 @@ def test_a_doorbell_that_is_cut_again_and_again_keeps_no_lost_lease_from_its_rec
 
 
 def test_the_end_of_a_delivery_waits_a_moment_for_another_call_unless_jobs_wait_for_it(start, redis, receiver, topic):
-    """Redis syncs both calls together then. In a fifo topic, the next job waits for the end."""
+    """If both calls reach Redis together, they need only one fsync. In a fifo topic, the end is sent at once, because
+    the next job waits for it."""
     behind = redis()
     server = start("--reactors", "1", "--history", "off", redis=behind)
     server.request("PUT", f"/topics/{topic}-fifo", '{"order": "fifo"}', {"Content-Type": "application/json"}).expect(200)

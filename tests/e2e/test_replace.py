@@ -170,7 +170,7 @@ def test_a_put_may_be_for_a_new_job_only(server, receiver, topic):
     put(server, topic, "a", new, url=receiver.url(), delay=61).expect(412)
     assert server.get(f"/jobs/{topic}/a").headers["ETag"] == tag
     put(server, topic, "a", {"If-None-Match": f'"x", {tag}'}, url=receiver.url(), delay=61).expect(412)
-    put(server, topic, "a", {"If-None-Match": '"x"', "if-none-match": tag}, url=receiver.url(), delay=61).expect(412)  # two lines are one list
+    put(server, topic, "a", {"If-None-Match": '"x"', "if-none-match": tag}, url=receiver.url(), delay=61).expect(412)  # two header lines are one list
     put(server, topic, "a", {"If-None-Match": '"x"', "if-none-match": "*"}, url=receiver.url(), delay=61).expect(400)
     put(server, topic, "a", {"If-None-Match": "*", "if-none-match": '"x"'}, url=receiver.url(), delay=61).expect(400)
     put(server, topic, "a", {"If-None-Match": '"x", "y"'}, url=receiver.url(), delay=61).expect(200)

@@ -85,7 +85,7 @@ def test_many_that_are_cancelled_are_kept_each(server, receiver, topic):
 
 
 def test_large_jobs_are_kept_whole(server, receiver, topic):
-    """One call of Redis moves a limited number of bytes. All records together are larger."""
+    """All records together have more bytes than one call of Redis moves."""
     keep(server, topic)
     bodies = {f"j{number}": f"{number}" + "x" * 1_000_000 for number in range(12)}
     for job_id, body in bodies.items():

@@ -37,8 +37,8 @@ def fail_over(group):
     until(lambda: group.primary() is not old, 20, "another primary")
 
 
-# An old primary that keeps running accepts writes, and a replica may still follow it. So a write is safe only if WAIT
-# has confirmed it from all replicas. Then changes are confirmed only after the old primary has become a replica.
+# An old primary that keeps running accepts writes, and a replica may still follow it. So a write is safe only if all
+# replicas have it (WAIT), and changes are confirmed again only when the old primary has become a replica.
 @pytest.mark.parametrize("fault, replicas, seconds", [
     (kill, 1, RESUMED_WITHIN_S), (freeze, 2, REJOINED_WITHIN_S), (fail_over, 2, REJOINED_WITHIN_S)])
 def test_confirmed_jobs_survive_the_loss_of_the_primary(start, sentinels, receiver, topic, fault, replicas, seconds):

@@ -225,7 +225,7 @@ def test_a_rate_is_exact_over_all_processes(start, redis, receiver, topic):
     assert to_ms(told(servers[0], topic)["heldUntil"]) < (time.time() + 0.2 * SLOW) * 1000
     until(lambda: receiver.count(topic) == 44, 20, "all deliveries")
     assert time.time() - begin >= 2 - 0.05
-    # Returns when the attempts began, by Redis's clock.
+    # The times at which the attempts began, by Redis's clock.
     starts = sorted(arrival.at_ms / 1000 for arrival in receiver.of(topic))
     assert starts[-1] - starts[0] >= 1.9
 

@@ -9,8 +9,8 @@ write_later  creates more data, also with the old version, after its process was
 check        checks the data with the new version, in the second in which the old process was killed
 check_later  checks the data two hours later, when everything that waits for a time is due
 
-If a dump is older than a part, it does not have the part. When a committed dump has a part, the part never changes
-again: additions of a later version are a new part."""
+A dump (upgrade_dump.py) of a version that is older than a part does not have the part. A part in a committed dump
+never changes again: additions of a later version are a new part."""
 
 import base64
 import json
@@ -24,7 +24,7 @@ from test_signatures import SHARED, signatures, v1
 from timestamp import to_ms
 from upgrade_world import BEGIN_MS, HOST, JSON, hours_later, occurrence
 
-HALF = 1800  # s: due in the second phase of the checks
+HALF = 1800  # s; a job with this delay is due between check and check_later
 DAY = 86_400
 STEP_1 = step(1, "one")
 
@@ -601,6 +601,6 @@ class Traced(Part):
         assert told == sorted([self.trace] * 3 + [spans["begun"].trace])
 
 
-TRACED = [Traced()]  # parts of a process that sends spans
+TRACED = [Traced()]  # the parts of a run whose process sends spans
 PARTS = [Breakers(), Jobs(), Retries(), Topics(), Order(), Kept(), Pull(), Keys(), Groups(), Schedules(), GroupSchedules(), Callbacks(), History(),
          Messages(), Runs(), UnderWay()]
