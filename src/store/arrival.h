@@ -10,7 +10,7 @@ enum arrival_kind {
     ARRIVAL_LIST,       /* the body is the list of elements, up to and with the job's own */
     ARRIVAL_LONG,       /* like LIST, but the elements are too long for one delivery */
     ARRIVAL_OVER,       /* the workflow has ended, so the job is not delivered */
-    ARRIVAL_UNREADABLE, /* the job is a wait that cannot be read, so it cannot be delivered */
+    ARRIVAL_UNREADABLE, /* the data of a wait for an event cannot be read, so the job is not delivered */
 };
 
 /* Valid until the callback returns. */

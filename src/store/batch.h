@@ -75,7 +75,7 @@ struct batch {
 void batch_init(struct batch *, const struct batch_kind *, const struct batch_owner *, struct redis_link *);
 void batch_add(struct batch *, struct batch_item *);
 
-/* Returns whether the next call would have items that may wait only, and few of them. The shard then waits up
+/* Returns whether the next call would have only items that may wait, and few of them. The shard then waits up
  * to SHARD_PATIENCE_US for an item or a call of any kind: when Redis gets both in one turn of its loop, it
  * wakes up and syncs its append-only file only once. */
 bool batch_may_wait(const struct batch *);

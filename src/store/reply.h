@@ -5,9 +5,9 @@
 #include "store/script_list.h"
 #include "store/store.h"
 
-/* Reads *count, the number of entries, from element at of the reply. The entries begin at element first,
- * and each has parts elements. Returns false if the number is above max, or if the reply has fewer
- * entries. */
+/* Reads the number of entries from the reply's element with the index "at" into *count. The entries begin
+ * at the index "first"; "parts" is the number of elements of each entry. Returns false if the number is
+ * above max, or if the reply has fewer entries. */
 bool reply_count(const struct redis_reply *, size_t at, size_t first, size_t parts, size_t max,
                  size_t *count);
 

@@ -155,8 +155,8 @@ struct shard_carry {
     int64_t stuck_beat;
 };
 
-/* The calls that have work to do, as a carry has found. All but forgets are only looked for once a second
- * (is_tick). A process that does not hold the lock only receives has_turns. */
+/* Says which calls have work to do, as shard_carry has found. All members except forgets are found only
+ * once a second (is_tick). A process that does not hold the lock only receives has_turns. */
 struct shard_chores {
     bool has_turns;                           /* a claim would find due jobs */
     bool forgets, sweeps, reoffers, archives; /* shard_forget, shard_sweep, shard_reoffer, outbox_read */

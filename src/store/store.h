@@ -371,7 +371,7 @@ struct store_topic {
     /* Start of the oldest lease of a worker; 0: unknown, or no lease. Only set for a topic that was requested
      * by name. */
     int64_t leased_ms;
-    /* Numbers of attempts in the last hour, accurate to 5 minutes, after which the job was delivered, had
+    /* Numbers of attempts in the last hour, accurate to 5 minutes, by outcome: the job was delivered, had
      * to be retried, or was dead. */
     struct {
         int64_t delivered, retried, dead;
