@@ -154,8 +154,8 @@ static enum status refuse_unknown(struct slice name, const char *help, struct pr
     return arguments_bad(problem, name, detail);
 }
 
-/* Returns whether the option may be given several times. Sets *place to where to store its next value, or
- * NULL if there are too many. */
+/* Returns whether the option may be given several times. Sets *place to where its next value is stored, or
+ * to NULL if the option has too many values already. */
 static bool find_list(struct slice name, struct arguments *arguments, const char ***place, int *max)
 {
     bool is_label = slice_equal(name, SLICE("--label")), is_header = slice_equal(name, SLICE("--header"));
@@ -199,7 +199,7 @@ static enum status read_option(int argc, char *const *argv, int *index, const ch
     const char **place = place_of(name, help, arguments, problem);
     if (!place)
         return STATUS_INVALID;
-    /* A value that begins with -- is more likely the next option after a forgotten value. */
+    /* A word that begins with -- is probably the next option, because the user forgot this option's value. */
     if (!has_value && (*index + 1 >= argc || strncmp(argv[*index + 1], "--", 2) == 0))
         return arguments_bad(problem, name, "needs a value");
     *place = has_value ? value.data : argv[++*index];

@@ -215,8 +215,7 @@ static bool make_topic(struct bench *bench, const char *prefix)
     int size =
         snprintf(bench->topic, sizeof bench->topic, "%s-%.8s", prefix ? prefix : "bench", bench->listen.key);
     if (size < (int)sizeof bench->topic && group_name_is_valid(slice_of(bench->topic)))
-        return true; /* checked as the name of a group, because such a name cannot be that of a sibling topic
-                      */
+        return true; /* unlike topic_is_valid, refuses the ~ of sibling topics (orders~callbacks) */
     problem_set(bench->problem, "--topic is %.200s: it is not the beginning of a topic's name", prefix);
     return false;
 }

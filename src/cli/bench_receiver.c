@@ -32,7 +32,7 @@ struct bench_receiver {
     pthread_mutex_t lock; /* protects the members below */
     uint32_t series;
     size_t count;
-    bool *has_come;   /* for each number of a job: whether the job has come */
+    bool *has_come;   /* has_come[n]: the job with the number n has come */
     int64_t *late_us; /* lateness of the jobs that have a due time */
     size_t late_count;
     struct bench_received received;

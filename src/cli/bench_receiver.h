@@ -30,7 +30,7 @@ uint16_t bench_receiver_port(const struct bench_receiver *);
 /* Begins a series of count jobs. Jobs of the previous series that come late are not counted. */
 void bench_receiver_begin(struct bench_receiver *, uint32_t series, size_t count);
 
-/* Writes the body of a job. If due_ms is 0, the time of its delivery does not matter. */
+/* Writes the body of a job. If due_ms is 0, the job's lateness is not measured. */
 void bench_receiver_write_body(struct buffer *, const char *key, uint32_t series, size_t number,
                                int64_t due_ms);
 

@@ -92,7 +92,7 @@ static bool cancel_jobs(struct bench *bench, struct problem *problem)
 
 void bench_clean_up(struct bench *bench)
 {
-    struct problem problem = {"jobs come back or a second signal came"};
+    struct problem problem = {"jobs remain after several tries, or a second signal came"};
     if (cancel_jobs(bench, &problem) && bench_send_to_topic(bench, "DELETE", NULL, &problem))
         return;
     progress_end(&bench->progress);

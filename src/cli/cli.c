@@ -91,7 +91,7 @@ static bool close_run(struct call *call)
     const char *word = call->arguments.word;
     if (!word || !receiver_name_parse(slice_of(word), name)) {
         problem_set(&call->problem,
-                    "%.300s%sexpected a receiver as HOST:PORT, as duepost receivers lists it, without a path",
+                    "%.300s%sexpected a receiver as HOST:PORT, without a path; duepost receivers lists them",
                     word ? word : "", word ? ": " : "");
         return false;
     }
@@ -154,7 +154,7 @@ static bool help_run(struct call *);
     "  --label TEXT          a label, by which lists and filters find the job; may be repeated\n"            \
     "  --header 'NAME: VALUE'  a request header; may be repeated\n"                                          \
     "  --retry N             at most N retries after the first attempt\n"                                    \
-    "  --ttl 1h              the job expires: begins no attempt later than this after its creation\n"        \
+    "  --ttl 1h              the job expires this long after its creation: no attempt begins later\n"        \
     "  --timeout 10s         time limit for each attempt\n"                                                  \
     "  --on-delivered URL    POSTs a report of the delivery to this URL; or a JSON object with url and "     \
     "headers\n"                                                                                              \

@@ -107,8 +107,8 @@ enum status command_process_start(struct command_process *process, char *const *
     } else if (process->pid == 0) {
         command_become(argv, environment, descriptors, parent);
     } else {
-        setpgid(process->pid, process->pid); /* parent and child both do this, so that it is done before the
-                                                parent sends a signal, whichever runs first */
+        setpgid(process->pid, process->pid); /* the child does the same: whichever runs first, the group
+                                                exists before the parent sends a signal */
         close_one(&descriptors[FAILURE + 1]);
         error = wait_for_exec(descriptors[FAILURE]);
         process->errors = descriptors[ERRORS];

@@ -28,7 +28,7 @@ struct command_process {
 enum status command_process_start(struct command_process *, char *const *argv, char *const *environment,
                                   struct slice input, struct problem *) MUST_USE;
 
-/* Copies what the command has written to its standard error. */
+/* Reads what the command has written to its standard error, and copies it to that of this process. */
 void command_process_read(struct command_process *);
 
 /* Returns whether the command has ended since it was started. Reads the rest of its standard error. */

@@ -6,9 +6,9 @@ enum {
     RATE_SECONDS = 5,
     LAST_SECONDS = 10,
     SETTLING_MS =
-        3000, /* the figures of a second may arrive from other processes up to this time after its end */
+        3000, /* for this long after the end of a second, other processes may still report its figures */
     SECOND_MS = 1000,
-    STEP_MAX = 3600, /* maximum step of an answer in seconds */
+    STEP_MAX = 3600, /* maximum number of seconds in an answer */
 };
 
 static const char *const names[TOP_FIGURES] = {

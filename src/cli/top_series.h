@@ -31,8 +31,8 @@ void top_series_init(struct top_series *);
  * are replaced. */
 void top_series_merge(struct top_series *, const json_t *answer);
 
-/* Returns the time after which figures may be missing or incomplete. The next request must begin at this
- * time. 0: all figures are missing. */
+/* Returns the time after which figures may be missing or incomplete. The next request must ask for the
+ * figures from this time on. 0: all figures are missing. */
 int64_t top_series_after_ms(const struct top_series *);
 
 /* Returns the mean of the last five seconds, or -1 if they are unknown. */

@@ -70,7 +70,7 @@ bool topic_pause(struct call *call)
     return change(call, "{\"paused\":true}");
 }
 
-/* Returns whether the topic is paused now, because a pattern pauses it. */
+/* Returns whether the topic, whose own setting was just removed, is still paused by a pattern. */
 static bool is_still_paused(struct call *call)
 {
     json_t *topic = read_topic(call);

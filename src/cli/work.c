@@ -28,7 +28,7 @@ enum {
 #define GRACE_DEFAULT_MS INT64_C(10000)
 #define TIME_MAX_MS      (INT64_C(365) * 24 * 3600 * 1000)
 #define AWAY_MAX_US                                                                                          \
-    (INT64_C(60) * 1000 * 1000) /* maximum time without the server, with --once and --until-empty */
+    (INT64_C(60) * 1000 * 1000) /* time without the server after which --once and --until-empty give up */
 
 struct work {
     struct work_settings settings;
@@ -92,7 +92,7 @@ static void begin_job(struct work *work, struct leased_job *job, int64_t now_us)
     case STATUS_INVALID:
         work_drain(work, &problem);
         break;
-    default: /* there is no room for a process now */
+    default: /* the host cannot start another process now */
         work_print("%s", problem.text);
         work->next_us = work_backoff_us(now_us, ++work->failures);
         break;
@@ -127,7 +127,7 @@ static void on_leased(struct work *work, struct slice answer, int64_t now_us)
         work->next_us = work_backoff_us(now_us, 3);
 }
 
-/* Handles a server that is unreachable or has no room for requests. */
+/* Handles an error that may pass: the server is unreachable, or cannot take the request now. */
 static void on_away(struct work *work, const struct problem *problem, int64_t now_us)
 {
     if (!work->away_us) {

@@ -20,9 +20,9 @@ enum {
     BACKOFF_DOUBLINGS = 7, /* the longest wait is 12.8 s, of which a part is random */
     EXTEND_TIMEOUT_MS = 10 * 1000,
     END_TIMEOUT_MS = 30 * 1000,
-    END_EXTRA_US = 60 * 1000 * 1000, /* the outcome is sent for the length of a lease and this time, because
-                                        Redis may be unreachable, too */
-    END_STOPPING_US = 10 * 1000 * 1000, /* how long the outcome is sent while the worker stops */
+    END_EXTRA_US = 60 * 1000 * 1000, /* the worker tries to send an outcome for the length of a lease and this
+                                        time, because Redis may be unreachable for a while */
+    END_STOPPING_US = 10 * 1000 * 1000, /* the same while the worker stops */
 };
 
 void work_print(const char *format, ...)

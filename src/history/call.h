@@ -29,7 +29,7 @@ struct history_call {
     struct history_entry *entries; /* owned */
     size_t entry_count;
     struct slice id;
-    struct history_list list; /* also has the filter of a count or a deletion */
+    struct history_list list; /* for a count or a deletion, only its filter is used */
     struct history_stats stats;
 
     enum status status;

@@ -18,7 +18,7 @@ struct bulk;
 enum bulk_scope {
     BULK_ALL,
     BULK_OF_NO_RUN, /* messages that do not belong to a run */
-    BULK_OF_RUNS,   /* messages that have failed a run by dying */
+    BULK_OF_RUNS,   /* dead messages that made their run fail */
 };
 
 struct bulk_kind {
@@ -52,7 +52,7 @@ struct bulk {
     const struct bulk_kind *kind;
     struct filters filters;
     struct app_list list;
-    struct buffer ids; /* ids of the messages that match, of this page or of several, each with a newline */
+    struct buffer ids; /* ids of the matching messages of one page or several, each followed by a newline */
     size_t gathered;   /* number of ids in ids */
     char topic[PLACE_SIZE]; /* topic of the queue, if the filter names exactly one queue */
     char cursor[BULK_CURSOR_MAX + 1];

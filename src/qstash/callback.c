@@ -44,7 +44,7 @@ static void add_source(struct json_writer *json, struct message_view *view,
                        const struct callback_report *report, bool is_of_run)
 {
     const struct job *job = &view->job;
-    view->data.redact = (struct settings_redact){.body = false}; /* deliveries contain redacted values */
+    view->data.redact = (struct settings_redact){.body = false}; /* only the API's answers are redacted */
     json_add_text(json, "sourceMessageId", job->job_id);
     json_add_text(json, "topicName", view->data.group);
     json_add_text(json, "endpointName", view->data.endpoint);
@@ -136,7 +136,7 @@ static bool write_message(const struct message_request *request, struct callback
     struct job job;
     message_texts_init(&texts);
     const char *fault = message_job_make(request, SLICE(TOPIC), 0, &texts, &job);
-    assert(!fault); /* only callbacks and times can be refused, and a callback has neither */
+    assert(!fault); /* only callbacks and times can be refused, and this message has neither */
     callback->delay_ms = job.delay_ms;
     job_write(&job, &callback->record);
     bool is_whole = !texts.base64.failed && !callback->record.failed;

@@ -16,8 +16,8 @@ bool callback_write(const struct callback_report *, bool is_failure, struct slic
 
 enum { CALLBACK_KEY_SIZE = 128 };
 
-/* Appends topic/messageId of the failure callback of a run. id: topic/messageId of the message that has
- * failed the run. */
+/* Appends topic/messageId of the failure callback of a run. id: topic/messageId of the message that made
+ * the run fail. */
 void callback_write_failure_key(struct slice id, struct buffer *);
 
 #endif

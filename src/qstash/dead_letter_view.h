@@ -8,8 +8,8 @@
 /* Returns whether the job is dead and still in Redis. */
 bool dead_letter_is(const struct app_verdict *);
 
-/* Adds the members of a dead letter to an object: the message, dlqId, the run that the message has failed if
- * there is one, and the receiver's answer. */
+/* Adds the members of a dead letter to an object: the message, dlqId, the run that failed because of the
+ * message, if there is one, and the receiver's answer. */
 void dead_letter_add(struct json_writer *, const struct app_job *, const struct message_view *);
 
 /* Adds the answer to the last attempt: responseStatus, its headers under this name, and responseBody, which

@@ -28,8 +28,8 @@ struct event_item {
     int64_t at_ms;               /* see app_job */
     struct buffer record, lines; /* owned; lines: the attempts; marked as failed if there is no memory */
     bool needs_lines;
-    /* How many messages of the page were read up to this one, also counting messages that do not match the
-     * filters. */
+    /* Position of this message, from 1, among all messages that were read for the page, including those
+     * that do not match the filters. */
     size_t place;
     int number; /* only events with smaller numbers are wanted; 0: all events */
 };

@@ -40,7 +40,7 @@ struct walk {
      * before the next page. */
     char left[MESSAGE_ID_MAX + 1];
     int number;
-    bool is_of_left; /* the page being read has only the message left */
+    bool is_of_left; /* the page being read has only the message with the id left */
     /* Not 0: the page being read is needed only for its cursor, and has this number of messages. */
     size_t to_pass;
     struct app_list list;
@@ -65,8 +65,8 @@ static bool has_history(const struct walk *walk)
     return app_of(walk->exchange)->history != NULL;
 }
 
-/* Returns the states of the jobs that must be read in this place, because their messages may have requested
- * events. If there is a history, dead messages are read there, and not in Redis. */
+/* Returns the states of the jobs that must be read from this source, because their messages may have
+ * requested events. If there is a history, dead messages are read there, and not in Redis. */
 static unsigned states_in(const struct walk *walk, enum event_place place)
 {
     static const unsigned alive = 1U << JOB_STATE_DELAYED | 1U << JOB_STATE_READY | 1U << JOB_STATE_LEASED;
@@ -85,7 +85,7 @@ static unsigned states_in(const struct walk *walk, enum event_place place)
     return (is_any ? alive : 0) | (has_history(walk) ? 0 : states & 1U << JOB_STATE_DEAD);
 }
 
-/* Returns place, or else the first later place, that may have messages with requested events. */
+/* Returns the first source, from this one on, that may have messages with requested events. */
 static enum event_place place_from(const struct walk *walk, enum event_place place)
 {
     if (place == EVENTS_OF_POOL && !states_in(walk, place))

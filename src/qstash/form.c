@@ -109,7 +109,7 @@ static struct slice header_of(const struct form_answer *answer, struct slice nam
     return SLICE("");
 }
 
-/* Returns why a 2xx to the first message of a run is an error, or an empty text.
+/* Returns why a 2xx to the first message of a run is an error, in QStash's words, or an empty text.
  *
  * The SDK for durable runs sends its version in each answer. If POST /v2/trigger has created the run, the SDK
  * starts the run again before it answers. After that, this message does not belong to the run any more, so

@@ -9,7 +9,7 @@
 
 enum { GROUP_ANSWER_MAX = 512 * 1024 };
 
-static_assert((int)URL_GROUP_ENDPOINTS_MAX <= (int)APP_SUBMISSIONS_MAX, "a group is sent in one script");
+static_assert((int)URL_GROUP_ENDPOINTS_MAX <= (int)APP_SUBMISSIONS_MAX, "one script sends to a whole group");
 
 /* A message to an endpoint. */
 struct endpoint_message {

@@ -27,7 +27,7 @@ struct limits {
     bool is_pinned_parallelism, is_pinned_rate;
 };
 
-/* Returns the limits of a new queue, or else of a new key. */
+/* Returns the limits that a new queue has, or, if is_queue is false, a new flow-control key. */
 struct limits limits_new(bool is_queue, int64_t now_ms);
 
 /* Reads the limits of a topic that has settings. */

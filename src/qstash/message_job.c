@@ -7,7 +7,7 @@
 
 enum { RECORD_ROOM = 1024 }; /* size of a job's record without the job's texts */
 
-/* min(86400, e^(2.5 n)) seconds, the default waits, which a retry expression replaces. */
+/* The waits of a message without a retry expression: min(86400, e^(2.5 n)) seconds before retry n. */
 static const struct retry_schedule waits = {5, {12000, 148000, 1808000, 22026000, 86400000}};
 
 void message_texts_init(struct message_texts *texts)

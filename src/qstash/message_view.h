@@ -28,7 +28,8 @@ void message_view_release(struct message_view *);
  * digests. */
 void message_view_add(struct json_writer *, const struct message_view *);
 
-/* The name of the headers of callbacks in an answer: callbackHeader or callbackHeaders. */
+/* The name of the headers of callbacks: callbackHeader in messages and schedules, callbackHeaders in
+ * events. */
 enum message_naming { MESSAGE_HEADER, MESSAGE_HEADERS };
 
 /* Add the members that messages, schedules and events share: method, headers and body; callbacks, queue,

@@ -106,7 +106,7 @@ static void put_told(struct json_writer *json, const struct notice *notice)
     json_put_name(json, "waiter");
     waiter_put(&notice->waiter, json);
     json_add_text(json, "messageId", notice->step.job.job_id);
-    json_add_raw(json, "error", SLICE("null")); /* the Go client accepts no string here */
+    json_add_raw(json, "error", SLICE("null")); /* the Go client fails if this is a string */
     json_add_text(json, "workflowRunId", notice->waiter.run_id);
     json_add_number(json, "workflowCreatedAt", notice->waiter.created_ms);
     json_end_object(json);

@@ -1,8 +1,8 @@
 /* run_again.h - continues a failed run as a new run, with a new id.
  *
- * Restart: the new run begins with the payload. Resume: the new run begins with the steps before the message
- * that failed the run, and the failed message is delivered again; see run_resumption.h. The dead letter is
- * removed when the new run begins, so a run is continued only once. */
+ * Restart: the new run begins with the payload. Resume: the new run begins with the steps before the
+ * message that made the run fail, and this message is delivered again; see run_resumption.h. The dead
+ * letter is removed when the new run begins, so a run is continued only once. */
 #ifndef DUEPOST_QSTASH_RUN_AGAIN_H
 #define DUEPOST_QSTASH_RUN_AGAIN_H
 

@@ -1,5 +1,5 @@
-/* run_letter.h - reads a dead message (a letter) that has failed a run, and the state of the run's failure
- * callback. */
+/* run_letter.h - reads a dead message (a letter) that made its run fail, and the state of the run's
+ * failure callback. */
 #ifndef DUEPOST_QSTASH_RUN_LETTER_H
 #define DUEPOST_QSTASH_RUN_LETTER_H
 

@@ -1,5 +1,5 @@
-/* run_letters.c - /v2/workflows/dlq, and /v2/dlq?source=workflow: lists, reads and deletes the dead messages
- * that have failed runs. */
+/* run_letters.c - /v2/workflows/dlq, and /v2/dlq?source=workflow: lists, reads and deletes the dead
+ * messages that made runs fail. */
 #include "qstash/answer.h"
 #include "qstash/dead_letter_delete.h"
 #include "qstash/message_id.h"

@@ -22,7 +22,7 @@ bool run_log_state(struct slice word, enum app_workflow_state *state)
     return false;
 }
 
-/* ---- the steps, taken apart ---- */
+/* ---- the parsed steps ---- */
 
 struct steps {
     const struct run_log *log;

@@ -4,9 +4,9 @@
  * The item shows the elements of the run as steps, in groups:
  *
  *     sequential   one step
- *     parallel     steps that run at the same time; each step is shown once: its result if it has one, else
- *                  its plan
- *     next         messages being delivered, and the message that has failed the run */
+ *     parallel     steps that run at the same time; each step is shown once: its result, or else the plan
+ *                  that announced it
+ *     next         messages being delivered, and the message that made the run fail */
 #ifndef DUEPOST_QSTASH_RUN_LOG_H
 #define DUEPOST_QSTASH_RUN_LOG_H
 

@@ -8,7 +8,7 @@
 #include "qstash/message_view.h"
 #include "qstash/run.h"
 
-/* A message of the run: one that has not ended, the one that has failed the run, or the run's failure
+/* A message of the run: one that has not ended, the dead one that made the run fail, or the run's failure
  * callback. */
 struct run_log_message {
     const struct message_view *view;

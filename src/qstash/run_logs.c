@@ -3,7 +3,7 @@
  *   1. list    reads a page of the list of runs, the latest run first; if the request names one id, only
  *              the runs with this id
  *   2. read    reads the next run, and leaves it out if the filters do not match
- *   3. page    reads its open messages, the message that has failed it, and its failure callback
+ *   3. page    reads its open messages, the message that made it fail, and its failure callback
  *   4. write   writes the run, and continues with 2 or 1; or answers, if there are enough runs or bytes */
 #include "app/workflows.h"
 #include "base/memory.h"

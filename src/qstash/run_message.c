@@ -189,7 +189,8 @@ static void find_topic(struct run_message *message)
 
 /* ---- the step for an invoker ---- */
 
-/* Creates the step that the invoker's run gets if this run ends in this way. */
+/* Creates the step that the invoker's run gets if this run is cancelled or, if is_cancelled is false,
+ * fails. */
 static const char *prepare_end(struct run_message *message, struct run_step *step, bool is_cancelled)
 {
     struct buffer body;

@@ -5,12 +5,12 @@
 
 #include "app/workflow_reads.h"
 
-/* The elements of a failed run with their texts and jobs, and the message that has failed the run. */
+/* The elements of a failed run with their texts and jobs, and the message that made it fail. */
 struct run_failure {
     const struct app_workflow_element *elements;
     size_t count;
-    struct slice job; /* topic/messageId of the message that failed the run; it has an element, unless it is
-                         the answer to a call */
+    struct slice job; /* topic/messageId of the message that made the run fail; it has an element, unless it
+                         is the answer to a call */
     bool is_parallel_answer; /* the message is the answer to a call of a parallel step */
 };
 

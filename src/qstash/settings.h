@@ -73,7 +73,7 @@ struct settings {
     struct settings_run run;
     /* The settings that the request has, as bits 1 << row of the table in settings.c. */
     unsigned given;
-    const char *prefix;              /* what errors put in front of the name of a setting */
+    const char *prefix;              /* text that errors put in front of a setting's name */
     unsigned fault_status;           /* status of fault */
     char fault[SETTINGS_FAULT_SIZE]; /* the first error; empty: none */
     struct buffer decoded;           /* owned */

@@ -205,7 +205,7 @@ HANDLER(endpoints_delete_handle)
 
 /* ---- PATCH ---- */
 
-/* Returns whether the value is a string, or an array of at least one. */
+/* Returns whether the value is a string, or an array of at least one string. */
 static bool is_header_value(struct slice value)
 {
     struct json_cursor cursor;

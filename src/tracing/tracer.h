@@ -10,8 +10,8 @@
 
 struct tracer;
 
-/* Creates a tracer, which records one of one_in traces that begin in this process. When the number of waiting
- * spans reaches many, the thread that recorded the last of these spans calls wake. */
+/* Creates a tracer, which records one in one_in traces that begin in this process. When the number of
+ * waiting spans reaches many, the thread that recorded the last of these spans calls wake. */
 struct tracer *tracer_new(int64_t one_in, size_t many, void (*wake)(void *arg), void *arg);
 void tracer_free(struct tracer *);
 

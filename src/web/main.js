@@ -11,4 +11,4 @@ startTheme();
 startRouter();
 startKeys();
 m.mount(document.getElementById("app"), Shell);
-loadAccess().catch(() => {}); // if /access is missing, requests without the right get 403
+loadAccess().catch(() => {}); // after an error no button is disabled; the server then refuses what the token may not do

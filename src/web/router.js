@@ -46,7 +46,7 @@ export function queryText(query) {
       if (one !== undefined && one !== null && one !== "") params.append(name, String(one));
     }
   }
-  return params.toString().replaceAll("+", "%20"); // for the API, + is a plus sign
+  return params.toString().replaceAll("+", "%20"); // the API would read + as a plus sign, not as a space
 }
 
 function read() {

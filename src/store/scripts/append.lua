@@ -1,9 +1,9 @@
 #!lua
--- append.lua - appends elements to workflows and schedules a job for each: all entries of a call to one workflow, or
--- none. The flag allow-oom is not set, so a full Redis refuses new work.
+-- append.lua - appends elements to workflows, and schedules a job for each element. All entries of an item are
+-- appended, or none. The flag allow-oom is not set, so a full Redis refuses new work.
 --
 -- ARGV[2]  maximum number of jobs that have not ended; 0: no limit
--- then for each call: id of the workflow (owner/workflowId), number of entries, and for each entry
+-- then for each item: id of the workflow (owner/workflowId), number of entries, and for each entry
 --   role, job, when, record, element: see begin.lua
 -- Returns {now_us, result ...}. A result is the time at which the workflow was created, ms; NOT_FOUND if no
 -- workflow with this id is active; TAKEN if a job has one of the ids; FULL.

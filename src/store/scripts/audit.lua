@@ -6,12 +6,12 @@
 --      due time come from the last complete survey (survey.lua)
 -- Returns {now_us, jobs, waiting, leased, dead, topics with waiting jobs, ready, histories, kept, kept with a time, due
 -- time of the first due job or -1, age in ms of the survey that counted ready and this time (0: counted now; -1: no
--- survey yet), 1 if counting them needs a survey, held jobs (see held.lua), jobs leased by workers}. If an outbox
--- exists, or ever had texts, the following values are added: its texts, the ids in its lists, its bytes, the texts
--- dropped so far, the age of its oldest text in ms. ready is the number of waiting jobs whose time has come. histories
--- is the number of jobs with attempts. kept is the number of jobs that have ended and are kept. kept with a time is the
--- number of those with a time of removal: all but the dead jobs. In intact data, jobs = waiting + leased >= histories,
--- and kept = dead + kept with a time, and the lists of the outbox have all its texts.
+-- survey yet), 1 if due jobs can be counted only by a survey, held jobs (see held.lua), jobs leased by workers}. If
+-- an outbox exists, or ever had texts, the following values are added: its texts, the ids in its lists, its bytes,
+-- the texts dropped so far, the age of its oldest text in ms. ready is the number of waiting jobs whose time has
+-- come. histories is the number of jobs with attempts. kept is the number of jobs that have ended and are kept. kept
+-- with a time is the number of those with a time of removal: all but the dead jobs. In intact data, jobs = waiting +
+-- leased >= histories, and kept = dead + kept with a time, and the lists of the outbox have all its texts.
 -- uses: attempts held kept outbox survey
 local most = tonumber(ARGV[2])
 local due, turns, behind = call('ZCOUNT', DUE, '-inf', now), call('ZCARD', TURNS), call('ZCARD', BEHIND)

@@ -14,9 +14,9 @@
 -- Returns {now_us, owner, beat, next due time or -1, ms until the first lease runs out (0: a lease has run out; -1:
 -- there are no leases), number of topics offered, chores, and the first time at which a schedule fires, if there is
 -- one}. The chores are a letter for each call that has work to do: t if a claim would find due jobs, f if forget.lua
--- would find idempotency keys or sends, and the letters of lib/chores.lua. Except f, they are only found once a second.
--- A standby gets -1 for the leases, and no chore but t, because the owner does the others. Attempts of cancelled jobs
--- that still run count as leases here, and so do leases of workers.
+-- would find idempotency keys or sends, and the letters of lib/chores.lua. Only expired idempotency keys are looked
+-- for in each call, the other chores once a second. A standby gets -1 for the leases, and no chore but t, because the
+-- owner does the others. Attempts of cancelled jobs that still run count as leases here, and so do leases of workers.
 -- uses: chores idempotency lingering lost places probe publish schedules sends
 local is_tick = ARGV[3] == '1' or ARGV[3] == '2'
 local me, most, lease_ms, patience_ms = ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[7]), tonumber(ARGV[8])

@@ -9,7 +9,7 @@
 --   id        of the schedule
 --   tag       of its definition
 --   expected  the schedule's time in FIRES as the caller has read it, ms; '-' if a client requests the occurrence, or,
---   with kind 'move', if there is no such time
+--             with kind 'move', if FIRES has no time for the schedule
 --   next      its next time, ms, or '-'
 --   kind      'fire'; 'hold': the time cannot be fired now; or a word that says why no job is created: 'skip',
 --             'noGroup', 'unsendable'. If such an item has a key in once, the call only looks for the answer to an
@@ -47,7 +47,7 @@ local function read_item(at)
   if not string.find(item.time, '^%d+$') or not string.find(item.when, '^@?%d+$') then error('not a number') end
   if not string.find(item.skipped, '^[-=]$') and not string.find(item.skipped, '^%d+ %d') then error('not times') end
   if not KINDS[item.kind] or not string.find(item.id, '^[^/]+/.') then error('not an item') end
-  local is_of_id = string.sub(item.job, 1, #item.id) == item.id -- the usual form, of the same topic
+  local is_of_id = string.sub(item.job, 1, #item.id) == item.id -- usually true; the topic is then the same
   if item.kind == 'fire' and not is_of_id and owner_of(topic_of(item.job)) ~= owner_of(topic_of(item.id)) then error('another topic') end
   if number > 0 then
     item.mark, item.group, item.size = ARGV[at + 14], ARGV[at + 15], ITEM + 2 + 2 * number

@@ -254,7 +254,7 @@ elseif walk == 'leases' or walk == 'pulled' then
   for i = 1, #entries, 2 do mend_place(base .. walk, entries[i]) end
 elseif walk == 'held' then
   walk_topics(HELD, held_of, mend_held, mend_held_topic)
-else -- 'due' or 'turns': the buckets of their topics
+else -- 'due' or 'turns': walks the buckets of their topics
   walk_topics(base .. walk, bucket_of, function(id, topic)
     touch(topic, 'all')
     mend_place(bucket_of(topic), id, topic)

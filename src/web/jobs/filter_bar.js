@@ -46,7 +46,7 @@ function toLocal(text) {
 }
 const fromLocal = (text) => (text ? new Date(text).toISOString() : "");
 
-// The page is drawn anew while somebody types: the field then keeps the text that is typed.
+// The page is drawn anew while a person types; meanwhile the field keeps the typed text.
 function Box() {
   let typed;
   return {

@@ -5,7 +5,7 @@ import { isCheap, toCount, toQuery } from "./filter.js";
 const FIRST_PAGE = 100; // jobs of the first request
 const PAGE = 500; // jobs of each further request
 const HEAD = 100; // jobs at the head of the list that are refreshed regularly
-const EMPTY_PAGES = 20; // pages without a match, before the person is asked whether to continue
+const EMPTY_PAGES = 20; // after this many pages without a match, the person is asked whether to continue
 const COUNT_PAGES = 5;
 
 let nextId = 1;

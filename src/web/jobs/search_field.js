@@ -22,7 +22,7 @@ async function loadTopics(then) {
   try {
     topics = (await get("/topics", { limit: 1000 })).body.topics.map((one) => one.topic);
   } catch {
-    topics = null; // without them there is no completion of topics
+    topics = null; // without the names, topics are not completed; the next call tries again
   }
   then();
   m.redraw();

@@ -3,8 +3,8 @@
 import { get, path } from "../api.js";
 
 const PERIOD_MS = 1000;
-const SLOW_PERIOD_MS = 5000; // while the job does not exist
-const DETAILS_EVERY = 5; // rounds; the answer of …/why can change even if the job does not
+const SLOW_PERIOD_MS = 5000; // while the job cannot be read
+const DETAILS_EVERY = 5; // every fifth round without a change of the job also reads …/why, whose answer may have changed
 
 export class JobWatch {
   constructor(topic, jobId, changed) {

@@ -104,7 +104,7 @@ function ended(past, actions, retry) {
 const summary = (series) => series.map((one) => `${one.name} ${number(Math.round(one.value ?? 0))}`).join(", ");
 const last = (values) => values.findLast((value) => value !== null) ?? null;
 
-// The mean a second of each step. The last step is not over yet.
+// Returns the jobs per second in each step. The last step is not over yet.
 function rates(series, name) {
   const values = series?.[name] ?? [];
   return values.map((value, i) => value / secondsOf(series, i));

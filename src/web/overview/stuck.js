@@ -22,7 +22,7 @@ function holder(row) {
   return row.isPull ? m(State, { state: "held", text: "no worker" }) : null;
 }
 
-const LEAST_SECONDS = 1; // jobs that are less late are being delivered
+const LEAST_SECONDS = 1; // jobs that are less late are not stuck: they are just being delivered
 
 export const Overdue = {
   view: ({ attrs: { overdue } }) =>

@@ -23,7 +23,7 @@ import { number } from "../format.js";
 import { moveAmongRows } from "./rows.js";
 
 const ROWS_AT_ONCE = 100;
-const LOADS_UNSEEN = 20; // pages without a row to show, because of a filter for example, before the person is asked to continue
+const LOADS_UNSEEN = 20; // after this many pages without a row to show, because of a filter, the person is asked to continue
 
 export function Table({ attrs }) {
   let sort = attrs.sort ?? null;

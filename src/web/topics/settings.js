@@ -1,5 +1,5 @@
-// The settings of a topic: how each is shown and entered. A row has name, title, kind, help, preset (the value, or the
-// option with the value, that applies if the setting is missing), and for some kinds more.
+// The settings of a topic: how each is shown and entered. A row has name, title, kind, help, preset (the value that applies if
+// the setting is missing, or the server's option that has this value), and for some kinds more.
 //
 //   kind   "bool", "integer", "number", "duration" (seconds or 15m), "choice", "text", "waits" (a retry schedule),
 //          "rate", or "json"

@@ -1,4 +1,4 @@
-// Follows a job that was sent to its end: state, time until it is due, attempts, the reason why it waits.
+// Follows a sent job until it ends: state, time until it is due, attempts, the reason why it waits.
 //
 //   m(Follow, {job: {topic, jobId}})
 

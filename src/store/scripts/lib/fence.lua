@@ -28,8 +28,9 @@ local function verdict_of_other(id, nonce, claim) return is_recovering(claim) an
 -- lease. 'late': this lease was lost, and since then the job was not changed and not leased, except by recovery, which
 -- leases jobs to bury them. 'dead': the job was buried because of that loss and was not changed since (revive.lua can
 -- bring it back). Nothing in all other cases. If two items have the same id, only the first one gets a verdict, because
--- it ends the lease. A script that does not end leases sets keeps_lease; then both get one. The second result has for
--- each item whose job is leased its value in holders:<topic>, which begins with the nonce of the lease.
+-- it ends the lease. A script that does not end leases sets keeps_lease; then both items get a verdict. The second
+-- result has for each item whose job is leased its value in holders:<topic>, which begins with the nonce of the
+-- lease.
 local function fence(first, size, keeps_lease)
   local topics, ids, numbers, number, topic = {}, {}, {}, 0, nil
   local its_ids, its_numbers

@@ -4,9 +4,9 @@
 -- A workflow is named by its place, '<owner>/<workflowId>/<time of its creation, ms>', because a later workflow may
 -- have the same owner and workflowId. The hash workflow:<place> has the fields state ('active', 'succeeded', 'failed',
 -- 'cancelled'), createdAt, endedAt, settings (a text of the caller), result, first (its first job), previous (when the
--- previous workflow with this id was created, ms), failedBy (the job that failed it), bytes (size of its elements),
--- parent (place of the workflow that has started this one), and ifFailed and ifCancelled, the elements that the parent
--- gets if this workflow fails or is cancelled.
+-- previous workflow with this id was created, ms), failedBy (the dead job that made it fail), bytes (size of its
+-- elements), parent (place of the workflow that has started this one), and ifFailed and ifCancelled, the elements
+-- that the parent gets if this workflow fails or is cancelled.
 --
 -- A job of a workflow has a role: s step: it is delivered with all elements up to its own; if it dies, the workflow
 --   fails c call: a request to another url, delivered with its own body; its element is not delivered with steps a
