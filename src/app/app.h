@@ -39,7 +39,7 @@ struct app {
     const struct delivery_forms
         *forms;              /* forms of delivery (form.h); a schedule may send to a group of a form */
     struct history *history; /* history of ended jobs; NULL: there is no history */
-    struct metrics *metrics; /* metrics of this reactor; also part of the member board */
+    struct metrics *metrics; /* metrics of this reactor, which the member board has, too */
     /* This member and the following ones are used only by the exposition (GET /metrics). */
     struct metrics_board *board;
     struct http_limits *limits;

@@ -30,7 +30,7 @@ void app_schedule_delete(struct app *, const struct app_caller *, struct slice i
 
 struct app_schedule_run {
     struct slice id;   /* topic/scheduleId */
-    struct slice once; /* as in app_submission; empty: none */
+    struct slice once; /* fingerprint and idempotency key of the request; empty: none */
 };
 
 /* Creates an occurrence now. The schedule's times do not change. With DONE, and with REPEATED (the
@@ -59,7 +59,7 @@ struct app_schedule_list {
     const struct app_schedule_cursor *from;
 
     /* Filters. A schedule whose definition cannot be read matches none. */
-    bool has_paused, is_paused;      /* only schedules that are paused, or only those that are not */
+    bool has_paused, is_paused;      /* has_paused: only schedules whose "paused" is is_paused */
     int64_t after_ms, before_ms;     /* only schedules whose next time is after_ms or later, and earlier than
                                         before_ms; 0: no limit */
     const struct job_labels *labels; /* only schedules whose jobs have all these labels */

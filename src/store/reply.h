@@ -11,8 +11,8 @@
 bool reply_count(const struct redis_reply *, size_t at, size_t first, size_t parts, size_t max,
                  size_t *count);
 
-/* Returns whether this version accepts the name of a job or topic. If not, another program or a later
- * version has written the name: logs it, and the caller leaves the entry out of its page. */
+/* Returns whether this version accepts the name of a job or topic. If not, logs that another program or a
+ * later version has written the name; the caller leaves the entry out of its page. */
 bool reply_has_id(struct slice id);
 bool reply_has_topic(struct slice topic);
 

@@ -190,8 +190,8 @@ struct shard_recovered {
     bool is_full; /* there may be more */
 };
 
-/* Makes a limited number of jobs of lost leases due again, and returns those to bury, at most some MiB of
- * them. The status is STALE if Redis's clock is more than a second away from expected_ms. */
+/* Makes a limited number of jobs of lost leases due again, and returns the jobs that must be buried, at
+ * most some MiB of them. The status is STALE if Redis's clock is more than a second away from expected_ms. */
 typedef void shard_recover_fn(void *arg, enum status, const struct shard_recovered *);
 void shard_recover(struct shard *, int64_t expected_ms, shard_recover_fn *, void *arg);
 

@@ -163,7 +163,7 @@ void shard_free(struct shard *);
 /* Returns Redis Cluster's slot of the shard with this number. */
 uint16_t shard_slot(size_t number);
 
-/* Connects to the node that the function find of shard_events now returns. Replies that the old node has not
+/* Connects to the node that find() of shard_events now returns. Replies that the old node has not
  * sent yet are lost. */
 void shard_move(struct shard *);
 

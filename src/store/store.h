@@ -192,7 +192,7 @@ struct store_schedule {
     struct slice id;
     struct store_when when;
     struct slice record; /* see job_write */
-    struct slice once;   /* the request's fingerprint, a space and topic/idempotency key; else empty */
+    struct slice once;   /* fingerprint of the request, a space and topic/idempotency key; empty: no key */
 };
 
 /* Schedules a job unless its id is taken. If the record is empty, schedules nothing, but keeps an answer with
@@ -296,10 +296,10 @@ struct store_cursor {
 };
 
 struct store_list {
-    unsigned states;      /* bits 1 << state; see store_first_state */
+    unsigned states;      /* set of states, with the bit 1 << state for each */
     bool is_newest_first; /* leased jobs are always in the order of their ids */
     struct slice topic; /* empty for all topics, shard by shard; required for delivered and cancelled jobs */
-    struct slice owner; /* only jobs of this topic and its siblings, if topic is empty; empty: all */
+    struct slice owner; /* if topic is empty: only jobs of this topic and its siblings; empty: all */
     struct slice host;  /* host of the url, in lower case, with or without its port; empty for all */
     struct slice id_prefix; /* beginning of the jobId; empty for all */
     /* Words separated by commas; empty for all. reasons says why a job died. statuses has statuses of the

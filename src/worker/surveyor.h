@@ -1,8 +1,8 @@
 /* surveyor.h - counts the due jobs of a shard in steps. Used when too many topics have due jobs for one call.
  *
  * Jobs become due as time passes, without any change in Redis, so no script can keep a count of due jobs up
- * to date. A survey counts the topics that may have due jobs, a bounded number in each step, and stores the
- * result in Redis for all processes. */
+ * to date. A survey counts the due jobs of a bounded number of topics in each step, and stores the result
+ * in Redis for all processes. */
 #ifndef DUEPOST_WORKER_SURVEYOR_H
 #define DUEPOST_WORKER_SURVEYOR_H
 
