@@ -26,7 +26,7 @@ GONE = 1  # a port of 127.0.0.1 on which nothing listens
 
 class Answer:
     """begin makes Redis give this answer, and end stops it. status: the status that a new job gets until then.
-    delivers: due jobs are still delivered. words: part of the problem's detail or of duepost's log."""
+    delivers: whether due jobs are delivered meanwhile. words: part of the problem's detail or of duepost's log."""
     status, delivers, words, options, seconds = 503, False, "", (), 1.5
 
     def __init__(self, redis):
@@ -165,7 +165,7 @@ class NoPerm(Answer):
 
 
 class Unblocked(Answer):
-    """A BLPOP gets an error."""
+    """The BLPOP that waits at the doorbell gets an error."""
     status, delivers = 201, True
 
     def begin(self):
@@ -177,7 +177,7 @@ class Unblocked(Answer):
 
 class ProtocolError(Answer):
     """The bytes that arrive are not the Redis protocol."""
-    status, words = None, "rotocol error"  # no status, because another connection may break first
+    status, words = None, "rotocol error"  # None: not checked, because another connection may get these bytes
 
     def begin(self):
         self.redis.proxy.garbage = b"HTTP/1.1 400 Bad Request\r\n\r\n"

@@ -22,7 +22,7 @@ NAMES = {"jobs": "hash", "due": "zset", "turns": "zset", "ready": "list", "lease
 ENDS = ("dead", "delivered", "cancelled")
 OF_ONE = {"bucket": "zset", "held": "zset", "breaker": "zset", "holders": "hash", "hour": "hash", "begun": "hash", "completed": "hash",
           "workflow": "hash", "elements": "list", "element_jobs": "list", "open": "hash", "waiters": "zset", "event_names": "hash",
-          "events": "list", **dict.fromkeys(ENDS, "zset")}  # words of keys that continue with ':' and the name of a topic, receiver, hour, token or workflow
+          "events": "list", **dict.fromkeys(ENDS, "zset")}  # keys that begin with this word, ':' and the name of a topic, receiver, hour, token or workflow
 MAX_IN_FLIGHT = 256
 AUDIT_TOPICS = 1000
 
@@ -130,7 +130,7 @@ def faults(books):
 
 
 def kept_faults(books):
-    """Each job that has ended is whole, is in the index of its end, and is dead or has a time of removal."""
+    """Each ended job has a complete record, is in the index of its state, and is dead or has a time of removal."""
     ends = {state: {key for index in books.by_topic(state).values() for key in index} for state in ENDS}
     for key in set().union(*ends.values()) - books.get("kept").keys():
         yield f"{key} is in an index and not kept"

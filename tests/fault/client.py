@@ -60,12 +60,12 @@ def mixed_orders(seed, jobs, seconds, topics=20, cancels=0.1, delay_ms=3000, mix
 @dataclasses.dataclass(slots=True)
 class Told:
     """The client's record of one job. Status 0: the answer was lost."""
-    scheduled: int = None        # status of the schedule
+    scheduled: int = None        # status of the answer to the schedule request
     sent_us: int = 0
     answered_us: int = 0
     nothing_changed: bool = False
     due_ms: int = 0
-    cancel: int = None           # status of the cancel
+    cancel: int = None           # status of the answer to the cancel
     cancel_sent_us: int = 0
     cancelled_us: int = 0        # when the cancel was answered
     was_running: bool = False    # whether an attempt was under way at the cancel

@@ -50,7 +50,7 @@ def without(name):
 
 
 def patched(name, changes):
-    # No Redis has this command, so duepost runs the scripts as texts (EVALSHA).
+    # Redis has no command FCALX, so duepost runs the scripts as texts (EVALSHA).
     image = replace(pathlib.Path(place.BINARY).read_bytes(), b"\0FCALL\0", b"\0FCALX\0")
     originals, others = script_texts(place.SCRIPTS), script_texts(place.SCRIPTS, changes)
     for script, old in originals.items():

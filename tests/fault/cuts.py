@@ -16,7 +16,7 @@ from redis import Redis
 from verdict import Fault, unanswered
 
 LANES = 12
-UNHEARD_US = 2_500_000  # jobs of a claim without a reply come within this time, which is before their leases end
+UNHEARD_US = 2_500_000  # if the reply to a claim is lost, its jobs arrive within this time, before their leases end
 
 
 def exchange(redis, judge, name, cut_after, cut_before=None, binary=None):
@@ -84,8 +84,8 @@ def to_receiver(report, redis, judge):
                 proxy.stop()
 
 
-# Mode of the proxies -> the removed safeguard that a run in this mode must detect. duepost renews the lease of a slow attempt. Without the
-# destructive pop, a job stays in the pool if the reply to its claim never came.
+# Mode of the proxies -> the fault of control.CONTROLS that a run in this mode must detect. "no leases": slow attempts
+# need a renewal of their leases. "destructive pop": a job must stay in the pool if the reply to its claim never came.
 MODES = {"delay": "no leases", "slice": "no leases", "blackhole": "destructive pop", "half-open": "destructive pop"}
 
 

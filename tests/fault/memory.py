@@ -4,8 +4,8 @@ A small allocation of duepost that fails ends the process with a message; if an 
 client fails, the request is refused. No answer is ever wrong, and after a restart every accepted job exists. A story
 runs once for each n, until it needs fewer allocations than n.
 
-Then the same for large allocations only, whose size a client or receiver chose; they all fail from then on. None of
-them may end the process."""
+Then the same for large allocations only, whose size a client or receiver chose. No failure of a large allocation may
+end the process, even if all later ones fail, too."""
 
 import http.client
 import itertools
@@ -24,8 +24,8 @@ from tokens import TokenFile
 import place
 import scratch
 
-LARGE = 64 * 1024  # from this size on, a client or receiver chose the size
-MAX = 3000  # maximum number; far above the number of allocations of any story
+LARGE = 64 * 1024  # of allocations with this size or more, a client or receiver chose the size
+MAX = 3000  # far above the number of allocations of any story
 DEAD = 20
 
 

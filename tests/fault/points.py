@@ -158,7 +158,8 @@ class Story:
         lane.schedule(node, "doomed", delay=60)
         if self.can_go_on(node) and lane.told[f"{lane.name}/cancelled"].scheduled == 201:
             lane.cancel(node, "cancelled")
-        # These requests are sent even if the jobs were not accepted: run makes a job due at once, and so does the loss below.
+        # These requests are sent even if the jobs were not accepted. The request run makes its job due at once, as
+        # lose_a_lease() does below.
         job = f"/jobs/{lane.name}/run"
         for method, target, body in (("PUT", job, {"url": lane.judge.url + "/200", "delay": 60}), ("PATCH", job, {"timeout": 5}),
                                      ("POST", job + "/run", None), ("GET", job, None), ("GET", job + "/attempts", None),
@@ -212,7 +213,7 @@ class Story:
                 request(node, "POST", target, body, {"Upstash-Delay": "1h"})
 
     def end_published(self, node):
-        """Cancels the messages. Returns a fault if only some of them are there."""
+        """Cancels the messages. Returns a fault if Redis has only some of them."""
         def count():
             return self.lane.ask("ZCARD", f"{self.lane.keys}bucket:qstash~queue.{self.lane.name}")
         found = count()
@@ -268,9 +269,9 @@ class Story:
         self.lane.ask("ZADD", keys + "reported", 1000, name)
 
     def turn_breakers_off(self, node):
-        """Turns the breaker off, by each kind of change. Before each change, the topic has a job that a breaker holds for ten minutes. It
-        comes at once: the change of a topic resumes it in its own step, and the change of a pattern in later steps, which another process may
-        have to continue."""
+        """Turns the breaker off, by each kind of change. Before each change, the topic has a job that a breaker holds
+        for ten minutes. After the change, the job must arrive at once. A change of the topic resumes it in the same
+        step, a change of a pattern in later steps, which another process may have to continue."""
         for job_id, target, body in self.changes:
             if self.can_go_on(node) and self.lane.schedule(node, job_id, delay=30) == 201 and self.hold_job(job_id) and self.can_go_on(node):
                 request(node, "PUT", target, body)
@@ -283,7 +284,8 @@ class Story:
                 request(node, "PUT", target, body)
 
     def hold_job(self, job_id):
-        """Writes the data of a job that a breaker holds and that is due now. Returns False if the job was not waiting."""
+        """Changes the data of the job as if it had become due now and a breaker held it. Returns False if the job was
+        not waiting."""
         lane, keys = self.lane, self.lane.keys
         lane.told[f"{lane.name}/{job_id}"].due_ms = 0
         script = ("local now, bucket = tonumber(redis.call('TIME')[1]) * 1000, KEYS[1] .. 'bucket:' .. ARGV[2] "
@@ -298,8 +300,8 @@ class Story:
         return node.is_alive() and not is_stopped(node.pid)
 
     def lose_a_lease(self, job_id, losses):
-        """Leaves the data of a process that crashed just after the job was due. losses: earlier losses of the job; it
-        is dead after the fifth."""
+        """Makes the job due, and leased by a process that no longer exists. losses: how many consumers of the job
+        were lost before; after the fifth, the job is dead."""
         keys, key = self.lane.keys, f"{self.lane.name}/{job_id}"
         script = ("local due = redis.call('ZSCORE', KEYS[1] .. 'bucket:' .. ARGV[2], ARGV[1]) "
                   "if due and redis.call('ZREM', KEYS[1] .. 'bucket:' .. ARGV[2], ARGV[1]) == 1 then "

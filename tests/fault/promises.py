@@ -41,7 +41,7 @@ class Stage:
 
 # ---- another consumer delivers the jobs of a dead one ----
 
-ORPHAN_S = 10  # maximum of the p99 of the time from the consumer's death to the next attempt, whatever the job's timeout is
+ORPHAN_S = 10  # limit for the p99 of the time from a consumer's death to the next attempt of its jobs
 
 
 class Orphans:
@@ -279,11 +279,11 @@ def moved(seed, binary=None):
         return at_us / 1000 + max(seconds for when, seconds in steps[began:] if when <= at_us) * 1000
     try:
         site.begin(mixed_orders(seed, 1400, 16))
-        for wait, seconds in ((7, 3600), (3.5, 0), (3, -3600), (2, 0)):  # the first after the quiet time
+        for wait, seconds in ((7, 3600), (3.5, 0), (3, -3600), (2, 0)):  # a new process counts no lease as lost for some seconds
             time.sleep(wait)
             move(seconds)
         site.await_client(60)
-        move(7200)  # jobs that are due in an hour are then due
+        move(7200)  # now the jobs are due that were scheduled while the clock was ahead
         site.await_settled(60)
         return site.verdict(clock_ms=clock_ms, retry_ms=-7_200_000)
     finally:
@@ -436,14 +436,14 @@ def full_disk(stage, report):
     report.say(f"a full disk: {statuses.count(201)} jobs accepted, then {statuses.count(503)} refused")
     report.expect(503 in statuses, "a full disk refuses nothing")
     report.verdict("a full disk", right)
-    for _ in range(3):  # in a single try, chance may lose no job
+    for _ in range(3):  # in one try, there may be no loss by chance
         if wrong.broken:
             break
         wrong, _ = filled(stage, True)
     report.control("the private Redis without fsync, on a full disk", wrong)
 
 
-# ---- a full disk of the history ----
+# ---- the disk of the history is full ----
 
 def archived(stage, backlog):
     """The disk of the history's database is full. Meanwhile jobs are delivered, also by a process that starts at this time, and the outbox

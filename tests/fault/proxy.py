@@ -5,7 +5,7 @@ One asyncio loop in a thread of its own serves all proxies. A change of a proxy'
     pass        unchanged               delay       each piece 20 ms later
     slice       a byte at a time        blackhole   nothing, without notice to either side
     half-open   as blackhole, but the far side's connections are closed
-    one-way     requests arrive, and no reply to them"""
+    one-way     requests pass, and replies do not"""
 
 import asyncio
 import socket
@@ -35,9 +35,9 @@ class Proxy:
         self.mode = "pass"
         self.passed = 0             # number of bytes passed on since arm()
         self.cut_after = cut_after  # the connection is cut when passed reaches this number; None: no cut
-        self.cut_before = None      # instead, the connection is cut before the first reply that contains these bytes
+        self.cut_before = None      # or: the connection is cut before the first reply that contains these bytes
         self.cuts = []              # times of the cuts, us
-        self.garbage = None         # the client side gets this instead of the next reply
+        self.garbage = None         # the client side gets these bytes instead of the next reply
         self._links = set()
         self._server = self._call(asyncio.start_server(self._serve, "127.0.0.1", 0, backlog=512))
         self.port = self._server.sockets[0].getsockname()[1]

@@ -3,8 +3,8 @@ rules:
 
     a confirmed job is completed, or dead, and none is lost
     no job is leased twice within a lease; a lease that is held can be ended
-    a lease that ran out is a failed attempt: it comes back after its wait, with the next number
-    nothing comes back after a confirmed complete or bury; a job is dead after its last attempt, not before
+    a lease that ran out is a failed attempt: the job comes back after its wait, with the next attempt number
+    no job comes back after a confirmed complete or bury; a job is dead after its last attempt, not before
     maxInFlight and fifo hold over all workers and processes"""
 
 import collections
@@ -203,7 +203,7 @@ class Site:
         return subprocess.Popen([sys.executable, place.HERE / "pull_worker.py", path, f"{self.seed} {self.number}", ports, ",".join(TOPICS), *more])
 
     def schedule(self, jobs, seconds):
-        """Jobs of all topics, evenly over this time. The answer may be lost; then the job may be there."""
+        """Schedules jobs of all topics, evenly over this time. If an answer is lost, its job may exist."""
         begin = time.monotonic()
         for number in range(jobs):
             topic = SHARES[number % len(SHARES)]

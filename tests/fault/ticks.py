@@ -28,13 +28,13 @@ class Ticks:
         request(node, "GET", "/schedules")
 
     def delete(self, node, may_go_on):
-        """Waits until all its jobs have arrived, so it does not matter whether the schedule is deleted. Deletes it."""
+        """Deletes the schedule when all its jobs have arrived, so that the deletion prevents no job."""
         until(lambda: not may_go_on() or len(self.arrived()) == len(self.times or ()), 20, "the ticks")
         if may_go_on():
             request(node, "DELETE", self.path)
 
     def arrived(self):
-        """Returns the keys of jobs, by their times."""
+        """Returns {time of the schedule in ms: key of the job that has arrived}."""
         found = {}
         for key in self.lane.judge.arrivals():
             match = re.fullmatch(re.escape(self.lane.name) + r"/tick~(\d{8}T\d{6})(\.\d{3})?Z", key)
@@ -44,7 +44,8 @@ class Ticks:
         return found
 
     def await_all(self):
-        """A schedule whose answer was lost must also stop, so that its data do not change while they are read."""
+        """Waits until the schedule has ended, even if the answer to its request was lost, so that its data do not
+        change while they are read."""
         until(lambda: not int(self.lane.ask("ZCARD", self.lane.keys + "fires")), 60, lambda: f"{self.lane.name}: fires no more")
         until(lambda: len(self.arrived()) >= len(self.times or ()), 60, lambda: f"{self.lane.name}: ticks at {self.times}, {self.arrived()}")
 

@@ -142,8 +142,8 @@ class Case:
 class Context:
     """clock_ms: a function that returns the latest time that Redis's clock may have shown before a moment. retry_ms:
     the shortest wait of the jobs' retry schedules. is_cut: connections to the judge were cut, so that an answer may
-    not have come. hurried: attempts, as job and number, that ran out of a time shorter than HURRY_MS by the logs of
-    dueposts."""
+    not have come. hurried: a function that returns the attempts, as (job, number), that by the logs timed out in less
+    than HURRY_MS."""
     clock_ms: callable = lambda at_us: at_us / 1000
     retry_ms: int = RETRY_MS
     is_cut: bool = False

@@ -14,8 +14,8 @@
  *
  * These events may happen at any time, and any number of times:
  * - a consumer dies, freezes (time and all others continue), or loses the reply of a script. If the lost
- * reply was that of a claim, no consumer has the leased job; if it was that of an outcome, the consumer sends
- * the outcome again; if it was that of a renewal, the consumer counts its lease from the previous renewal;
+ *   reply was that of a claim, no consumer has the leased job; if it was that of an outcome, the consumer sends
+ *   the outcome again; if it was that of a renewal, the consumer counts its lease from the previous renewal;
  * - Redis fails over to a replica that lags by up to LAG writes. A lag of 0 stands for a restart without loss.
  *   With WAIT, a change is confirmed when the replica has it. Without WAIT, it is confirmed at once, and may be
  *   lost in a failover;
@@ -25,13 +25,13 @@
  * take no time, because a longer call only leaves the consumer less of its lease. A consumer checks its clock
  * and sends in one step. So the model does not cover a process that is stopped exactly between the two, nor a
  * primary that continues after its replica was promoted. The doorbell is left out, because consumers also
- * claim without it. The carry workers' lock is left out, because carrying twice does no harm; each carry
- * worker has its own quiet time, which begins at every failover, restart and jump. The answer "no such job"
- * confirms nothing in this model.
+ * claim without it. The carry workers' lock is left out, because carrying twice does no harm; each carry worker has
+ * its own quiet time, in which no lease counts as lost. It begins at every failover, restart and jump. The answer "no
+ * such job" confirms nothing in this model.
  *
  * With -DONE_PLACE and a limit of one job in flight, the attempt of a cancelled job counts as in flight, and
- * two attempts are never at receivers at once. Without -DONE_PLACE, a cancel frees the place at once, which
- * does not affect jobs.
+ * two attempts are never at receivers at once. Without -DONE_PLACE, such an attempt does not count; for the jobs,
+ * this makes no difference.
  *
  * With -DFIFO (and two jobs, a limit of one in flight, and -DONE_PLACE) the topic is delivered in order: no
  * claim overtakes a job whose attempts have begun, or a job that comes first.
@@ -100,10 +100,10 @@ typedef job_in_redis {
   unsigned losses : 3;   /* crashes: number of lost consumers, and the nonce of the last one */
   unsigned lost_nonce : 2;
   unsigned attempts : 2; /* attempts in the job's record */
-  unsigned life : 2;     /* number of the job that has, or had, the id */
+  unsigned life : 2;     /* which of the jobs with this id has it, or had it last; from 1 */
   unsigned not_before : 2;
   unsigned failures : 2; /* failures that were recorded */
-  unsigned delivered : 3; /* sets of lives, as bits */
+  unsigned delivered : 3; /* sets of lives (jobs with this id), a bit for each */
   unsigned cancelled : 3;
 #ifdef FIFO
   bit has_begun;
@@ -117,10 +117,10 @@ typedef redis {
   bit in_turns;
 #ifdef ONE_PLACE
   unsigned lingers : 2;     /* nonce of the cancelled job's attempt that counts as in flight; 0: none */
-  unsigned linger_left : 2; /* ticks until this place expires, or FAR */
+  unsigned linger_left : 2; /* ticks until it no longer counts, or FAR */
 #endif
 #ifdef FIFO
-  unsigned line : 2;      /* index of the job that holds the line, plus 1; 0: none */
+  unsigned line : 2;      /* index of the job whose next attempt the others wait for, plus 1; 0: none */
   unsigned line_left : 2; /* ticks until this job's next attempt may begin */
   bit first;              /* index of the job with the lower score */
   bit first_due;          /* only in the model: index of the first job by due time and arrival */
@@ -345,8 +345,8 @@ inline offer()
   fi
 }
 
-/* The head stays the first job, even if a job with an earlier time is added. A line whose job has ended is
- * removed. */
+/* The job that the others wait for stays first, even if a job with an earlier time is added. When it is no longer
+ * in the bucket, the others need not wait. */
 inline keep_line()
 {
 #ifdef FIFO
@@ -432,8 +432,8 @@ inline let_go(id)
   primary.line_left = 0
 }
 
-/* Puts the job back for its next attempt: at the due time that its claim noted, or after a wait. In a fifo
- * topic, the job keeps its place and holds the line. */
+/* Puts the job back for its next attempt: at the due time that its claim noted, or after a wait. In a fifo topic,
+ * the job keeps its place, and the other jobs wait for it. */
 inline again(id, at, wait)
 {
 #ifdef FIFO
@@ -470,7 +470,7 @@ inline forget_job(id)
   not_begun(id)
 }
 
-/* Notes that the job has no attempts any more, because its owner has moved it or it has ended. */
+/* Forgets that attempts of the job have begun, because its owner has changed its due time or it has ended. */
 inline not_begun(id)
 {
 #ifdef FIFO
@@ -549,7 +549,6 @@ inline bring_back_if_dead(c)
 
 #define IS_LOST(id) (R(id).in_leases && (R(id).left == 0 || R(id).left == FAR))
 
-/* The consumer gets the reply and is free; or the reply is lost, and it sends its outcome again. */
 /* The job is cancelled, and its attempt still counts as in flight. */
 inline linger(id)
 {
@@ -572,7 +571,7 @@ inline free_place()
   finish()
 }
 
-/* An outcome also ends the attempt if Redis refuses it. */
+/* An outcome of a cancelled job's attempt ends this attempt, even if Redis refuses the outcome. */
 inline end_lingering(c)
 {
   if
@@ -581,6 +580,7 @@ inline end_lingering(c)
   fi
 }
 
+/* The consumer gets the reply and is free; or the reply is lost, and it sends its outcome again. */
 inline reply(c)
 {
   if
@@ -962,7 +962,7 @@ proctype consume(byte c)
 {
 end:
   do
-  /* Idle consumers are the same, so only the first one claims. */
+  /* Idle consumers do not differ, so only the first one claims. */
   :: atomic { ME.state == IDLE && (c == 0 || OTHER.state != IDLE) ->
       if
       :: CAN_CLAIM(0) -> claim(c, 0)
@@ -1033,7 +1033,7 @@ end:
   do
   :: atomic { CAN_CARRY -> carry() }
 #ifdef ONE_PLACE
-  :: atomic { CAN_FREE_PLACE -> free_place() } /* recover also frees the place */
+  :: atomic { CAN_FREE_PLACE -> free_place() } /* the script recover also does this */
 #endif
   :: atomic { R(0).holder == NOBODY && !R(0).is_doomed -> abandon(0) }
   :: atomic { R(0).is_doomed -> bury_doomed(0) }

@@ -48,7 +48,7 @@ class Broken(Exception):
     """The server has broken a promise."""
 
 
-# After an error other than Broken, the model can no longer read the keyspace.
+# The errors that show a fault. Errors other than Broken come when the model cannot read the keyspace any more.
 FAULTS = (Broken, RedisError, LookupError, ValueError)
 
 
@@ -120,7 +120,7 @@ class World:
         self.listener("SUBSCRIBE", BASE + "wake")
         self.pool = Pool(LIMIT)
         self.boot_us, self.offset_us = 0, START_US
-        self.archivers = [[], []]  # for each archiver a list of its batches, each with a mark whether it is in the table
+        self.archivers = [[], []]  # for each archiver a list of its batches, each with a mark: it is in the table or not
         self.table = set()  # the rows of the history: (id, text)
         self.small_step_us = 0  # when the clock made its last small step
         self.away_until_us = 0
@@ -198,7 +198,8 @@ class World:
         return answer
 
     def some_follow(self, items):
-        """Returns follow-ups: jobs that are scheduled if some of the items succeed. Items of topic c get none."""
+        """Returns follow-ups for some of the items: a job that is scheduled if its item succeeds. Items of topic c
+        get none."""
         return [(number, f"{topic_of(job_id)}~c/{job_id.split('/')[1]}~{nonce}", self.chance.choice(("0", "0", "300")), '"f":1}')
                 for number, (job_id, nonce, *_) in enumerate(items, 1)
                 if topic_of(job_id) in "ab" and self.chance.random() < 0.25]
@@ -473,7 +474,8 @@ class World:
             self.lapse(expected, self.chance.choice((1, MANY)))
 
     def chores(self, is_tick, is_owner):
-        """Returns the letters of the calls that have work to do. Positions of walks and the number of rates are not in the pool."""
+        """Returns a word of carry's answer: a letter for each call that has work to do. Positions of walks and rates are
+        read from Redis, because the pool does not have them."""
         pool, has = self.pool, lambda *keys: self.link("EXISTS", *(BASE + key for key in keys)) > 0
         walks = self.link("HMGET", BASE + "meta", "redate", "reoffer", "reoffer_lines", "resume_held")
         found = {
@@ -693,7 +695,7 @@ class World:
         if loses_reply and self.chance.random() < 0.3:
             self.abandon(nonce)  # Redis runs abandon before the claim that it belongs to
         most_bytes = self.chance.choice((1, 80, 1_000_000))
-        kind = self.chance.choice((0, 0, 1, 2))  # 1, 2: the claim carries first; 2: the claim wakes no carry worker, see below
+        kind = self.chance.choice((0, 0, 1, 2))  # 1 or 2: the claim carries first; 2: it wakes no carry worker, see below
         answer = self.call("claim", slots, nonce, LEASE_MS, SHARE, most_bytes, kind)
         if kind:
             self.pool.carry_for_claim()
@@ -1072,7 +1074,8 @@ class World:
                 self.accept_member(job_id, "0")
 
     def step_arrive(self):
-        """Calls arrive for claimed jobs that wait, and for jobs that do not wait. A waiting job that is not claimed cannot arrive."""
+        """Calls the script arrive for claimed jobs that wait for an event, and for jobs that wait for none. A job
+        that waits and is not claimed cannot arrive."""
         claimed = sorted(job_id for job_id in self.pool.waits if self.pool.deadline(job_id) is not None)
         ids = [job_id for job_id in claimed + self.some_ids() if job_id in claimed or job_id not in self.pool.waits]
         if not self.is_away:

@@ -78,7 +78,7 @@ class Pool(Workflows):
         self.bucket, self.leases, self.pulled = {}, {}, {}  # id -> due time or end of the lease in ms; in the bucket with a fraction, see put
         self.pull_notes = {}  # id -> (when the worker's lease began; + if the job may have callbacks, else -)
         self.answered = {}  # idempotency key -> (fingerprint, expiry, nonce, ids) of a call of lease
-        self.awaited = {}  # pull topic -> end of the wait of a process for its jobs, ms
+        self.awaited = {}  # pull topic -> ms until which a process waits for its jobs
         self.calls = []  # pull topics with new jobs, of which the call has notified the processes that wait
         self.shown, self.last_scores = None, {}  # shown: the buckets without the entries that the current call adds, see show
         self.holders = {}  # id -> (nonce, due)
@@ -92,8 +92,8 @@ class Pool(Workflows):
         self.due = {}  # topic -> ms
         self.held = {}  # id -> when it was due, for jobs that are held until their receiver is tried again
         self.line = {}  # fifo topic -> (ms when the next attempt of its head may begin, score and id of the head)
-        # Jobs that were released while another job was the head of their line. The head also waits until these jobs are due,
-        # but when the head ends, they are due at once.
+        # Jobs that were put back behind the head of their line. The head's next attempt also waits until these jobs
+        # are due; when the head has ended, they are due at once.
         self.behind_line = set()
         self.turn_scores = {}  # topic in turns -> its score there: the topic with the lowest score is served first
         self.offered = {}  # in the current call: topic -> whether it may be served
@@ -115,7 +115,7 @@ class Pool(Workflows):
         self.skipped = {}  # topic/scheduleId -> until, front, first, last, ...: ranges of the schedule's times that were missed and skipped
         self.fires = {}  # topic/scheduleId -> time of the next occurrence, ms
         self.backlog = 0  # bytes of the outbox; 0: there is no history
-        self.outbox, self.outbox_ids, self.outbox_read = {}, [], []  # field -> text; fields that wait, fields that were read
+        self.outbox, self.outbox_ids, self.outbox_read = {}, [], []  # field -> text; fields not read yet; fields that were read
         self.outbox_last, self.outbox_again, self.outbox_removed = {}, 0, 0
         self.ends, self.dropped = [], []  # (id, text) of all jobs that came into the outbox, and of those that left it without reaching a history
         self.ending = []  # the jobs that the current call ends
@@ -828,7 +828,8 @@ class Pool(Workflows):
         return 1
 
     def ahead(self):
-        """Returns the schedules whose next time must be computed again, sorted by the time up to which they have skipped times."""
+        """Returns (time, schedule) of the schedules that have skipped all times up to a time in the future, sorted.
+        Their next times must be computed again."""
         until = self.skipped_until().items()
         return sorted((at, name) for name, at in until if at > self.now)
 
@@ -1154,7 +1155,8 @@ class Pool(Workflows):
     # ---- what consumers do ----
 
     def first_places(self, topic, most):
-        """Returns the entries of the jobs to lease. If the topic's jobs are long overdue, a quarter of them are those that became due last."""
+        """Returns the entries of the jobs to lease. If the topic's jobs are long overdue, a quarter of the entries
+        are of the jobs that became due last."""
         places = [place for place in self.waiting(topic) if self.is_due(place[0])]
         quarter = most // 4 if most >= 4 else int(self.now_us % 4 == 0)
         if self.limit_of(topic) < NEWEST_LIMIT:
@@ -1269,7 +1271,8 @@ class Pool(Workflows):
             self.touch_freed(topic_of(job_id))
 
     def answer_of(self, job_id, nonce, is_held):
-        """Returns 1 if the item was held, or 0. For a completed lease of a worker: when the lease began; 2: it was completed before."""
+        """Returns 1 if the nonce held the job, or 0. If the item completes a worker's lease, returns when the lease
+        began, or 2 if it was completed before."""
         if not self.is_completing or not is_pulled(nonce):
             return int(is_held)
         if is_held:
@@ -1281,7 +1284,7 @@ class Pool(Workflows):
     def complete(self, items, remembered=()):
         """remembered: pairs (id, token) that Redis still lists as completed."""
         self.is_completing, self.remembered = True, set(remembered)
-        plain = set()  # jobs of consumers that are not kept; their ends go to the outbox together, after all others
+        plain = set()  # POSTed jobs without a retention; their ends go to the outbox together, after all others
 
         def finish_item(job_id, nonce, line):
             if not is_pulled(nonce) and self.verdict(job_id, nonce) == "lease" and not self.retention(job_id):

@@ -73,7 +73,7 @@ typedef job_in_redis {
   unsigned completed : 4;  /* token of the lease that completed a job of this id; 0: none is kept */
   unsigned remembers : 2;  /* ticks until this token is no longer kept */
   unsigned life : 2;       /* which of the jobs with this id has it, or had it last; from 1 */
-  unsigned failures : 2;   /* from here on: the events so far, as sets of lives */
+  unsigned failures : 2;   /* a number; the next three: sets of lives (jobs with this id) */
   unsigned delivered : 3;
   unsigned cancelled : 3;
   unsigned dead : 3;
@@ -95,7 +95,7 @@ typedef lease_of_worker {
   unsigned left : 2;       /* ticks until the deadline, by the worker's clock */
   unsigned outcome : 2;
   bit has_read;
-  unsigned attempts : 2;   /* number of attempts that the script pulled has read */
+  unsigned attempts : 2;   /* attempts in the record that the script pulled has read */
   unsigned life : 2;       /* the members from here on exist only in the model */
   bit has_sent;            /* Redis has stored the end, and the reply was lost */
 };
@@ -141,7 +141,7 @@ inline check()
   for (i : 0 .. JOBS - 1) {
     assert(R[i].in_bucket + R[i].in_pulled == R[i].in_jobs);
     assert(R[i].in_pulled == (R[i].holder != 0));
-    /* a life is in the pool, or has ended in exactly one way */
+    /* each job that had the id is in the pool, or has ended in exactly one way */
     for (t : 1 .. LIVES) {
       assert(t > LIVES_OF(i) || (R[i].in_jobs && R[i].life == t) + (HAS(R[i].delivered, t) != 0) +
              (HAS(R[i].cancelled, t) != 0) + (HAS(R[i].dead, t) != 0) == 1)
@@ -396,7 +396,7 @@ proctype work(byte w)
 {
 end:
   do
-  /* idle workers are the same, so only the first one requests a lease */
+  /* idle workers do not differ, so only the first one requests a lease */
   :: atomic { W[w].state == IDLE && (w == 0 || W[0].state != IDLE) && (CAN_LEASE(0) || CAN_LEASE(JOBS - 1)) ->
       if
       :: CAN_LEASE(0) -> lease(w, 0)

@@ -19,12 +19,12 @@ class Workflows:
         self.elements = {}  # place -> texts
         self.element_jobs = {}  # place -> for each element a text 'role time bytes jobId'
         self.open = {}  # place -> the workflow's jobs that have not ended, in the order in which they were scheduled
-        self.members = {}  # id of a job in open -> (role, elements up to the job's own, their bytes, place)
+        self.members = {}  # id of a job in open -> (role, number of elements up to the job's own, their bytes, place)
         self.over = {}  # place -> ms when the workflow ended
-        self.waits = {}  # id of a job that waits -> (event, text, element at its deadline)
+        self.waits = {}  # id of a job that waits -> (event, text, element that its deadline adds)
         self.waiters = {}  # (owner or place, event) -> job -> when the job began to wait, ms
         self.kept_events = {}  # place -> event -> data
-        self.answered_members = set()  # dropped jobs of which an item of the call under way has got the result
+        self.answered_members = set()  # dropped jobs whose result an item of the current call has got already
         self.dropped_members, self.prepared_members = [], []  # jobs that the call under way drops: (id, whether it was leased); jobs that it prepares: (id, due)
 
     def active_place(self, workflow):
@@ -114,7 +114,7 @@ class Workflows:
         return answers
 
     def letter_of(self, place, kept):
-        """Returns the dead job of a failed workflow, if the workflow has at least this number of elements."""
+        """Returns the dead job of a failed workflow that has at least `kept` elements, or None."""
         letter = self.workflows.get(place, {}).get("failedBy")
         if letter in self.dead and len(self.elements.get(place, ())) >= kept:
             return letter
