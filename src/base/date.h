@@ -12,7 +12,7 @@ struct date {
 int64_t date_to_days(struct date);
 struct date date_from_days(int64_t days);
 
-/* Returns the number of days of a month, 1 to 12. */
+/* Returns the number of days of a month; month is 1 to 12. */
 int date_month_days(int year, int month);
 
 /* Returns 0 for a Sunday, 6 for a Saturday. */

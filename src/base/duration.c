@@ -30,8 +30,8 @@ static struct slice take(struct slice *text, bool are_digits)
     return part;
 }
 
-/* Returns the index of the unit with this suffix in the table. Searches from index first. Returns UNITS if
- * there is no such unit. */
+/* Searches the table for the unit with this suffix, from the index "first" on. Returns the index of the
+ * unit, or UNITS if there is no such unit. */
 static size_t find_unit(struct slice suffix, size_t first)
 {
     size_t i = first;

@@ -18,7 +18,7 @@ const char *failure_word(enum failure failure)
     return words[failure];
 }
 
-/* Returns whether text consists of small letters and '_', like the words above. */
+/* Returns whether text consists of small letters and '_', as the words of all failures do. */
 static bool is_word(struct slice text)
 {
     for (size_t i = 0; i < text.size; i++)

@@ -27,7 +27,7 @@ enum failure {
 #define FAILURE_NAME(name, word) FAILURE_##name,
     FAILURES(FAILURE_NAME)
 #undef FAILURE_NAME
-        FAILURE_OTHER, /* a word that a later version wrote */
+        FAILURE_OTHER, /* the record has a word that only a later version knows */
     /* The following failures have no word, because only the HTTP client uses them. */
     FAILURE_IDLE_CLOSED, /* RESET of a reused connection before any part of an answer: most likely it was
                             closed as idle while the request was on its way */

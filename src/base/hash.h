@@ -13,7 +13,7 @@ static inline uint32_t hash_of(struct slice text)
     return sum;
 }
 
-/* Returns a hash of 64 bits, for a name that is stored. */
+/* Returns a hash of 64 bits. Names in Redis contain such hashes, so this function must never change. */
 static inline uint64_t hash_long_of(struct slice text)
 {
     uint64_t sum = UINT64_C(14695981039346656037);

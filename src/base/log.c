@@ -200,7 +200,7 @@ static void tell_dropped(void)
         return;
     const struct log_field field = LOG_NUMBER("lines", lines);
     if (!write_line(LOG_LEVEL_WARNING, "log_lines_dropped", &field, 1))
-        /* The warning was dropped too, and log_sink_write has counted it. So add one line less. */
+        /* log_sink_write has counted the warning as a dropped line, too. Subtract it. */
         log_sink_add_dropped(lines - 1);
 }
 

@@ -17,9 +17,9 @@ enum { LOG_SINK_WAIT_MS = 100 };
 void log_sink_use(int fd);
 int log_sink_fd(void);
 
-/* Writes whole lines, in one piece if they go to a file. Otherwise each piece has whole lines, unless one
- * line is longer than PIPE_BUF, because other processes may write to the same pipe. Returns false if lines
- * were dropped, which are counted. */
+/* Writes whole lines. A file gets them in one piece. A pipe, to which other processes may also write, gets
+ * pieces of at most PIPE_BUF bytes, which end with a whole line unless a line is longer than PIPE_BUF.
+ * Returns false if lines were dropped, and counts these. */
 bool log_sink_write(struct slice lines);
 
 /* Returns the number of lines that were dropped since the last call, or 0. */

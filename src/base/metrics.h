@@ -38,7 +38,7 @@ enum metrics_end { METRICS_END_DELIVERED, METRICS_END_CANCELLED, METRICS_END_DEA
 enum metrics_counter {
     METRICS_COUNTER_RECOVERED, /* jobs that were returned because the process that delivered them was lost */
     METRICS_COUNTER_MENDED,    /* repairs by the janitor */
-    METRICS_COUNTER_LOSSES,    /* times that Redis had lost its data, or was another Redis */
+    METRICS_COUNTER_LOSSES,    /* times that Redis had lost its data, or another Redis had taken its place */
     METRICS_COUNTER_COMMANDS,  /* commands to Redis */
     METRICS_COUNTER_CLAIMS,    /* claims: calls that lease due jobs */
     METRICS_COUNTER_BREAKERS_OPENED,
@@ -58,7 +58,8 @@ enum metrics_counter {
     METRICS_COUNTER_FIRES_MISSED,
     METRICS_COUNTER_FIRES_OVERLAPPED,
     METRICS_COUNTER_FIRES_REFUSED,
-    METRICS_COUNTER_FIRES_HELD,      /* tries to create a job of a schedule that must be repeated later */
+    METRICS_COUNTER_FIRES_HELD,      /* times that a schedule could not create its job yet, and must try again
+                                        later */
     METRICS_COUNTER_LEASED,          /* jobs leased by workers */
     METRICS_COUNTER_LEASES_RETURNED, /* leases returned because the worker did not get the answer */
     METRICS_COUNTER_ARCHIVED,        /* ended jobs that were moved to the history */
@@ -92,8 +93,8 @@ void metrics_accepted(struct metrics *, struct slice topic);
 void metrics_attempt(struct metrics *, struct slice topic, enum metrics_result, int64_t duration_us);
 void metrics_lateness(struct metrics *, int64_t late_us);
 
-/* Keeps a duration whose trace was recorded as the exemplar of its bucket, in place of an earlier exemplar.
- * context is the traceparent of the span; wall_us is the time since 1970. Does not count the duration. */
+/* Replaces the exemplar of a bucket by this duration, whose trace was recorded. context is the traceparent
+ * of the span; wall_us is the time since 1970. Does not count the duration. */
 void metrics_exemplify(struct metrics *, enum metrics_exemplified, int64_t us, struct slice context,
                        int64_t wall_us);
 void metrics_fire_lateness(struct metrics *, int64_t late_us);

@@ -62,7 +62,7 @@ struct metrics_board {
     pthread_mutex_t lock;
     _Atomic size_t topic_count;
     char names[METRICS_TOPICS_MAX][TOPIC_NAME_MAX + 1];
-    _Atomic unsigned slots[TOPIC_SLOTS]; /* row + 1; 0: free */
+    _Atomic unsigned slots[TOPIC_SLOTS]; /* number of the row + 1; 0: the slot is free */
     size_t reactor_count;
     struct metrics reactors[];
 };

@@ -246,7 +246,8 @@ static void add_status(const struct metrics_board *board, const char *label, uns
     }
 }
 
-/* Adds the labels of one reactor that labels does not have yet. Returns the new number of labels. */
+/* Adds each label of this reactor to the array "labels", unless the array already has the label. Returns
+ * the new number of labels. */
 static size_t collect_labels(const struct metrics *metrics, const char **labels, size_t count)
 {
     for (const struct route_row *row = metrics->routes;

@@ -23,7 +23,7 @@ static int encoded_byte(struct slice text)
     return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-/* Decodes text, and writes plus for each '+'. */
+/* Decodes text, and replaces each '+' by the byte "plus". */
 static bool decode_text(struct slice text, char refused, char plus, struct buffer *out)
 {
     for (size_t i = 0; i < text.size; i++) {

@@ -4,11 +4,12 @@
 
 #include "base/buffer.h"
 
-/* Appends text with every byte encoded, except letters, digits and - . _ ~ : */
+/* Appends text. Encodes every byte except letters, digits and the characters - . _ ~ : */
 void percent_append(struct buffer *, struct slice text);
 
-/* Appends the decoded bytes. Returns false if text has a byte that must be encoded, an encoded control
- * character, the byte "refused" in encoded form, or '%' without two hexadecimal digits. */
+/* Appends the decoded bytes. Returns false if text has a byte that must be encoded but is not, an encoded
+ * control character, the byte of the parameter "refused" in encoded form, or '%' without two hexadecimal
+ * digits. */
 bool percent_decode(struct slice text, char refused, struct buffer *out);
 
 /* Appends the decoded bytes of a value of a query, as forms and URLSearchParams write it: '+' is a space.

@@ -8,7 +8,7 @@
 
 struct secret;
 
-/* Copies text. A secret with NULL data is empty. */
+/* Copies text. If text.data is NULL, the secret is empty. */
 struct secret *secret_new(struct slice text);
 void secret_free(struct secret *); /* NULL is ignored */
 

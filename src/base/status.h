@@ -20,7 +20,7 @@ enum status {
     STATUS_NOT_PULL,    /* jobs of the topic are POSTed, and are not leased by workers; nothing changed */
     STATUS_UNREADABLE,  /* the record in Redis cannot be read; nothing changed */
     STATUS_LACKING,     /* the record needs a later version of duepost; nothing changed */
-    STATUS_STALE,       /* another process holds or changed the job; nothing changed */
+    STATUS_STALE,       /* the job was changed or leased in the meantime; this call changed nothing */
     STATUS_FULL,        /* a limit was reached; nothing changed */
     STATUS_UNAVAILABLE, /* Redis cannot serve now; nothing changed */
     STATUS_UNKNOWN,     /* the call was sent, but no answer came: the change may or may not have happened */

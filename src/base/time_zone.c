@@ -98,7 +98,7 @@ static bool take_number(struct slice *rest, int max, int *value)
     return true;
 }
 
-/* Takes "CET", or "<+03>". */
+/* Takes a zone's name, such as "CET" or "<+03>", from the front of *rest. */
 static bool take_zone_name(struct slice *rest)
 {
     bool is_quoted = take_char(rest, '<');
@@ -111,7 +111,7 @@ static bool take_zone_name(struct slice *rest)
     return size >= 3 && (!is_quoted || take_char(rest, '>'));
 }
 
-/* Takes "[+-]hh[:mm[:ss]]". */
+/* Takes a time of the form "[+-]hh[:mm[:ss]]" from the front of *rest. */
 static bool take_time(struct slice *rest, int hours_max, int *seconds)
 {
     int hours, minutes = 0, s = 0;
@@ -127,7 +127,7 @@ static bool take_time(struct slice *rest, int hours_max, int *seconds)
     return true;
 }
 
-/* Takes ",M3.5.0/2", ",J60" or ",59". */
+/* Takes the day and time of a yearly change, such as ",M3.5.0/2", ",J60" or ",59". */
 static bool take_yearly(struct slice *rest, struct yearly *yearly)
 {
     *yearly = (struct yearly){.time_s = 2 * 3600};

@@ -12,7 +12,7 @@
 enum {
     NODES_MAX = 64, /* maximum number of nodes kept from the last slot map; they are tried when the connection
                        is lost */
-    FIRST_NODE = 2, /* in a range of the slot map, this element is the primary; its replicas follow */
+    FIRST_NODE = 2, /* index of the primary in a range of the slot map; the replicas follow */
 };
 
 struct cluster_slot {
@@ -31,7 +31,7 @@ struct cluster {
     size_t node_count;
     size_t turn;              /* index of the next node to try */
     struct redis_node asked;  /* the node that is queried now */
-    struct redis_address own; /* address, with host and port of asked; borrows all strings */
+    struct redis_address own; /* like address, but with the host and port of asked; borrows all strings */
     struct redis_link *link;
     struct query_timer *queries;
     struct timer *next;

@@ -28,7 +28,7 @@ struct cluster *cluster_new(struct loop *, const struct redis_address *address, 
                             size_t count, struct cluster_events);
 void cluster_free(struct cluster *); /* NULL is ignored */
 
-/* Two members of struct redis_link_events: the member find is cluster_find, and find_arg is the result of
+/* For struct redis_link_events: the member find is cluster_find, and the member find_arg is the result of
  * cluster_slot for slots[index]. While the primary is unknown, cluster_find returns false and sets why. */
 void *cluster_slot(struct cluster *, size_t index);
 bool cluster_find(void *slot, struct redis_node *, struct problem *why);

@@ -361,7 +361,7 @@ static void forget(struct http_call *call)
     call->is_plain = false;
     call->error_text[0] = '\0';
     buffer_clear(&call->headers);
-    /* The previous call may have been aborted after the guard had struck. */
+    /* Resets the freeze guard: its timer may have fired just before the previous call was aborted. */
     freeze_guard_has_struck(call->owner->guard, call);
 }
 

@@ -9,9 +9,9 @@
 enum { CURL_TOO_LARGE = 100 };
 
 /* Returns the failure of a call for which libcurl had no memory, or met something that is too large. libcurl
- * up to 8.5 uses one code for both. While libcurl reads an answer, only a header line above libcurl's own
- * limit of 100 KiB gives this code: libcurl hands over such a line only when it is complete, so it is not in
- * head_bytes. (A lack of memory at this moment looks the same. libcurl then needs at most 100 KiB.)
+ * up to 8.5 uses one code for both. After the answer has begun, the cause is a header line above libcurl's
+ * own limit of 100 KiB. Our check of head_bytes does not find such a line, because libcurl passes only
+ * complete lines. (A lack of memory looks the same, but libcurl then needs at most 100 KiB.)
  */
 static enum failure error_of_shortage(const struct http_call *call)
 {

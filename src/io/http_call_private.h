@@ -113,9 +113,9 @@ void http_call_stop_connect(struct http_call *);
  * after sending. If the result is false, the call's verdict says why it was not sent. */
 bool http_call_begin_sending(struct http_call *, const struct sockaddr *, bool is_reused);
 
-/* Take the next part of an answer: http_call_take_line a line of a head or of the trailers, with its line
- * end, and http_call_take_body bytes of the body. Before http_call_take_line, the caller adds the line's size
- * to head_bytes. If the answer is too large, both set the verdict and return false. */
+/* Take the next part of an answer. http_call_take_line takes a line of a head or of the trailers, with its
+ * line end. http_call_take_body takes bytes of the body. Before http_call_take_line, the caller adds the
+ * line's size to head_bytes. If the answer is too large, both set the verdict and return false. */
 bool http_call_take_line(struct http_call *, struct slice line);
 bool http_call_take_body(struct http_call *, struct slice bytes);
 

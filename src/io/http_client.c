@@ -29,7 +29,7 @@ struct http_client {
     struct loop *loop;
     CURLM *multi;
     struct timer *curl_timer; /* timer for libcurl's timeouts */
-    struct timer *own_timer;  /* ends calls in draining whose time is over, and reports ended calls */
+    struct timer *own_timer;  /* ends draining calls at their time limit, and reports ended calls */
     struct hook *hook;
     struct http_call_owner owner;
     struct name_lookups *lookups;

@@ -17,7 +17,7 @@ struct http_client_options {
     /* File with CA certificates that are trusted in addition to the system's, or NULL. */
     const char *ca_file;
     const char *proxy; /* http://[user:password@]host:port to connect to instead of receivers, or NULL */
-    size_t max_idle;   /* maximum number of idle connections: of http_plain.h without TLS, and of libcurl */
+    size_t max_idle; /* http_plain.h, without TLS, and libcurl each keep at most this many idle connections */
     bool uses_libcurl_only; /* libcurl sends all requests, http_plain.h none */
 };
 

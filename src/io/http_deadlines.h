@@ -41,9 +41,8 @@ void http_deadline_init(struct http_deadline *, int fd);
 void http_deadline_start(struct http_deadlines *, struct http_deadline *, enum http_step);
 void http_deadline_clear(struct http_deadline *);
 
-/* Shut a socket before its deadline: http_deadline_cut a given socket, and http_deadlines_cut_first the
- * socket that has been in this step longest. http_deadlines_cut_first returns the deadline of that socket, or
- * NULL if no socket is in this step. */
+/* http_deadline_cut shuts a socket before its deadline. http_deadlines_cut_first shuts the socket that has
+ * been in this step longest, and returns its deadline, or NULL if no socket is in this step. */
 void http_deadline_cut(struct http_deadline *);
 struct http_deadline *http_deadlines_cut_first(struct http_deadlines *, enum http_step);
 

@@ -21,7 +21,7 @@ struct http_head {
 
 struct http_framing {
     bool is_chunked;
-    uint64_t content_length; /* 0 without a body, and for a chunked one */
+    uint64_t content_length; /* 0 if there is no body, or a chunked body */
 };
 
 /* Returns NULL if the head is accepted; framing then describes its body. Otherwise returns the reason as a

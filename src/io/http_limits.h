@@ -18,7 +18,7 @@ struct http_limits_options {
     size_t connections;
     size_t per_address; /* maximum number of connections from one address; 0: no limit. An IPv6 /64 counts as
                            one address. */
-    bool spares_loopback; /* per_address does not apply to loopback */
+    bool spares_loopback; /* per_address does not apply to loopback addresses */
     size_t body_bytes;    /* maximum memory in bytes of all bodies that exceed HTTP_BODY_FREE_BYTES */
     size_t lingering;     /* maximum number of requests that may wait long for their answers */
 };
@@ -31,7 +31,7 @@ void http_limits_free(struct http_limits *); /* NULL is ignored */
 
 enum http_room { HTTP_ROOM, HTTP_ROOM_NONE, HTTP_ROOM_NONE_FOR_ADDRESS };
 
-/* The counts that one connection has taken from the limits. A zeroed share has taken nothing. */
+/* One connection, as the limits count it. A zeroed struct does not count. */
 struct http_share {
     bool is_taken;
     bool is_counted; /* the connection is in the count of its address */

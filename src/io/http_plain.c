@@ -32,7 +32,7 @@ struct http_connection {
     /* While the connection is idle: link in its bucket, newest connection first. Otherwise: link in unread,
      * or none. */
     struct list link;
-    struct list age_link; /* link in the list aged of its kind, newest connection last */
+    struct list age_link; /* link in kind->aged while the connection is idle */
     struct http_plain *plain;
     struct kind *kind;
     struct watch *watch;
@@ -61,7 +61,7 @@ struct http_plain {
     struct kind open, tls;
     struct list buckets[BUCKETS]; /* hash table of the idle connections, by origin */
     struct list unread;           /* connections with TLS that may have more to read */
-    struct timer *timer;          /* runs while unread is not empty */
+    struct timer *timer;          /* runs while the list unread is not empty */
     char room[HTTP_WIRE_ROOM];
 };
 

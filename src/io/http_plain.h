@@ -25,7 +25,8 @@ struct http_plain_events {
     /* Called when a call has ended. If code is CURLE_OK, there is an answer. Called once for each call,
      * perhaps inside http_plain_send. */
     void (*on_end)(void *arg, struct http_call *, CURLcode code);
-    /* Called after the events of a connection were handled. on_end may have been called for its call. */
+    /* Called after the events of a connection were handled. Before, on_end may have been called for the
+     * connection's call. */
     void (*on_ready)(void *arg);
     void *arg;
 };

@@ -62,7 +62,7 @@ struct http_request {
     struct MHD_Response *response; /* the answer, until libmicrohttpd gets it */
     void *context;
     bool is_lingering;
-    struct watch *leaving; /* watch on the socket while the request lingers; NULL after the client has sent
+    struct watch *leaving; /* watch on the socket while is_lingering is true; NULL after the client has sent
                               more bytes */
     void (*on_left)(void *arg);
     void *left_arg;

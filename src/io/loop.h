@@ -34,9 +34,9 @@ void loop_post(struct loop *, loop_fn *fn, void *arg);
 /* These timers fire once. Starting a running timer changes its time. fn may start, stop or free its timer. */
 struct timer *timer_new(struct loop *, loop_fn *fn, void *arg);
 void timer_start(struct timer *, int64_t after_us);
-/* Like timer_start, but the timer fires at the end of a full second since the loop was made: at most a second
- * later than after_us, or earlier by at most a tenth of it and 0.1 s. So timers that fire regularly fire
- * together, and an idle process seldom wakes up. */
+/* Like timer_start, but the timer fires at the end of a full second since the loop was made: up to a
+ * second later than after_us, or earlier by up to a tenth of after_us, but at most by 0.1 s. So timers
+ * that fire regularly fire together, and an idle process seldom wakes up. */
 void timer_start_aligned(struct timer *, int64_t after_us);
 void timer_stop(struct timer *);
 bool timer_is_running(const struct timer *);

@@ -56,7 +56,7 @@ struct redis_link {
     struct resolver *resolver;
     char host[REDIS_HOST_MAX]; /* host of the current connection; TLS checks this name */
     uint16_t port;
-    unsigned failures; /* attempts to connect; selects the next address of a name */
+    unsigned failures; /* number of attempts to connect; selects the next address of the name */
     struct timer *reconnect;
     struct timer *deadline; /* deadline of the oldest command in sent, and of connecting */
     struct timer *idle;     /* sends PING on an idle connection */

@@ -136,7 +136,7 @@ bool callback_parse(struct job_errors *errors, const char *name, struct slice va
     } else if (value.size && value.data[0] == '{') {
         read_object(&reading, value);
     } else {
-        job_errors_add(errors, name, "must be a url, or an object of url, method, headers and includeBody");
+        job_errors_add(errors, name, "must be a url, or an object with url, method, headers and includeBody");
     }
     if (errors->count == errors_before)
         return true;

@@ -11,7 +11,7 @@
  *
  * The body is the document in docs/topics.md, unless the job's form of delivery (form.h) writes callbacks of
  * its own. Jobs of sibling topics (see job_id.h) have callbacks only if their form of delivery writes them.
- * duepost sends no callbacks for callbacks and for cancelled jobs. */
+ * A callback has no callbacks of its own, and a cancelled job is not reported. */
 #ifndef DUEPOST_JOB_CALLBACK_JOB_H
 #define DUEPOST_JOB_CALLBACK_JOB_H
 

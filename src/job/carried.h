@@ -46,8 +46,8 @@ void needs_end(struct needs_writer *);
  * array of names. */
 bool needs_read(struct slice value, struct slice *unknown);
 
-/* Finds the first name in "needs" of a record that this version does not know. The other members of the
- * record may be unreadable. Returns false if there is no such name, or if duepost did not write the
+/* Finds the first name that this version does not know in a record's member "needs". The other members of
+ * the record may be unreadable. Returns false if there is no such name, or if duepost did not write the
  * record. */
 bool needs_find(struct slice record, struct slice *unknown);
 

@@ -17,7 +17,7 @@ enum { FIELDS_MAX = 6, STEP_MAX = 999, FOUND_MAX = 40, DAY_S = 86400 };
 struct cron_field {
     const char *name, *allowed;
     int min, max;
-    const char *names; /* names of three letters each; the first is the name of the value first_name */
+    const char *names; /* names of three letters each, in a row; first_name is the value of the first */
     int first_name;
 };
 

@@ -299,7 +299,7 @@ static void write_days(struct buffer *out, uint64_t bits)
 
 /* The days and months of an expression, as they are described. */
 struct cron_dates {
-    uint64_t days, weekdays, months; /* 0: all match, and are not mentioned; Monday is 1 */
+    uint64_t days, weekdays, months; /* bits; Monday is bit 1; 0: all values match */
     bool is_both;                    /* a day must match days and weekdays */
 };
 

@@ -71,7 +71,7 @@ static void decide_failure(struct ending *ending, const struct job *job, const s
 }
 
 /* Decides for a receiver that said "not yet". If the job expires before the time for which the receiver
- * asked, it comes back when it expires, and is buried. */
+ * asked, it becomes due when it expires, and is then buried. */
 static void decide_round(struct ending *ending, const struct job *job, const struct ending_facts *facts)
 {
     ending->rounds++;

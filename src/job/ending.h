@@ -6,15 +6,15 @@
  *                          JOB_ROUNDS_MAX rounds     bury     rounds
  *     ENDING_CAUSE_RESULT, a final answer            bury     the form's reason, such as gone
  *     ENDING_CAUSE_RESULT, target refused            bury     target_refused
- *     ENDING_CAUSE_RESULT, first reset while idle    retry    at its old place; uses up no retry
+ *     ENDING_CAUSE_RESULT, first reset while idle    retry    due time unchanged; uses up no retry
  *     ENDING_CAUSE_RESULT, anything else             retry    after schedule or Retry-After, with jitter
  *                          no retries left           bury     retries_exhausted
  *                          rejected by a worker      bury     rejected
  *     ENDING_CAUSE_EXPIRED, _NO_URL                  bury     expired, no_url; no attempt was made
  *     ENDING_CAUSE_OVER                              bury     workflow_ended; no callbacks
  *     ENDING_CAUSE_UNREADABLE                        bury     the record as it is
- *     ENDING_CAUSE_UNSENT                            release  at its old place
- *     ENDING_CAUSE_HELD                              release  after hold_ms, but not after it has expired
+ *     ENDING_CAUSE_UNSENT                            release  due time unchanged
+ *     ENDING_CAUSE_HELD                              release  after hold_ms, or earlier if the job expires
  *     ENDING_CAUSE_UNSERVED                          release  after hold_ms
  *     ENDING_CAUSE_NO_MEMORY                         release  after ENDING_NO_MEMORY_MS
  *

@@ -87,7 +87,7 @@ static enum status parse_endpoint(struct slice value, struct group_endpoint *end
     buffer_fini(text);
     buffer_init_fallible(text, value.size);
     if (value.data[0] != '{')
-        job_errors_add(errors, "", "must be an object of url, method and headers");
+        job_errors_add(errors, "", "must be an object with url, method and headers");
     else
         members_parse(&parse, value);
     if (text->failed)
@@ -143,7 +143,7 @@ static void parse_top(struct slice text, struct group *group, struct job_errors 
         return;
     group->count = json_count_members(group->endpoints);
     if (group->endpoints.data[0] != '{')
-        job_errors_add(errors, "endpoints", "must be an object of names and endpoints");
+        job_errors_add(errors, "endpoints", "must be an object with the endpoints by name");
     else if (group->count == 0 || group->count > GROUP_ENDPOINTS_MAX)
         job_errors_add(errors, "endpoints", "must have 1 to 100 endpoints");
 }
@@ -283,7 +283,7 @@ static void read_entries(struct slice endpoints, struct entries *entries, struct
     struct json_cursor cursor;
     struct slice key, value;
     if (endpoints.data[0] != '{') {
-        job_errors_add(errors, "endpoints", "must be an object of names and endpoints");
+        job_errors_add(errors, "endpoints", "must be an object with the endpoints by name");
         return;
     }
     bool is_open = json_open(endpoints, &cursor);
@@ -317,7 +317,7 @@ static void merge_endpoint(struct slice old, const struct entry *entry, struct j
     json_put_plain_name(json, entry->name);
     struct buffer *out = json_put(json);
     if (entry->value.data[0] != '{') {
-        job_errors_add(&its, "", "must be an object of url, method and headers");
+        job_errors_add(&its, "", "must be an object with url, method and headers");
     } else {
         members_find(&group_endpoint_members, MEMBER_PATCHED, old, &old_values, NULL);
         members_find(&group_endpoint_members, MEMBER_PATCHED, entry->value, &values, &its);

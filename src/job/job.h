@@ -138,7 +138,7 @@ struct job {
 
     struct slice form;      /* form of delivery, see form.h; empty: the standard form */
     struct slice form_data; /* an object that only the form reads; empty: none */
-    struct slice workflow;  /* the id of the workflow that has the job, see store/workflow.h; empty: none */
+    struct slice workflow;  /* id of the job's workflow, see store/workflow.h; empty: none */
 
     int64_t created_ms; /* by Redis's clock; 0 in a request */
     int attempts;       /* number of failed attempts so far, in this round */

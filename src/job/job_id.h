@@ -5,8 +5,8 @@
 #include "base/slice.h"
 
 enum {
-    JOB_TOPIC_MAX =
-        128, /* maximum size of a topic's name in bytes; of a sibling topic's name, of the part before '~' */
+    JOB_TOPIC_MAX = 128,   /* maximum size in bytes of a topic's name, or of the part before '~' in a sibling
+                              topic's name */
     JOB_SIBLING_MAX = 128, /* maximum size of the part of a sibling topic's name that begins with '~' */
     JOB_ID_MAX = 255,      /* maximum size of a jobId that a client chooses */
     JOB_ID_DERIVED_MAX =

@@ -207,13 +207,13 @@ static bool parse_labels(struct member_parse *parse, const struct member *member
     return parse->errors->count == errors_before;
 }
 
-/* Reports "must be an object of jobs, per and burst". */
+/* Reports "must be an object with jobs, per and burst". */
 static bool refuse_no_object(struct member_parse *parse, const struct member *member)
 {
     char detail[96];
     const struct members *table = member->object;
     struct buffer text = buffer_of(detail, sizeof detail);
-    buffer_append(&text, SLICE("must be an object of "));
+    buffer_append(&text, SLICE("must be an object with "));
     for (size_t i = 0; i < table->count; i++) {
         if (i)
             buffer_append(&text, i + 1 < table->count ? SLICE(", ") : SLICE(" and "));

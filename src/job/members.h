@@ -157,8 +157,8 @@ void members_find(const struct members *, unsigned flags, struct slice text, str
 /* Returns whether the patch changes the member of this row. */
 bool member_is_changed(const struct member_values *old, const struct member_values *patch, size_t row);
 
-/* Merges old and patch into out. If the patch has a member that cannot be combined with a member of old
- * (rival), the latter is removed. Headers are merged by name, in any case of letters. Other objects are
+/* Merges old and patch into out. If a member of the patch cannot be combined with a member of old (rival),
+ * the member of old is removed. Headers are merged by name, in any case of letters. Other objects are
  * merged as by json_merge. Any other value is replaced. Headers that exceed their limits are reported in
  * errors. */
 void members_merge(const struct members *, const struct member_values *old, struct member_values *patch,

@@ -93,8 +93,8 @@ bool receiver_name_parse(struct slice spelt, char name[RECEIVER_HOST_SIZE])
 
 enum { PATIENCE_MS = 900 }; /* a little less than one second, because measured times are rounded */
 
-/* For an attempt that failed: returns FAILING. Returns INCONCLUSIVE if the receiver may be healthy, because
- * the job's own timeout was too short, or because the connection was closed while it was idle. */
+/* Returns the health after a failed attempt: INCONCLUSIVE if the receiver may be healthy, because the
+ * job's own timeout was too short or the connection was closed while it was idle; otherwise FAILING. */
 static enum receiver_health patient(const struct attempt_result *result)
 {
     bool is_impatient = result->error == FAILURE_TIMEOUT && result->duration_ms < PATIENCE_MS;
@@ -119,7 +119,7 @@ enum receiver_health receiver_health(const struct attempt_result *result)
     case FAILURE_WORKER: /* an attempt by a worker has no receiver */
     case FAILURE_LEASE_EXPIRED:
     case FAILURE_OTHER:       /* only a later version writes this result */
-    case FAILURE_IDLE_CLOSED: /* a result has RESET in its place; the next two failures do not end an attempt
+    case FAILURE_IDLE_CLOSED: /* attempts record it as RESET; UNSENT and CROWDED do not end an attempt
                                */
     case FAILURE_UNSENT:
     case FAILURE_CROWDED:

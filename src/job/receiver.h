@@ -45,10 +45,10 @@ bool receiver_is_overloaded(const struct attempt_result *);
 /* Writes the cause of a failure: "connect", "503", ... */
 void receiver_cause(const struct attempt_result *, char cause[RECEIVER_CAUSE_SIZE]);
 
-/* Returns the length of the row (worker/hold.h) in which the held jobs of a receiver come back, one after the
- * other. The length is a quarter of impaired_ms, the time for which the receiver has been impaired, but at
- * least RECEIVER_ROW_MIN_MS and at most RECEIVER_ROW_MAX_MS. So the longer a receiver is unreachable, the
- * less often its held jobs are checked. If the receiver recovers soon, its jobs wait only a short time. */
+/* Returns the time within which a receiver's held jobs come back, one after the other (worker/hold.h).
+ * This time is a quarter of impaired_ms, the time for which the receiver has been impaired, but at least
+ * RECEIVER_ROW_MIN_MS and at most RECEIVER_ROW_MAX_MS. So the longer a receiver is unreachable, the less
+ * often its held jobs are checked. If the receiver recovers soon, its jobs wait only a short time. */
 #define RECEIVER_ROW_MIN_MS INT64_C(33750)
 #define RECEIVER_ROW_MAX_MS (INT64_C(600) * 1000)
 int64_t receiver_row_ms(int64_t impaired_ms);

@@ -23,9 +23,10 @@ uint64_t recurrence_seed(struct slice id)
 
 /* ---- the cron expression of a schedule, and its time zone ---- */
 
-/* Returns the first fixed time of a span that is later than after_s. The span begins with a gap or an overlap
- * of local time: if skew_s is positive, the skew_s seconds before the first local second of the span are
- * skipped; if it is negative, its first -skew_s seconds are a repetition. */
+/* For an expression with a fixed minute and hour: finds the first time in a span that is later than
+ * after_s. The span begins with a gap or an overlap of local time: if skew_s is positive, the skew_s
+ * seconds before the first local second of the span are skipped; if it is negative, its first -skew_s
+ * seconds are a repetition. */
 static bool find_fixed(const struct cron *cron, const struct time_zone_span *span, int64_t skew_s,
                        int64_t after_s, int64_t until_s, int64_t *next_s)
 {

@@ -26,7 +26,8 @@ enum { RECURRENCE_FIRED_MAX = 1000 }; /* maximum number of occurrences that are 
 enum misfire {
     MISFIRE_ONE,  /* only the latest of the times up to now is fired */
     MISFIRE_SKIP, /* missed times are skipped */
-    MISFIRE_ALL,  /* each missed time is fired, but of more than RECURRENCE_FIRED_MAX only the latest */
+    MISFIRE_ALL, /* each missed time is fired; if there are more than RECURRENCE_FIRED_MAX, only the latest of
+                    them */
 };
 
 struct recurrence {

@@ -30,7 +30,7 @@ void recurrence_progress_read(struct slice text, int64_t expected_ms, struct rec
         return;
     if (back_ms > 0)
         progress->back_ms = back_ms;
-    /* The text is not rewritten while the schedule only moves from front to front. */
+    /* The text may have an old front_ms: it is not rewritten if only front_ms has changed. */
     if (front_ms > progress->front_ms)
         progress->front_ms = front_ms < TIMESTAMP_MAX_MS ? front_ms : RECURRENCE_NEVER_MS;
     while (progress->count < RECURRENCE_SKIPPED_MAX) {
@@ -90,7 +90,8 @@ static int64_t cut_times(const struct recurrence *recurrence, int64_t after_ms, 
     return high;
 }
 
-/* Returns the last time from first_ms to last_ms; without such a time, a time before first_ms. */
+/* Returns the schedule's last time from first_ms to last_ms, or a time before first_ms if there is no such
+ * time. */
 static int64_t last_time(const struct recurrence *recurrence, int64_t first_ms, int64_t last_ms)
 {
     return cut_times(recurrence, first_ms - 1, last_ms, 0);
@@ -226,12 +227,12 @@ static size_t keep_latest(const struct recurrence *recurrence, int64_t *after_ms
     return count;
 }
 
-/* Lists times that are not over, later than after_ms and up to now_ms. If there are more than max, lists the
- * latest of them. */
+/* Lists the times after after_ms and up to now_ms that are not over. If there are more than max, lists
+ * only the latest. */
 static void list_times(const struct recurrence *recurrence, const struct recurrence_progress *progress,
                        int64_t after_ms, int64_t now_ms, size_t max, struct recurrence_decision *decision)
 {
-    struct recurrence_range ranges[RECURRENCE_SKIPPED_MAX + 1]; /* the times later than first_ms */
+    struct recurrence_range ranges[RECURRENCE_SKIPPED_MAX + 1]; /* a range begins after its first_ms */
     assert(progress->count <= RECURRENCE_SKIPPED_MAX);
     size_t first = progress->count + 1;
     while (first > 0 && max > 0) {

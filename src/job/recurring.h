@@ -132,9 +132,9 @@ void recurring_recurrence(const struct recurring *, struct slice id, const struc
  */
 void recurring_occurrence_id(struct slice base, int64_t time_ms, struct buffer *out);
 
-/* Returns the text with which the ids of the schedule's occurrences begin. id is topic/scheduleId. This is
- * topic/scheduleId, or the base that the schedule's definition gives. Returns an empty slice if such a base
- * is of a topic of another shard. */
+/* Returns the text with which the ids of the schedule's occurrences begin. This text is id, the
+ * topic/scheduleId, unless the schedule's definition gives another text. If that text names a topic of
+ * another shard, returns an empty slice. */
 struct slice recurring_base(const struct recurring *, struct slice id);
 
 #endif

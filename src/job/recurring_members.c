@@ -104,7 +104,7 @@ static void check_job(struct member_parse *parse, const struct member *member)
 static bool is_group_sound(const void *of)
 {
     const struct recurring *recurring = of;
-    return topic_is_valid(recurring->group); /* a group of a form is a sibling topic */
+    return topic_is_valid(recurring->group); /* for some forms (form.h), the group is a sibling topic */
 }
 
 /* ---- the table ---- */

@@ -28,7 +28,7 @@ static char expression_peek(struct evaluation *evaluation)
 {
     const struct slice *text = &evaluation->text;
     if (evaluation->expected)
-        return '\0'; /* after a fault, the evaluation sees an empty rest */
+        return '\0'; /* after a fault, the rest of the text is not read */
     while (evaluation->at < text->size && strchr(" \t\r\n", text->data[evaluation->at]) &&
            text->data[evaluation->at])
         evaluation->at++;

@@ -36,8 +36,8 @@ struct topic_settings {
     int64_t max_in_flight; /* maximum number of concurrent attempts, in all processes; 0: not set */
     int64_t rate_jobs, rate_per_ms,
         rate_burst; /* rate_jobs attempts may begin per rate_per_ms; rate_jobs is 0 if not set */
-    bool has_rate_window, is_rate_window; /* rate_jobs attempts may begin in each window, at any time in it;
-                                             there is no burst */
+    bool has_rate_window, is_rate_window; /* rate_jobs attempts may begin in each window, even all at once;
+                                             rate_burst is not used */
     int64_t rate_since_ms; /* windows that began before this time are forgotten; 0: not set. Clients cannot
                               set it. */
     struct slice pause_reason; /* why the topic is paused, a text for people; empty unless is_paused */

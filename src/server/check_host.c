@@ -88,13 +88,14 @@ void check_files(struct check_report *report, const struct options *options)
 {
     int64_t wanted = file_limit_wanted(options), limit = file_limit_max();
     if (limit >= wanted)
-        check_add(report, CHECK_OK, "files", "%lld may be open, %lld may be needed", (long long)limit,
+        check_add(report, CHECK_OK, "files", "%lld files may be open, %lld may be needed", (long long)limit,
                   (long long)wanted);
     else
-        check_add(report, CHECK_WARNING, "files",
-                  "%lld may be open, but max-connections and max-in-flight may need %lld: raise the limit "
-                  "(LimitNOFILE= of systemd, ulimit -Hn), or lower these options",
-                  (long long)limit, (long long)wanted);
+        check_add(
+            report, CHECK_WARNING, "files",
+            "%lld files may be open, but max-connections and max-in-flight may need %lld: raise the limit "
+            "(LimitNOFILE= of systemd, ulimit -Hn), or lower these options",
+            (long long)limit, (long long)wanted);
 }
 
 /* ---- DNS ---- */

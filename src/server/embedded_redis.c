@@ -26,7 +26,7 @@
 
 static const char full_disk[] =
     "the disk of the private Redis is full (--data); it starts again when 1 MiB is free";
-static_assert(DATA_DIR_ROOM_BYTES == 1 << 20, "full_disk names the bytes");
+static_assert(DATA_DIR_ROOM_BYTES == 1 << 20, "the text full_disk says 1 MiB");
 
 /* A start leads from IDLE to LAUNCHING, an answer of Redis to RUNNING, the death of Redis to PAUSED, and the
  * timer of the pause to LAUNCHING again. A stop leads from each state to STOPPING, whose end leads to IDLE.

@@ -6,8 +6,8 @@
 
 enum {
     FILES_MIN = 1024
-}; /* descriptors needed in addition to connections of clients, attempts, and the same number of idle
-      connections to receivers */
+}; /* descriptors needed in addition to one for each client connection and two for each attempt: its
+      connection and an idle one */
 
 int64_t file_limit_wanted(const struct options *options)
 {

@@ -120,13 +120,13 @@ struct options {
     struct token_table *tokens;         /* the tokens in tokens_file; NULL: no tokens are needed */
     char *hosts;                        /* names of this host, separated by commas */
     char *tls_cert, *tls_key;           /* paths of the files */
-    struct http_tls *tls;               /* the certificate in these files; NULL: plain HTTP */
+    struct http_tls *tls;               /* the certificate in tls_cert and tls_key; NULL: plain HTTP */
     bool is_embedded;                   /* there is no --redis, so a private Redis is used */
     struct redis_address redis_address; /* includes the password */
     char *redis_password_file, *sentinel_password_file, *sentinel_user;
     char *redis_ca, *redis_cert, *redis_key; /* paths of the files */
     char *redis_server_name;
-    struct redis_tls *redis_tls; /* certificates from these files; NULL: no TLS to Redis */
+    struct redis_tls *redis_tls; /* the certificates in redis_ca and redis_cert; NULL: no TLS to Redis */
     int64_t shards;              /* 1 without a Cluster */
     char *data_dir;              /* not NULL when is_embedded */
     char *embedded_server;       /* NULL: redis-server or valkey-server */

@@ -233,7 +233,7 @@ static enum status read_signing_keys(const struct loading *loading)
                                : place_problem(loading, OPTION_SIGNING_SECRET_FILE, setting, problem.text);
 }
 
-/* Stores a computed value, so that it is shown like a given value. */
+/* Stores a computed default as text, so that --print-config can show it. */
 static void option_settle(struct option_setting *setting, int64_t value)
 {
     char text[24];

@@ -96,7 +96,7 @@ static size_t part_of(const struct reactor *reactor, int64_t all)
 }
 
 /* Returns this reactor's exact part of max-in-flight, which may be 0. A reactor whose part is 0 claims no
- * jobs; the doorbell for new jobs then wakes other reactors. */
+ * jobs, so it does not wait for Redis to report due jobs either. */
 static size_t max_in_flight(const struct reactor *reactor)
 {
     size_t all = (size_t)reactor->options.options->max_in_flight, count = reactor->options.count;
@@ -153,7 +153,7 @@ static struct site_options site_options(const struct reactor *reactor)
     };
 }
 
-/* Sets the options that the use cases need. Called at the start and after a reload. */
+/* Sets the options that the code of the requests (src/app) needs. Called at the start and after a reload. */
 static void set_app(struct reactor *reactor)
 {
     const struct options *options = reactor->options.options;

@@ -9,7 +9,8 @@
 
 enum {
     FOUND_MAX = 1024
-}; /* maximum number of addresses; there must be one, because a name may resolve to new addresses each time */
+}; /* maximum number of addresses, which otherwise could grow with each reload: a name may resolve to new ones
+      each time */
 
 struct found {
     struct address address;

@@ -250,7 +250,7 @@ def test_a_duepost_with_tls_is_known(start, authority, data):
 
 def test_open_files():
     result, text = check(through=("sh", "-c", 'ulimit -n 512; exec "$@"', "sh")).line("files")
-    wanted = re.match(r"512 may be open, but max-connections and max-in-flight may need (\d+): ", text)
+    wanted = re.match(r"512 files may be open, but max-connections and max-in-flight may need (\d+): ", text)
     assert result == "warn" and int(wanted[1]) > 4096 + 1024, text
     assert check("--max-connections", "10", "--max-in-flight", "10").line("files")[0] == "ok"
 
