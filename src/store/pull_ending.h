@@ -49,8 +49,9 @@ void pull_end(struct shard *, const struct pulled *, const struct pull_ending_fa
 /* Called with the status of the call. code is the script's result for the item. */
 typedef void pull_sent_fn(void *arg, enum status, int64_t code, int64_t now_us);
 
-/* Adds an item to the batch SHARD_BATCH_PULL_... number is the wait before the next attempt (RETRY) or the
- * length of the lease (EXTEND), in ms. end may be NULL. Borrows all arguments until the callback. */
+/* Adds an item to this batch, whose name begins with SHARD_BATCH_PULL. number is the wait before the next
+ * attempt (RETRY) or the length of the lease (EXTEND), in ms. end may be NULL. Borrows all arguments until
+ * the callback. */
 void pull_send(struct shard *, int batch, const struct lease *, int64_t number, const struct shard_end *end,
                pull_sent_fn *, void *arg);
 

@@ -38,7 +38,7 @@ enum workflow_state { WORKFLOW_ACTIVE, WORKFLOW_SUCCEEDED, WORKFLOW_FAILED, WORK
 struct workflow_begin {
     struct slice id, settings; /* settings is a text of the caller, stored with the workflow */
     /* The parent is the workflow that gets an element when this workflow ends; empty: none. The two
-     * entries below are this element if the workflow fails, and if it is cancelled. */
+     * entries below are this element for a workflow that fails and for one that is cancelled. */
     struct slice parent; /* owner/workflowId/time, see workflow_place */
     struct workflow_entry if_failed, if_cancelled;
     bool replaces; /* if a workflow with this id is active, it starts again */

@@ -9,7 +9,7 @@
 
 struct attempt_policy {
     const struct target_policy *targets;
-    const struct retry_schedule *schedule; /* default for jobs and topics without a schedule */
+    const struct retry_schedule *schedule; /* default for jobs and topics without a retry schedule */
     const struct delivery_forms *forms;
     const struct signing_keys *keys; /* signing keys for topics without their own keys; may be empty */
     bool is_breaker_on;              /* default for topics without a setting of their own */

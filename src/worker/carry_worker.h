@@ -38,7 +38,7 @@ struct carry_worker_options {
     struct metrics *metrics;
     struct janitor *janitor;
     struct pattern_keeper *pattern_keeper;
-    const struct retry_schedule *schedule; /* default for jobs and topics without a schedule */
+    const struct retry_schedule *schedule; /* default for jobs and topics without a retry schedule */
     struct archiver *archiver;
     /* This Redis is private, so no other process uses it, and the lock is taken at once. */
     bool is_alone;
