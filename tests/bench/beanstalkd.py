@@ -10,7 +10,7 @@ import time
 
 from parts import Load, await_condition, cpu_seconds
 
-SYNCED, UNSYNCED = ["-f", "0"], ["-F"]  # an fsync for each write, because beanstalkd cannot share one among writes; no fsync
+SYNCED, UNSYNCED = ["-f", "0"], ["-F"]  # -f 0: an fsync for each write, which beanstalkd cannot share among writes; -F: no fsync
 BATCH = 32
 
 
@@ -84,7 +84,8 @@ def accept(bench, sync, jobs, **more):
 
 
 def deliver(bench, sync, jobs, connections, body):
-    """Returns the CPU us a job of beanstalkd and the consumer, for jobs that are ready when the consumer begins."""
+    """Returns the CPU time of beanstalkd and the consumer in us a job, for jobs that are ready when the consumer
+    begins."""
     with Beanstalkd(bench.settings.scratch, sync) as server:
         _put(bench, server, jobs, connections, body=body, due=1).result()
         bench.receiver.take()
@@ -95,7 +96,8 @@ def deliver(bench, sync, jobs, connections, body):
 
 
 def light(bench, sync, jobs, connections, body):
-    """Returns the CPU us a job of put and delivery, for 200 jobs a second with delays of 1 to 10 whole seconds."""
+    """Returns the CPU time of put and delivery in us a job, for 200 jobs a second with delays of 1 to 10 whole
+    seconds."""
     with Beanstalkd(bench.settings.scratch, sync) as server, \
             Consumer(bench.settings.build, server.port, bench.receiver.url(0), connections) as consumer:
         time.sleep(1)
@@ -112,7 +114,7 @@ def _await_end(bench, server, jobs):
     bench.receiver.take()
 
 
-# ---- a worker without POSTs ----
+# ---- a worker that reserves and deletes jobs, and POSTs nothing ----
 
 def _lines(stream, count, is_job):
     ids = []
@@ -134,7 +136,7 @@ def _in_pipeline(server, commands, is_job=False):
 
 
 def reserve_and_delete(bench, sync, jobs, body):
-    """Returns the CPU us of beanstalkd a job, with 32 commands in a pipeline."""
+    """Returns the CPU time of beanstalkd in us a job, with 32 commands in a pipeline."""
     with Beanstalkd(bench.settings.scratch, sync) as server:
         put = b"put 0 0 60 %d\r\n%s\r\n" % (body, b"x" * body)
         for first in range(0, jobs, BATCH):

@@ -71,7 +71,8 @@ class Floor:
 
 
 def measure(redis, process, jobs, waiting, body):
-    """Prints the floors of accept and deliver, with one topic, and with a topic of its own for each job, also while other topics have waiting jobs."""
+    """Prints the floors of accept and deliver: with one topic; with a topic of its own for each job; and the latter
+    while other topics have waiting jobs."""
     for name, has_own_topics, others in (("one topic", False, 0), ("own topics", True, 0), (f"own topics, {waiting:,} wait", True, waiting)):
         redis.call("FLUSHALL")
         floor = Floor(redis, process, has_own_topics, body)

@@ -33,9 +33,9 @@ enum setting {
     DUE_MS, /* due time of all jobs; 0: see DELAY_MIN_MS and DELAY_MAX_MS */
     DELAY_MIN_MS,
     DELAY_MAX_MS, /* each job is due at a random time between the two delays; both 0: in a year */
-    BATCH,        /* jobs in a request; 1: without an array around it */
+    BATCH,        /* jobs in a request; 1: a single job, which is not in an array */
     PUBLISH,      /* 1: as messages of QStash, due at whole seconds */
-    BEANSTALKD,   /* 1: put into its tube, with the delay in whole seconds */
+    BEANSTALKD,   /* 1: put into beanstalkd's tube, with delays in whole seconds */
     SETTINGS,
 };
 

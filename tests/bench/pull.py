@@ -20,7 +20,7 @@ def make_pull_topic(port, topic):
 
 
 class _Count:
-    """The sums of the counters of all workers."""
+    """The jobs that all workers together have leased and completed."""
 
     def __init__(self, jobs):
         self.jobs, self.ids, self.done, self.lock = jobs, set(), 0, threading.Lock()

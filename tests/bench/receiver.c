@@ -39,7 +39,7 @@ enum {
 
 struct class
 {
-    uint8_t *seen; /* for each number of a job: whether the job has ever come */
+    uint8_t *seen; /* for each job number: whether this job has come */
     int32_t *late_us;
     size_t received, capacity;
     size_t duplicates, early;
@@ -196,7 +196,7 @@ static int send_late_answers(void)
     return -1;
 }
 
-/* Returns whether the path of a POST, after its class, is this one. */
+/* Returns whether the path of a POST, after its class, begins with this path. */
 static bool has_path(const struct message *message, struct slice path)
 {
     return slice_starts_with(slice_skip(message->head, strlen("POST /0")), path);

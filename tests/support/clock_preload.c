@@ -31,7 +31,7 @@ __attribute__((constructor)) static void open_clock(void)
         test_clock = map;
 }
 
-/* Calls the kernel directly: libc's own functions are replaced here. */
+/* Calls the kernel directly, because this library replaces libc's functions. */
 static int read_clock(clockid_t id, struct timespec *now)
 {
     int result = (int)syscall(SYS_clock_gettime, id, now);

@@ -26,7 +26,8 @@
 
 #define KEYSPACE_PREFIX "test:{0}:"
 
-/* Appends text, with numbers in place of "now", "now+5" and "now-5" where they begin a word or a value. */
+/* times_to_numbers appends text, with numbers in place of "now", "now+5" and "now-5" where they begin a
+ * word or a value. numbers_to_times does the reverse. */
 void times_to_numbers(struct buffer *, const char *text, int64_t now_ms);
 void numbers_to_times(struct buffer *, const char *text, int64_t now_ms);
 

@@ -252,7 +252,7 @@ class Browser:
         try:
             return self.script(FIND, role, name, exact, root)
         except (JavascriptException, StaleElementReferenceException):
-            return []  # the page has just changed
+            return []  # the page changed during the search
 
     def await_one(self, role, name=None, exact=False, root=None, seconds=10):
         """Waits until all() finds an element, and returns the first one."""

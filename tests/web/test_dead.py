@@ -77,7 +77,7 @@ def test_the_browser_asks_before_an_action_is_cut_off(browser, graveyard):
     browser.fill("Jobs a second", "0.5")
     browser.click("button", f"{GONE + FAILED} jobs", root=browser.await_one("dialog"))
     browser.await_one("button", "Undo")
-    browser.await_true(ASKS_BEFORE_LEAVING)  # even before the first request is sent
+    browser.await_true(ASKS_BEFORE_LEAVING)  # the browser asks, even before the first request is sent
     browser.await_text("Keep this tab open", seconds=30)
     browser.await_true(ASKS_BEFORE_LEAVING)
     browser.click("button", "Stop")

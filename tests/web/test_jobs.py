@@ -265,7 +265,7 @@ def test_redrive_can_be_stopped_and_shows_its_progress(browser, dead_1000):
     browser.await_text(f"Done: {left} jobs run again", "No dead letters", seconds=60)
     until(lambda: receiver.count("bulk") == 2000, 60, "each job is POSTed again")
     assert count(server, state="dead") == 0
-    browser.driver.get("about:blank")  # before the server ends
+    browser.driver.get("about:blank")  # leaves the page before the server ends
 
 
 def test_dead_jobs_are_grouped_by_their_cause(browser, server, receiver):
@@ -320,7 +320,7 @@ def test_a_job_is_seen_to_be_delivered(browser, world, topic):
 
 
 def test_the_last_answer_is_open_although_the_attempts_come_late(browser, world):
-    browser.answer_late("/attempts$", 2.5)  # the page is drawn again each second
+    browser.answer_late("/attempts$", 2.5)  # meanwhile, the page is drawn again each second
     browser.open(world.server, "#/jobs/invoices/gone")
     browser.await_text("1 attempt of at most", "410")
     browser.await_text("no longer here")

@@ -49,7 +49,7 @@ def test_a_lost_connection_is_shown_and_comes_back(browser, start, data, receive
     server.schedule(topic=topic, jobId="before", url=receiver.url(), delay=3600)
     browser.expect("net::ERR_", "503")  # the kill may cut off a request of the page at any moment
     browser.open(server)
-    browser.await_text("1 job waits")  # the topic itself is shown for some seconds only, while it is busy
+    browser.await_text("1 job waits")  # the page shows a topic only while it is busy, here for some seconds
     server.kill()
     browser.await_text(LOST)
     again = start(listen=address, data=data)

@@ -52,7 +52,7 @@ def test_a_long_list_of_topics_and_schedules_loads_more_while_scrolling(browser,
         assert len(browser.requested(rf"/{page}\?limit=1000&cursor=")) >= 1
     browser.open(server, "#/topics")
     browser.await_text("topic-0000")
-    browser.fill("Filter", str(MANY - 1))  # on a page that was not loaded yet
+    browser.fill("Filter", str(MANY - 1))  # the list of topics has been loaded up to an earlier page
     browser.await_one("link", f"topic-{MANY - 1:04}")
 
 

@@ -9,7 +9,7 @@ from duepost import Duepost
 from patience import until
 
 JOBS, BATCH = 100_000, 10_000
-MOST_ELEMENTS = 3_000  # elements in the whole page, however far a user scrolls
+MOST_ELEMENTS = 3_000  # maximum number of elements in the page, however far a user scrolls
 FRAMES = 60
 
 # Scrolls the longest list by one screen in each frame, and returns the ms of each frame.

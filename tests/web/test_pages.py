@@ -10,7 +10,7 @@ from pages import PAGES, show
 from patience import until
 
 WIDTHS = (390, 1024, 1440)
-EVERY_LOAD = "DUEPOST_TEST_EVERY_LOAD" in os.environ  # load each page at each width, with times of three kinds
+EVERY_LOAD = "DUEPOST_TEST_EVERY_LOAD" in os.environ  # if set, each page is loaded at each width, with times of three kinds
 
 MISSING_JOB = "404"  # the browser logs each answer that is an error
 

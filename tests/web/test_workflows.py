@@ -15,7 +15,7 @@ import durable
 import scratch
 
 STEPS, WAITING, AT_ONCE = 10_000, 100, 900
-MOST_ELEMENTS = 3000  # elements in the whole page
+MOST_ELEMENTS = 3000  # maximum number of elements in the page
 
 
 @pytest.fixture(scope="module")
