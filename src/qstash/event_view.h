@@ -4,8 +4,8 @@
  *     CREATED ACTIVE ERROR RETRY ACTIVE DELIVERED   the first attempt failed, the second was answered 2xx
  *     CREATED ACTIVE ERROR FAILED                   the first attempt failed, and there were no retries
  *
- * Events are not stored. They show only the last ten attempts of a message, because only these are kept (see
- * attempt_line.h). */
+ * Events are not stored. They show only the last ten attempts of a message, because older ones are not
+ * kept (see attempt_line.h). */
 #ifndef DUEPOST_QSTASH_EVENT_VIEW_H
 #define DUEPOST_QSTASH_EVENT_VIEW_H
 

@@ -26,8 +26,8 @@ for i = 1, #ids do
     number = number + 1
   end
 end
--- If a job of the claim was cancelled since then, it still counts as in flight (lib/lingering.lua). This ends here,
--- because its attempt never began.
+-- A job of the claim that was cancelled since then stops counting as in flight (lib/lingering.lua), because its
+-- attempt never began.
 local lingering_key = ARGV[4] and PULL_LINGERING or LINGERING
 local lingering = has(lingering_key) and call('ZRANGE', lingering_key, 0, most - 1) or {}
 for i = 1, #lingering do

@@ -6,7 +6,7 @@
 --      in the outbox until a history exists
 -- ARGV[3] bodies that the history keeps: 'on', 'off', or 'errors' for jobs that were not delivered
 -- ARGV[4] maximum number of texts   [5] maximum bytes of texts; the first text is always returned, however long it is
--- ARGV[6] number of texts that the caller has read and not removed yet. This call returns the texts after them. If an
+-- ARGV[6] number of texts that the caller has read and not removed yet; the texts after these are returned. If an
 --      earlier caller has read texts without removing them, these texts are returned again
 -- Returns {now_us, number of texts in the outbox, their bytes, number of texts dropped so far, number of fields that
 -- archived.lua has removed so far, number of disturbances (see disturb_archiver in lib/outbox.lua), then a list of

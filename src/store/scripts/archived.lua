@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- archived.lua - removes texts from the outbox after they were written to the history.
 --
--- The texts must be the first ones in the list of fields that were read. If they are not, another archiver has removed
--- texts, or the list was repaired. In that case, this script changes nothing, and the caller reads the outbox again.
+-- The texts must be the first ones in the list of fields that were read. If they are not, because another archiver
+-- has removed texts or the list was repaired, this script changes nothing, and the caller reads the outbox again.
 --
 -- ARGV[2] number of fields that must have been removed before this call: the number of removed fields that archive.lua
 --      returned with these texts, plus ARGV[6] of that call of archive.lua

@@ -33,8 +33,7 @@ probe()
 local max_jobs = tonumber(ARGV[2])
 local room = max_jobs > 0 and max_jobs - call('HLEN', JOBS) or math.huge
 
--- Returns the time of creation for a new workflow. This time is later than those of all earlier workflows with this
--- id.
+-- Returns the time of creation for a new workflow, which is later than that of any earlier workflow with this id.
 local function time_of(id)
   local last = tonumber(call('HGET', WORKFLOWS, id) or 0)
   return integer(math.max(now, last + 1))

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- carry.lua - one step of the carry worker, which makes due jobs available. It keeps or takes the lock, offers the
--- topics whose time has come (lib/offer.lua), and rings the doorbell (lib/bell.lua). The owner of the lock does the
--- work; the other processes are standbys. Two carry workers at the same time do no harm, so a standby offers topics
--- that the owner has left overdue.
+-- carry.lua - one step of the carry worker, which makes due jobs available. The step keeps or takes the lock, offers
+-- the topics whose time has come (lib/offer.lua), and rings the doorbell (lib/bell.lua). The owner of the lock does
+-- the work; the other processes are standbys. Two carry workers at the same time do no harm, so a standby offers
+-- topics that the owner has left overdue.
 --
 -- ARGV[2] name of the calling process   [3] 1: the call that each process makes once a second; if the process is the
 --      owner, the script raises the beat, a number by which standbys see that the owner works; 2: the same without the

@@ -72,8 +72,8 @@ local function move_held(topic)
   for span, found in pairs(numbers) do move(span, 1, math.floor(found * number / #ids + 0.5)) end
 end
 
--- Counts the head of a fifo topic in the span in which its next attempt may begin. This time is in the topic's line
--- (lib/line.lua); the head's score may be far in the past.
+-- Counts the head of a fifo topic in the span in which its next attempt may begin. The topic's line (lib/line.lua)
+-- has the time of that attempt; the head's score may be far in the past.
 local function move_head(topic, id, score)
   local at, line_score, line_id = line_of(topic)
   if not at or not is_fifo(topic) or line_id ~= id or tonumber(line_score) ~= tonumber(score) then return end

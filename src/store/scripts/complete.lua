@@ -12,7 +12,7 @@ if has_follow_ups() then take_follow_ups(2, 3) end
 check(2, 3)
 local verdicts, claims = fence(2, 3)
 local replies = {now_us}
-local leased, others = {}, {} -- jobs that end and are not plain (see below): leased by consumers; others
+local leased, others = {}, {} -- jobs that end and are not plain (see below): leased by consumers, and all others
 local pulled, pulled_by = {}, {} -- jobs leased by workers: ids, and the nonces of their leases
 
 -- Returns the jobs of a topic whose leases this call ends.

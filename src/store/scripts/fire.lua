@@ -1,8 +1,8 @@
 #!lua
 -- fire.lua - fires schedules: schedules the job of an occurrence (one time of a schedule), and writes the schedule's
 -- next time. Nothing happens if the definition has changed or the schedule's time is not the expected one. So if
--- several processes call, only the first creates the job. The flag allow-oom is not set, so a full Redis refuses new
--- work.
+-- several processes fire the same occurrence, only the first creates its job. The flag allow-oom is not set, so a
+-- full Redis refuses new work.
 --
 -- ARGV[2]  maximum number of jobs that have not ended; 0: no limit   [3] time that an idempotency key is kept, ms
 -- then for each item:

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- forget.lua - one step of limited size that removes idempotency keys whose window is over, and the entries of
--- sends whose jobs have ended. These keys do not use Redis's own expiry (EXPIRE).
+-- sends whose jobs have ended. Redis's own expiry (EXPIRE) is used for neither.
 --
 -- ARGV[2] maximum number of keys   [3] maximum number of sends
 -- Returns {now_us, number of keys removed, number of sends examined}.

@@ -51,7 +51,7 @@ local function most_of(topic, most, first_due)
   return math.min(most, tokens), next_at
 end
 
--- Returns whether the record may contain callbacks (urls that are informed about the job). If so, the call that ends
+-- Returns whether the record may contain callbacks (urls that are informed about the job), so that the call that ends
 -- the job must read the record. The result is also true if only the job's body contains the names of callbacks; this
 -- costs one more call at the end, and does no other harm.
 local function may_have_callbacks(record)
@@ -191,7 +191,7 @@ local function lease(topic, most, nonce, lease_ms, wait_ms, once)
   local given = number > 0 and lease_due(topic, number, nonce, lease_ms, result) or 0
   local left, next_at = most_of(topic, most, first_score(topic))
   result[3], result[4] = left > 0 and 1 or 0, next_at
-  -- If all leased jobs have expired, the worker gets no job. Then nothing is stored under its key, because the caller
+  -- If all leased jobs have expired, the worker gets no job, and nothing is stored under its key, because the caller
   -- repeats the request with the same key.
   if given > 0 and once ~= '-' then keep_leases(once, nonce, result, lease_ms) end
   if given == 0 and left == 0 and wait_ms > 0 then await(topic, now + wait_ms) end

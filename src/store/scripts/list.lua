@@ -91,7 +91,7 @@ local function has_labels(record)
 end
 
 -- Returns the time at which the job was created and the job's url or ''; the time is absent if the record does not have
--- it. This version writes these two members first; a record of another form is decoded.
+-- it. Records that this version writes begin with these two members; a record of another form is decoded.
 local function origin_of(record)
   local created, url = string.match(record, '^{"createdAt":(%d+),"url":"([^"]*)')
   if created then return tonumber(created), url end
@@ -102,8 +102,8 @@ local function origin_of(record)
 end
 
 -- Returns whether a waiting job became due, or was last attempted, after the walk began. An action on many jobs walks
--- through the list. It may have made this job due before, and the job may now wait for a retry, or be held. The action
--- must not find it again.
+-- through the list. The action may have made this job due before, and the job may now wait for a retry, or be held.
+-- The action must not find the job again.
 local leaves_begun = ARGV[22] == 'unbegun' and began > 0 and not has_ended
 local function has_begun(id, record)
   local due = held_dues(topic_of(id), {id})[1]
@@ -147,8 +147,8 @@ local function add(id, score, record, losses, lines)
   replies[#replies + 1] = lines and last_line(lines) or ''
 end
 
--- Returns whether the job with this entry belongs to the result. Its record is read only if the filters need it, and
--- its bytes then count against the limit of the call.
+-- Returns whether the job with this entry belongs to the result. The job's record is read only if the filters need
+-- it, and then counts against the limit of bytes of the call.
 local reads_record = host ~= '' or reasons ~= '' or statuses ~= '' or labels ~= ''
 local needs_record = tell ~= 'count' or reads_record
 local function look_at(id, score)

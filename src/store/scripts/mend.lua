@@ -83,7 +83,7 @@ local function mend_place(key, id, topic)
   end
 end
 
--- Removes an entry of holders:<topic> without a lease. It would count as a job in flight for ever.
+-- Removes an entry of holders:<topic> without a lease, which would count as a job in flight for ever.
 local function mend_holder(holder, topic)
   if deadline_of(holder) or is_lingering(holder) then return end
   call('HDEL', holders_of(topic), holder)

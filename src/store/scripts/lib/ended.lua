@@ -7,7 +7,7 @@
 
 -- Updates a topic's entry in the sorted set "dead_due". Each topic with dead jobs has an entry: the time at which its
 -- oldest dead job will be removed because of the topic's setting retention, or inf if it has no retention. The dead
--- jobs themselves do not store this time. So a changed retention changes only this entry.
+-- jobs themselves do not store this time. So a change of the retention changes only the topic's entry.
 -- rare: ended
 local function date_dead(topic)
   local first = call('ZRANGE', index_of('dead', topic), 0, 0, 'WITHSCORES')[2]

@@ -28,9 +28,9 @@ local function take_follow_ups(first, size)
   for i = #ARGV, start, -1 do ARGV[i] = nil end
 end
 
--- Schedules the follow-ups of an item that has ended its lease. They are scheduled even if the maximum number of jobs
--- is reached, because they report an event that has happened. A follow-up is skipped if a job with its id exists.
--- parent: id of the job whose lease has ended.
+-- Schedules the follow-ups of an item that has ended its lease, even if the maximum number of jobs is reached,
+-- because follow-ups report an event that has happened. A follow-up is skipped if a job with its id exists. parent:
+-- id of the job whose lease has ended.
 -- rare: follow
 local function follow(list, parent)
   for i = 1, #list, 3 do

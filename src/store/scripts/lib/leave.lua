@@ -70,7 +70,7 @@ local function drop_member(id, how)
   dropped[id] = take_cancelled(id) == 'leased' and 'leased' or true
 end
 
--- Removes the jobs of a workflow. Each of them counts as DROPPED_WEIGHT bytes against the bytes that the call may read.
+-- Removes the jobs of a workflow. Each job counts as DROPPED_WEIGHT bytes against the bytes that the call may read.
 -- So one call ends a limited number of workflows. Returns the ids of these jobs.
 local DROPPED_WEIGHT = 4096
 -- rare: workflow
@@ -123,8 +123,8 @@ local function end_workflow(place, state, prepared, more)
   call('DEL', open_of(place))
   call('HSET', workflow_of(place), 'state', state, 'endedAt', integer(now), unpack(more))
   call('ZADD', WORKFLOWS_OVER, integer(now), place)
-  -- Only active workflows have events. So if none is active, the size of all events is 0, even if processes of a version
-  -- before 0.3, which does not store this size, have ended workflows.
+  -- Only active workflows have events. So if no workflow is active, the size of all events is 0, even if processes of
+  -- a version before 0.3, which does not store this size, have ended workflows.
   if call('ZCARD', WORKFLOWS_OVER) >= call('ZCARD', WORKFLOW_TIMES) then call('HDEL', NUMBERS, 'event_bytes') end
   add_prepared(call('HGET', workflow_of(place), 'parent'), prepared)
   forget_old_workflows()

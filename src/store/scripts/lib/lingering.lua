@@ -4,8 +4,8 @@
 -- Such an attempt lingers: it counts as in flight until it ends or the deadline of its lease passes. The sorted set
 -- LINGERING has the deadlines of these attempts: id, newline, nonce of the lease -> deadline, ms. If the consumer
 -- renews the lease, the deadline changes. The hash holders:<topic>, whose size is the number of jobs in flight, has a
--- field with the same name as the entry in LINGERING. PULL_LINGERING has the entries of jobs that workers have leased.
--- These have a set of their own, because their deadlines may be hours away.
+-- field with the same name as the entry in LINGERING. The entries of jobs that workers have leased are in
+-- PULL_LINGERING instead, because their deadlines may be hours away.
 local function place_of(id, nonce) return id .. '\n' .. nonce end
 
 local function lingering_of(place) return string.find(place, '\np', 1, true) and PULL_LINGERING or LINGERING end

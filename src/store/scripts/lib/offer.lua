@@ -77,12 +77,12 @@ local function front_of(topic)
   return call('ZRANGE', bucket_of(topic), '0', '0', 'WITHSCORES')[2]
 end
 
--- Offers a topic. Every topic with waiting jobs is in exactly one of "due" and "turns". It is in turns if its first job
--- is due and the topic may be served. Otherwise it is in due, with the due time of its first job or the time until
--- which the topic may not be served. A pull topic (its jobs are leased by workers) is never in turns. While workers may
--- lease its jobs, it is in due with 'inf', and processes whose workers wait get a message. write_offers writes the
--- changes of all offers together, because a command for each topic would cost more than the rest of the work. is_new:
--- the topic was in neither due nor turns. is_kept: its bucket has not changed.
+-- Offers a topic. Every topic with waiting jobs is in exactly one of "due" and "turns": in turns if its first job is
+-- due and the topic may be served; otherwise in due, with the due time of its first job or the time until which the
+-- topic may not be served. A pull topic (its jobs are leased by workers) is never in turns. While workers may lease
+-- its jobs, it is in due with 'inf', and processes whose workers wait get a message. write_offers writes the changes
+-- of all offers together, because a command for each topic would cost more than the rest of the work. is_new: the
+-- topic was in neither due nor turns. is_kept: its bucket has not changed.
 local due_added, due_removed, turns_added, turns_removed = {}, {}, {}, {}
 local function offer(topic, is_new, is_kept)
   local may_be_fifo = has_settings() and (has(LINES) or has(HELD))

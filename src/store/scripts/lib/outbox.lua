@@ -132,9 +132,9 @@ local function archive(id, state, at, losses, record, lines)
   outbox_texts[number] = state .. ' ' .. integer(at) .. ' ' .. losses .. ' ' .. #record .. ' ' .. record .. lines
 end
 
--- Puts delivered jobs into the outbox, each with the line of its last attempt, which may be empty. This is quick for
--- jobs without lost consumers and without earlier attempts. Returns how many jobs were handled, from the first one on:
--- the function stops when the call has read as many bytes as it may.
+-- Puts delivered jobs into the outbox, each with the line of its last attempt, which may be empty. Takes little time
+-- for jobs without lost consumers and without earlier attempts. Returns how many jobs were handled, from the first
+-- one on: the function stops when the call has read as many bytes as it may.
 local READ_AT_ONCE = 16
 -- rare: outbox
 local function archive_delivered(ids, lines)

@@ -21,10 +21,11 @@ local function touch_freed(topic)
   has_changed[topic], has_freed = FREED, true
 end
 
--- Topics that had no waiting jobs when this call began. They are in neither "due" nor "turns" (offer.lua).
+-- Topics that had no waiting jobs when this call began, and so are in neither "due" nor "turns" (offer.lua).
 local had_none = {}
 
--- Checks with one query whether any of these topics has waiting jobs. If not, writes all of them to had_none.
+-- Checks with one query whether any of these topics has waiting jobs. If none has, writes all these topics to
+-- had_none.
 local function look_at_buckets(topics)
   local keys, asked = {}, {}
   for i = 1, #topics do

@@ -23,8 +23,8 @@ local function first_due_of(topic) return tonumber(call('ZRANGE', bucket_of(topi
 -- Returns three values in us: the interval from one attempt to the next; the time by which the burst lets attempts
 -- begin ahead of these intervals; and the time up to which the tokens are spent. After a step of the clock or a change
 -- of the rate, the stored time may be later than a burst can explain; the latest possible time is then returned
--- instead. If is_offer is set (offer.lua), this time is also stored. Otherwise each later call would compute it anew,
--- and it would move with the clock.
+-- instead. If is_offer is set (offer.lua), this time is also stored. Otherwise each later call would compute the time
+-- anew, and the time would move with the clock.
 local function rate_of(topic, is_offer)
   local rate = settings_of(topic).rate
   if not rate then return end

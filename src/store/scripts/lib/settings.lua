@@ -33,8 +33,8 @@ local function read_settings(text)
   local is_json, read = pcall(cjson.decode, text)
   if not is_json or type(read) ~= 'table' then return UNREADABLE end
   if are_sound(read) then return read end
-  -- A later version may write values that are_sound refuses. Then needs names a feature that this version does not
-  -- have.
+  -- A later version may write values that are_sound refuses. The member needs then names a feature that this version
+  -- lacks.
   local lacks = type(read.needs) == 'table' and not knows_all(read.needs)
   return lacks and {needs = read.needs} or UNREADABLE
 end
@@ -68,8 +68,8 @@ local function note_settings(topic, text)
   settings[topic] = has(PATTERNS) and with_pattern(topic, own) or own
 end
 
--- Returns whether any topic or pattern has settings. If not, scripts do not need most helpers for settings. Scripts
--- call this several times for each topic, so the answer is cached.
+-- Returns whether any topic or pattern has settings. Without any, scripts do not need most helpers for settings.
+-- Scripts call this several times for each topic, so the answer is cached.
 local are_settings
 local function has_settings()
   if are_settings == nil then are_settings = has(TOPICS) or has(PATTERNS) end
@@ -119,8 +119,8 @@ end
 -- The C function topic_settings_read_for selects the parts that a sibling topic (orders~callbacks) uses.
 local function serving_text_of(topic) return settings_text_of(owner_of(topic)) end
 
--- Returns whether this version supports all features that the topic's settings use. If not, the topic stays in turns
--- (offer.lua), because a process of another version may support them.
+-- Returns whether this version supports all features that the topic's settings use. If one is not supported, the
+-- topic stays in turns (offer.lua), because a process of another version may support it.
 -- rare: settings
 local function knows_needs(topic) return knows_all(settings_of(topic).needs or {}) end
 
