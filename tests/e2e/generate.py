@@ -9,7 +9,7 @@ from hypothesis.configuration import set_hypothesis_home_dir
 import contract
 import scratch
 
-set_hypothesis_home_dir(scratch.directory("hypothesis"))  # before the first strategy, which creates the directory
+set_hypothesis_home_dir(scratch.directory("hypothesis"))  # called here, because the first strategy creates this directory
 
 # Each generated url must stay on this host.
 URLS = st.builds("{}127.0.0.1:9{}".format, st.sampled_from(["http://", "https://", "HTTP://"]),

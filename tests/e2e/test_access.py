@@ -422,7 +422,7 @@ def test_a_request_keeps_the_tokens_that_it_began_with(start, topic):
 
 @pytest.mark.parametrize("rights", [None, {"scopes": ["read"]}, {"topics": "other"}], ids=["removed", "scope", "topic"])
 def test_a_worker_that_waits_gets_no_job_after_its_token_is_revoked(start, topic, rights):
-    """A worker may wait for longer than its token is valid."""
+    """The worker's token loses its rights while the worker waits for a job."""
     tokens = TokenFile()
     root, worker = tokens.add("root"), tokens.add("worker", ["lease"], topics=topic)
     server = start("--tokens", str(tokens.path), token=root)

@@ -184,7 +184,7 @@ def test_a_late_page_causes_no_burst(start, receiver, topic):
     assert dues[5] >= asked_ms + 1249 and dues[5] - dues[4] == 250
 
 
-# ---- an upper bound ----
+# ---- a bulk action needs a limit ----
 
 ACTIONS = [("DELETE", "/jobs?"), ("POST", "/jobs/redrive?"), ("POST", "/jobs/run?"), ("POST", "/jobs/reschedule?delay=60&")]
 

@@ -1,4 +1,5 @@
-"""duepost check: each line, without a problem and with one, on a real host and Redis. It changes nothing."""
+"""duepost check on a real host and Redis: each line of its output, without a problem and with one. It changes
+nothing."""
 
 import hashlib
 import json

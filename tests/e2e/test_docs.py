@@ -60,7 +60,7 @@ def helps():
 
 # OTHER_OPTIONS are the options in the documents that the help of duepost does not have. They belong to script/test,
 # script/receiver and apt-get, except for --print-reference, which the help leaves out.
-TABLES = {"duepost_jobs", "duepost_labels", "duepost_meta"}  # tables of the history
+TABLES = {"duepost_jobs", "duepost_labels", "duepost_meta"}  # the documents also name these tables of the history
 OTHER_OPTIONS = {"--all", "--ask", "--no-install-recommends", "--print-reference", "--without-image"}
 
 
@@ -149,7 +149,7 @@ def test_the_guides_are_complete():
     why = contract["paths"]["/jobs/{topic}/{jobId}/why"]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
     scripts = "".join(path.read_text() for path in (ROOT / "src" / "store" / "scripts").rglob("*.lua"))
     wanted = {
-        "redis.md": set(re.findall(r"\bbase \.\. '([a-z_]+)", scripts)) - {"never"},  # probe.lua: no such key exists in Redis
+        "redis.md": set(re.findall(r"\bbase \.\. '([a-z_]+)", scripts)) - {"never"},  # probe.lua: the name of a key that never exists
         "topics.md": set(schemas["Settings"]["properties"]) | set(schemas["Job"]["properties"]["reason"]["enum"]),
         "operations.md": set(why["properties"]["why"]["enum"]),
     }

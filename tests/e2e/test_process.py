@@ -97,7 +97,7 @@ def ask_all(sockets):
 
 
 def test_a_restart_on_a_shared_port_has_no_gap(start, redis, receiver, topic):
-    """The old process accepts connections while its attempt drains."""
+    """The old process accepts connections while it waits for its last attempt."""
     shared = redis()
     old = start("--reactors", "2", redis=shared)
     receiver.script(topic, Answer(200, delay=min(4 * SLOW, 20)), job_id="long")  # within --drain-timeout

@@ -41,8 +41,8 @@ def parameters_of(path, method):
 
 
 def rarely(draw):
-    """Returns True once in twelve times. hypothesis reduces failing examples to small values, for which it returns
-    False."""
+    """Returns True once in twelve times. hypothesis reduces the values of a failing example to small ones, and for
+    these this function returns False."""
     return draw(st.integers(1, 12)) == 12
 
 

@@ -51,7 +51,7 @@ def test_jobs_come_in_the_order_of_their_times_and_at_most_max(server, topic):
 
 
 def test_a_call_leases_a_bounded_number_of_jobs(start, redis, topic):
-    """Requests of many workers share calls. The requests of one call lease about 2,048 jobs at most."""
+    """One call to Redis serves the requests of many workers, and leases about 2,048 jobs at most."""
     behind = redis()
     server = start("--reactors", "1", redis=behind)
     make_pull(server, topic)

@@ -870,7 +870,7 @@ def test_a_call_may_have_a_step_name_that_no_header_can_have(run, receiver):
     assert back["upstash-workflow-callback"] == "true" and "upstash-workflow-stepname" not in back
 
 
-# ---- cancels of many messages ----
+# ---- many messages are cancelled ----
 
 @pytest.mark.parametrize("how", ["filter", "ids", "jobs"])
 def test_a_cancel_counts_all_messages_of_a_run(own, receiver, topic, how):

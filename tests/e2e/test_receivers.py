@@ -313,8 +313,7 @@ def test_held_jobs_resume_when_the_breaker_closes(start, redis, receiver, topic)
 
 
 def test_jobs_resume_when_breakers_are_off_after_a_restart(start, redis, receiver, topic):
-    """Even jobs that an open breaker holds for minutes resume. Each of them gets one attempt, because another process
-    may hold it again."""
+    """Even jobs that an open breaker holds for minutes resume."""
     shared, count = redis(), 200
     server = start("--breaker-wait", "300s", redis=shared)
     open_breaker(server, receiver, topic)
@@ -555,7 +554,7 @@ def test_why_says_that_its_receivers_limit_holds_it(start, receiver, topic):
     assert f"/receivers/{name_of(receiver)}/close" in answer["detail"]
 
 
-# ---- for people ----
+# ---- what people can read about breakers ----
 
 def test_why_says_that_its_receivers_breaker_holds_it(start, receiver, topic):
     server = start("--breaker-wait", "60s")
@@ -682,7 +681,7 @@ def test_breakers_limits_and_probes_are_counted(start, receiver, topic):
     assert number(server, "duepost_held_by_breaker_total") >= 1
 
 
-# ---- many ----
+# ---- many held jobs ----
 
 def test_many_held_jobs_delay_no_other_jobs(start, receiver, topic):
     """3,000 jobs are held. Before the breaker closes, they become due once, and are held again."""

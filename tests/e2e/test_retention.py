@@ -127,7 +127,7 @@ def test_kept_jobs_outlive_the_process(start, receiver, topic, data):
     assert second.job(topic, "a") == job and outcomes(second, topic) == [(1, 200)]
 
 
-# ---- the id is free ----
+# ---- a new job with the id of an ended job ----
 
 def test_a_new_job_has_its_own_history_and_its_end_takes_the_place(server, receiver, topic):
     keep(server, topic)
@@ -190,7 +190,7 @@ def test_kept_jobs_take_no_room_in_the_pool(start, receiver, topic):
     server.run(topic, "d").expect(202)
 
 
-# ---- the dead ----
+# ---- dead jobs ----
 
 def test_a_dead_job_is_listed_and_can_be_run_again(server, receiver, topic):
     keep(server, topic)

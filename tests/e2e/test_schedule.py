@@ -1,4 +1,4 @@
-"""Scheduling: the answers, when two jobs are the same, and when a job arrives."""
+"""Scheduling: the answers, which jobs count as the same, and the time of arrival."""
 
 import json
 import time

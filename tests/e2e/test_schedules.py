@@ -175,7 +175,7 @@ def test_concurrent_patches_do_not_undo_each_other(server, topic):
     assert set(shown["job"]["headers"]) == {"X-A", "X-B"} and shown["overlap"] == "skip"
 
 
-# ---- run, overlap, conflicts, what was missed ----
+# ---- run, overlap, conflicts, missed times ----
 
 def test_run_makes_a_job_now(server, receiver, topic):
     put(server, topic, "a", every=3600, paused=True, job={"url": receiver.url(), "body": "now"})

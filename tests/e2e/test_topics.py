@@ -352,8 +352,8 @@ def test_a_job_gets_what_it_does_not_bring_from_its_topic(server, receiver, topi
 
 
 def test_the_headers_of_a_topic_go_only_to_the_origin_of_its_url(server, receiver, topic):
-    """Otherwise a client that may only schedule jobs could read headers that an admin has set, by a job with a url of
-    its own."""
+    """A client that may only schedule jobs must not get headers that an admin has set, by a job with a url of its
+    own."""
     elsewhere = receiver.url("/elsewhere").replace("127.0.0.1", "localhost")
     put(server, topic, url=receiver.url("/topic"), headers={"Authorization": "Bearer secret"}).expect(200)
     for job_id, url in (("other", elsewhere), ("same", receiver.url("/same"))):

@@ -234,7 +234,7 @@ def test_a_killed_worker_takes_its_command_along(server, topic, work):
     other.terminate()
 
 
-# ---- the end of a worker ----
+# ---- a worker is stopped or killed ----
 
 def test_sigterm_releases_the_jobs(server, topic, work):
     pull(server, topic)
