@@ -291,9 +291,9 @@ static const struct command {
      "and after\n"
      "Ctrl-C. A history keeps these jobs; duepost history delete --topic TOPIC removes them.\n"},
     {"check", "[--json] [OPTION]...", "checks options, this host and Redis, and changes nothing", NULL, 0,
-     "Takes the options of the server, from the same sources, and says what it found: ok, warn or FAIL. The "
-     "exit\n"
-     "status is 1 if a line says FAIL. Run it as the user of the server.\n"
+     "Reads the options of the server from flags, environment and file, and prints ok, warn or FAIL for "
+     "each\n"
+     "check. The exit status is 1 if a line says FAIL. Run it as the user of the server.\n"
      "\n  --json                prints JSON\n"},
     {"token", "new NAME FIELD...", "creates a token, and its line for the file of --tokens", token_run, 0,
      "  scopes=schedule,read  the token's rights: some of schedule, read, cancel, admin and lease\n"

@@ -55,15 +55,15 @@ bool remote_has_sent(const struct remote *);
 /* Makes remote_has_sent true. For callers that send requests with other functions. */
 void remote_set_sent(struct remote *);
 
-/* Returns the options that remote_new got. If they had no server, this is the default server. The strings are
- * valid until the remote is freed. */
+/* Returns the options that remote_new got. If the options had no server, the result has the default
+ * server. The strings are valid until the remote is freed. */
 struct remote_options remote_options(const struct remote *);
 
 /* Returns the address of a server without "/" at its end, because each target begins with "/". */
 struct slice remote_address(const char *server);
 
-/* Sets the problem to the reason of an answer whose status is not 2xx: its errors, else its detail, or
- * its status if it has neither. */
+/* Sets the problem to the reason of an answer whose status is not 2xx: the answer's errors, or else its
+ * detail, or else its status. */
 void remote_explain(long status, struct slice answer, struct problem *);
 
 /* A CURLOPT_WRITEFUNCTION: appends to arg, which is a struct buffer. A full buffer ends the transfer. */

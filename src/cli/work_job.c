@@ -22,7 +22,7 @@ enum {
     END_TIMEOUT_MS = 30 * 1000,
     END_EXTRA_US = 60 * 1000 * 1000, /* the worker tries to send an outcome for the length of a lease and this
                                         time, because Redis may be unreachable for a while */
-    END_STOPPING_US = 10 * 1000 * 1000, /* the same while the worker stops */
+    END_STOPPING_US = 10 * 1000 * 1000, /* how long a stopping worker tries to send an outcome */
 };
 
 void work_print(const char *format, ...)

@@ -23,7 +23,7 @@ struct history_call {
     struct history
         *owner; /* NULL: the callback was called, or will not be called; the thread then frees the call */
     int64_t deadline_us;  /* deadline of the call, by CLOCK_MONOTONIC */
-    size_t waiting_bytes; /* bytes of an append that waits, as they count for the thread's limit */
+    size_t waiting_bytes; /* size of a waiting append, as it counts against the thread's limit */
 
     struct buffer text;            /* owned: the texts of the arguments */
     struct history_entry *entries; /* owned */

@@ -1,4 +1,4 @@
-/* thread.h - the history's thread: takes calls from all reactors, and runs them on one driver. */
+/* thread.h - the history's thread: takes calls from all reactors, and runs the calls on one driver. */
 #ifndef DUEPOST_HISTORY_THREAD_H
 #define DUEPOST_HISTORY_THREAD_H
 

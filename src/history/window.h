@@ -3,8 +3,8 @@
  *
  * A window is a part of one index: at most rows_max rows after a position, in the order in which the jobs
  * ended. So the time of a call does not depend on the size of the tables. A column of the result says
- * whether a row meets the conditions that the index does not cover. Rows that do not meet them are
- * returned, too, so that the caller knows where the window ended. */
+ * whether a row meets the conditions that the index does not cover. Rows that do not meet these conditions
+ * are returned, too, so that the caller knows where the window ended. */
 #ifndef DUEPOST_HISTORY_WINDOW_H
 #define DUEPOST_HISTORY_WINDOW_H
 

@@ -75,7 +75,8 @@ void bulk_end_one(struct bulk *, enum app_end);
  * unknown. */
 void bulk_answer_count(struct bulk *, const char *name);
 
-/* Reports that a message did not match, so that nothing was done. It counts neither as done nor as failed. */
+/* Reports that a message did not match, so that nothing was done. The message counts neither as done nor
+ * as failed. */
 void bulk_skip_one(struct bulk *);
 
 /* Returns a writer for the next result. */

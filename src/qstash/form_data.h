@@ -12,7 +12,7 @@ struct form_data_run {
     struct slice url, call_type;
     bool is_init;          /* the message created the run */
     bool is_without_sdk;   /* the endpoint must start the run again, see POST /v2/trigger */
-    int64_t made_ms;       /* time at which the run was created; 0: the same time as this message */
+    int64_t made_ms;       /* time at which the run was created; 0: together with this message */
     struct slice inherits; /* for a call: settings of the run that the call's answer gets, as a JSON object,
                               see run.h */
 };

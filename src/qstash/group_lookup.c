@@ -68,7 +68,7 @@ void group_lookup_start(struct group_lookup *lookup, struct app *app, group_look
 
 /* ---- the defaults of the group ---- */
 
-/* Returns the first text of a value, which is a text or an array of them. */
+/* Returns the first text of a value, which is a text or an array of texts. */
 static struct slice first_text(struct slice value, struct buffer *text)
 {
     struct json_cursor cursor;

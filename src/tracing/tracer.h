@@ -29,8 +29,8 @@ struct tracer_counts {
 
 struct tracer_counts tracer_count(const struct tracer *);
 
-/* For the exporter. tracer_waiting returns the number of waiting spans. tracer_take moves the first of them
- * out of the queue. tracer_note_sent adds to the counts of spans that were sent or dropped. */
+/* For the exporter. tracer_waiting returns the number of waiting spans. tracer_take moves the first
+ * waiting span out of the queue. tracer_note_sent adds to the counts of spans that were sent or dropped. */
 size_t tracer_waiting(struct tracer *);
 bool tracer_take(struct tracer *, struct span *); /* false: no span waits */
 void tracer_note_sent(struct tracer *, size_t exported, size_t dropped);

@@ -12,7 +12,7 @@ local verdicts = fence(2, 4)
 
 -- If recovery buries the job because it has lost too many consumers, returns their number and the nonce of the last
 -- one. The nonce is kept with the job, because the outcome of this consumer's attempt may still arrive, see
--- died_with. Returns 0 for other burials.
+-- died_with. Returns 0 if a job is buried for another reason.
 local function losses_to_keep(id, nonce)
   local crash = is_recovering(nonce) and call('HGET', CRASHES, id)
   return crash and string.gsub(crash, ' ', '/') or 0

@@ -202,10 +202,10 @@ local function take_turns(carried)
   return not are_all_over and not is_stuck
 end
 
--- Offers topics whose time in "due" has come (lib/offer.lua), at most CARRY_MAX. No lock is needed, because it does no
--- harm if the carry worker offers them, too. The carry worker offers the remaining topics. If only one topic is due and
--- no topic is in turns, this topic is served at once: carry returns it with a score, as ZRANGE would return it from
--- turns.
+-- Offers topics whose time in "due" has come (lib/offer.lua), at most CARRY_MAX. No lock is needed, because it does
+-- no harm if the carry worker offers the same topics. The carry worker offers the remaining topics. If only one topic
+-- is due and no topic is in turns, this topic is served at once: carry returns it with a score, as ZRANGE would
+-- return it from turns.
 local CARRY_MAX = 64 -- topics
 local function carry()
   local topics = topics_to_carry(now, CARRY_MAX)

@@ -1,6 +1,6 @@
 #!lua flags=no-writes
--- heads.lua - finds the first waiting or dead job of each of many topics, after a given job. A call is one step of a
--- walk through all topics.
+-- heads.lua - finds, in each of many topics, the first waiting or dead job that comes after a given job. A call is
+-- one step of a walk through all topics.
 --
 -- ARGV[2] delayed, ready or dead   [3] only topics with names after this one are examined; may be empty   [4] maximum
 --      number of topics to examine

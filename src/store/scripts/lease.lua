@@ -94,8 +94,8 @@ local function add_job(result, id, due, started, deadline, record)
   result[at + 1], result[at + 2], result[at + 3], result[at + 4], result[at + 5] = id, due, started, deadline, record
 end
 
--- Leases the first due jobs of a topic. Returns how many of them the worker gets; the others have expired. An id
--- without a record, or a text that is not an id, is removed from the waiting jobs.
+-- Leases the first due jobs of a topic. Returns how many of the leased jobs the worker gets; the others have expired.
+-- An id without a record, or a text that is not an id, is removed from the waiting jobs.
 local function lease_due(topic, most, nonce, lease_ms, result)
   local ids, scores, times = find_due(topic, most)
   local records, dues, own = read_records(ids), held_dues(topic, ids), settings_of(topic)

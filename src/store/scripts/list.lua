@@ -69,7 +69,7 @@ local function ended_so(record, lines)
   return statuses == '' or is_one_of(statuses, status) or is_one_of(statuses, string.sub(status, 1, 1) .. 'xx')
 end
 
--- Returns whether the job has all labels. Few jobs usually have them, so the record is decoded only if its text
+-- Returns whether the job has all labels. Usually few jobs have all labels, so the record is decoded only if its text
 -- contains the JSON of each label.
 local wanted, wanted_json = {}, {}
 for label in string.gmatch(labels, '[^\n]+') do
@@ -173,7 +173,7 @@ local function visit(id, score)
   return found == most or bytes_left <= 0
 end
 
--- Visits entries one after the other. Returns whether all of them were visited.
+-- Visits entries one after the other. Returns whether all entries were visited.
 local PAGE = 100
 local function visit_range()
   while from <= to and look > 0 do

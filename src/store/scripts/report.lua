@@ -20,8 +20,9 @@
 -- If the breaker of host:port is closed on request, the breakers of its paths are closed, too.
 --
 -- While a probe runs, further probes may begin: one after each sixth of the breaker's wait, but at most one a second.
--- These probes form a round. The first of them that fails ends the round and doubles the wait. The numbers of probes
--- increase. So a probe belongs to the current round if its number is at least that of the round's first probe.
+-- Probes that overlap in this way form a round. The first probe that fails ends its round and doubles the wait. The
+-- numbers of probes increase. So a probe belongs to the current round if its number is at least that of the round's
+-- first probe.
 --
 -- A record has: consecutive failures, time when its breaker opened or 0, time of the next probe, wait before it, number
 -- of the first probe of the current round or 0, limit in flight or 0, time when the limit was last halved, time and

@@ -13,9 +13,9 @@ check(2, 5, 3)
 local verdicts, claims = fence(2, 5)
 local replies = {now_us}
 
--- Returns the earliest time for a job whose lease was lost: the due time that recover.lua has given it, or the time of
--- its death. The job's new due time is not before this time, so it is not delivered early if the clock has stepped
--- back.
+-- Returns the earliest next due time of a job whose lease was lost: the due time that recover.lua has given it, or
+-- the time of its death. The job's new due time is not before this time, so it is not delivered early if the clock
+-- has stepped back.
 local function earliest_of(id)
   return math.max(now, ms_of(call('ZSCORE', bucket_of(topic_of(id)), id) or call('ZSCORE', DEAD, id) or now))
 end

@@ -20,8 +20,8 @@ local room = max_jobs > 0 and max_jobs - call('HLEN', JOBS) or math.huge
 local replies, scheduled = {now_us}, {}
 
 -- Returns the index in ARGV of the first item whose id may already belong to a job. Each query checks several ids, and
--- also reads the records of the jobs that it finds. To read few of them, the search ends at the first query that finds
--- one; the caller checks the items from there on one by one.
+-- also reads the records of the jobs that it finds. To read few records, the search ends at the first query that
+-- finds a job; the caller checks the items from there on one by one.
 local LOOK_AT_ONCE = 16
 local function first_taken()
   local ids = {}

@@ -45,7 +45,7 @@ local function keep_sent(send, endpoints, due)
 end
 
 -- Keeps the answer {'same', endpoint, state, time, ...}, so that a repeated request does not send the jobs again after
--- their end. At least one of them has not ended.
+-- their end. At least one of these jobs has not ended.
 local function keep_same(send, answer)
   local endpoints, due = {}, nil
   for i = 2, #answer, 3 do

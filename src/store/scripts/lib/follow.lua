@@ -1,7 +1,8 @@
 -- follow.lua - follow-ups: new jobs, such as callbacks, that are scheduled when the attempt of another job ends. The
--- script that ends the attempt schedules them, and only if it accepts the caller's nonce (fence.lua). Follow-ups are at
--- the end of ARGV. Each has four arguments: the item that it belongs to (1: the first item of the call), and id, when
--- and record as in schedule.lua. The last argument of the call is '+' and the number of follow-ups.
+-- script that ends the attempt schedules the follow-ups, and only if it accepts the caller's nonce (fence.lua).
+-- Follow-ups are at the end of ARGV. Each has four arguments: the item that it belongs to (1: the first item of the
+-- call), and id, when and record as in schedule.lua. The last argument of the call is '+' and the number of
+-- follow-ups.
 -- uses: clock has places topic when workflows
 
 -- position of an item in the call -> its follow-ups: id, when, record, id, when, record ...

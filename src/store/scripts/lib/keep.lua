@@ -1,5 +1,5 @@
--- keep.lua - called when jobs end as delivered or cancelled. Keeps them readable if their topic has a retention, and
--- puts them into the outbox (outbox.lua) if a history is on.
+-- keep.lua - called when jobs end as delivered or cancelled. Keeps such jobs readable if their topic has a retention,
+-- and puts them into the outbox (outbox.lua) if a history is on.
 -- uses: attempts crashes ended outbox
 
 -- Returns whether the topic has a retention: its jobs are then kept after they have ended.

@@ -40,7 +40,7 @@ end
 local dropped = {}
 
 -- Keeps the data of a job that is removed together with its workflow. If the data of these jobs exceeds a limit for one
--- call, the data of further jobs is not kept; if a history is on, they are counted as dropped.
+-- call, the data of further jobs is not kept; if a history is on, such jobs are counted as dropped.
 local DROPPED_BYTES_MAX = 4194304
 local dropped_bytes_left = DROPPED_BYTES_MAX
 -- rare: workflow
@@ -102,7 +102,7 @@ local function forget_old_workflows()
   end
 end
 
--- Appends an element and its job to the parent of a workflow that has ended. The child workflow has stored them
+-- Appends an element and its job to the parent of a workflow that has ended. The child workflow has stored both
 -- earlier, for each way in which it can end, as the text prepared: '<size of id> <size of record> ', id, record,
 -- element. place: place of the parent.
 -- rare: workflow

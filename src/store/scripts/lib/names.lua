@@ -45,8 +45,8 @@ local function have_nothing(topics)
   return true
 end
 
--- Returns the doubted topics that have no data left. Usually none of them has data left, so one query for all of them
--- comes first.
+-- Returns the doubted topics that have no data left. Usually no doubted topic has data left, so one query for all of
+-- them comes first.
 -- rare: names
 local function names_to_remove()
   if have_nothing(names_doubted) then return names_doubted end

@@ -1,7 +1,7 @@
 -- offer.lua - decides which topics may be served now. A topic that may be served is in the sorted set "turns", and
--- consumers claim its jobs. Any other topic with waiting jobs is in the sorted set "due", with the time at which this
--- must be decided again. To offer a topic means to decide this, and to write the topic into one of the two sets. Only
--- this file writes these sets, but weights.lua can lower the scores in turns.
+-- consumers claim its jobs. Any other topic with waiting jobs is in the sorted set "due", with the time at which it
+-- must be decided again whether the topic may be served. To offer a topic means to decide this, and to write the
+-- topic into one of the two sets. Only this file writes these sets, but weights.lua can lower the scores in turns.
 --
 -- ARGV[1] is the default limit: the maximum number of jobs of one topic that are in flight (being attempted) at the
 --   same time, over all processes.
@@ -27,7 +27,7 @@ local function topics_to_carry(until_ms, most)
 end
 
 -- Checks with one query whether any of these topics has jobs in flight. Usually none has, and in_flight is then 0 for
--- all of them. The key holders:<topic> exists only while jobs are in flight.
+-- all these topics. The key holders:<topic> exists only while jobs are in flight.
 local function look_at_holders(topics, most)
   local keys = {}
   for i = 1, math.min(#topics, most) do keys[i] = holders_of(topics[i]) end
@@ -134,8 +134,8 @@ local function add_turns(had_turn)
   if had_turn then call('ZADD', TURNS, unpack(numbered)) else call('ZADD', TURNS, 'NX', unpack(numbered)) end
 end
 
--- Writes the changes of all offers since the last call of this function. Only a claim calls it several times. had_turn:
--- the claim has served these topics, so they get new scores in turns.
+-- Writes the changes of all offers since the last call of this function. Only a claim calls this function several
+-- times. had_turn: the claim has served these topics, so they get new scores in turns.
 local function write_offers(had_turn)
   if #due_removed > 0 then call('ZREM', DUE, unpack(due_removed)) end
   if #turns_removed > 0 then call('ZREM', TURNS, unpack(turns_removed)) end

@@ -14,7 +14,7 @@ local ENDED_LAST = base .. 'ended_last' -- id -> the field with its latest text,
 local ENDED_IDS = base .. 'ended_ids' -- LIST: fields of ENDED that the archiver has not read, oldest first
 local ENDED_READ = base .. 'ended_read' -- LIST: fields of ENDED that the archiver has read
 
--- The ids and texts of the jobs that this call has ended, in order. write_outbox writes them. Each id is in this list
+-- The ids and texts of the jobs that this call has ended, in order. write_outbox writes both. Each id is in this list
 -- once.
 local outbox_ids, outbox_texts = {}, {}
 
@@ -51,7 +51,7 @@ local function without_body(record)
   end
 end
 
--- Removes these fields from ENDED. Returns how many of them existed.
+-- Removes these fields from ENDED. Returns how many of the fields existed.
 local function remove_texts(fields)
   for i = 1, call('EXISTS', ENDED_LAST) == 1 and #fields or 0 do
     local id = string.match(fields[i], '^(.*)\nb%d+$')

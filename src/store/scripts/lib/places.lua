@@ -3,8 +3,8 @@
 -- uses: bell held topic waiting
 
 -- Scripts touch each topic whose jobs they change. touched lists the touched topics in order. At the end of a script,
--- finish offers each of them once (offer.lua), except those whose has_changed is false. extents[topic] is 'left' if the
--- topic's bucket may be empty now, and 'all' if entries of the topic in other keys may be wrong.
+-- finish() offers each touched topic once (offer.lua), except topics whose has_changed is false. extents[topic] is
+-- 'left' if the topic's bucket may be empty now, and 'all' if entries of the topic in other keys may be wrong.
 local touched, has_changed, extents = {}, {}, {}
 local function touch(topic, extent)
   if has_changed[topic] == nil then touched[#touched + 1] = topic end
@@ -38,7 +38,7 @@ local function look_at_buckets(topics)
   for i = 1, #asked do had_none[asked[i]] = true end
 end
 
--- topic -> new entries of its bucket: score, id, score, id ... finish writes them.
+-- topic -> new entries of its bucket: score, id, score, id ...; finish() writes these entries.
 local places = {}
 
 -- Puts a job back into its bucket, with the score that it had before it was leased or held.
@@ -58,7 +58,7 @@ local function put_back(id, score, topic)
   if has(HELD) then unhold(topic, {id}) end -- the job may have been a held job, in the bucket with another score
 end
 
--- Removes ids of a topic from its bucket. Returns how many of them were in it.
+-- Removes ids of a topic from its bucket. Returns how many of the ids were in the bucket.
 local function leave_bucket(topic, ids)
   local number = call('ZREM', bucket_of(topic), unpack(ids))
   waiting_change = waiting_change - number
@@ -189,7 +189,7 @@ local function drop_freed()
   for i = 1, #topics do
     if times[i] and times[i] ~= 'inf' then has_changed[topics[i]] = false else offered[#offered + 1] = topics[i] end
   end
-  look_at_holders(offered, #offered) -- may set in_flight to 0 for all of them
+  look_at_holders(offered, #offered) -- may set in_flight to 0 for all these topics
 end
 
 -- Writes buckets, offers topics, rings the doorbell (bell.lua) and wakes the carry worker (calendar.lua). Called at the

@@ -30,10 +30,10 @@ local function read_send_jobs(first, number)
   return endpoints, records
 end
 
--- Reads the sends from ARGV[at] on. Each has the arguments id, when, a condition, mark, group, the number of endpoints,
--- and then an endpoint and a record for each of them. The third argument has another meaning in each script; it becomes
--- the field of the send that the parameter condition names. Ends the script with an error if a send has another form,
--- or fewer endpoints than fewest. Must be called before the first write.
+-- Reads the sends from ARGV[at] on. Each send has the arguments id, when, a condition, mark, group, the number of
+-- endpoints, and then an endpoint and a record for each of them. The third argument has another meaning in each
+-- script; it becomes the field of the send that the parameter condition names. Ends the script with an error if a
+-- send has another form, or fewer endpoints than fewest. Must be called before the first write.
 local function read_sends(at, condition, fewest)
   local sends = {}
   while at <= #ARGV do

@@ -23,15 +23,15 @@ local function turns_step(score, last, most)
   return topics, next_score and table.concat({'turns', next_score, last}, '/')
 end
 
--- Starts both walks. If they are under way, starts them again from the beginning.
+-- Starts both walks, or starts them again from the beginning if they are under way.
 local function start_reoffer()
   local last = call('ZRANGE', TURNS, 0, 0, 'REV', 'WITHSCORES')[2] or ''
   call('HSET', META, 'reoffer', 'behind//' .. last)
   if has(LINES) then call('HSET', META, 'reoffer_lines', '0') end
 end
 
--- Touches topics, so that finish offers them (places.lua). One query checks whether any of them has jobs in flight;
--- usually none has.
+-- Touches topics, so that finish() offers them (places.lua). One query checks whether any of these topics has jobs in
+-- flight; usually none has.
 local function touch_all(topics)
   local keys = {}
   for i = 1, #topics do
@@ -56,10 +56,10 @@ local function lines_step(most)
   call('HDEL', META, 'reoffer_lines')
 end
 
--- Does a step of the walks; at the end of the script, finish offers the topics of this step. most: maximum number of
--- topics. Returns the number of topics, and the next position, or nothing at the end of both walks. The walk through
--- LINES comes first: otherwise a topic that is no longer fifo would be offered before its head has the time of its
--- next attempt.
+-- Does a step of the walks. The topics of the step are offered at the end of the script, by finish(). most: maximum
+-- number of topics. Returns the number of topics, and the next position, or nothing at the end of both walks. The
+-- walk through LINES comes first: otherwise a topic that is no longer fifo would be offered before its head has the
+-- time of its next attempt.
 local function reoffer(most)
   local number, place = 0, lines_step(most)
   if place then return number, place end

@@ -1,8 +1,8 @@
 -- revive.lua - brings a dead job back into the pool.
 -- uses: attempts ended
 
--- Makes a dead job a job that has not ended. record: its new record; if absent, it keeps its record. The caller must
--- then put its id among the waiting jobs, or end it in the same call.
+-- Makes a dead job a job that has not ended. record: its new record; if absent, the job keeps its record. The caller
+-- must then put its id among the waiting jobs, or end it in the same call.
 -- rare: ended
 local function bring_back(id, record)
   local _, _, _, old, lines = kept_job(id)
