@@ -67,7 +67,7 @@ bool bench_await(struct bench *, int64_t until_ms);
 /* ---- bench_topic.c ---- */
 
 /* Sends a request about the topic. body is JSON, or NULL. Returns false and sets problem if the server
- * refuses it or does not answer. */
+ * refuses the request or does not answer. */
 bool bench_send_to_topic(struct bench *, const char *method, const char *body, struct problem *);
 
 /* Sends one job, to find out whether the server permits the receiver, and to read the server's clock. If the

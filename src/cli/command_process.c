@@ -87,7 +87,7 @@ static bool open_all(int descriptors[START_DESCRIPTORS], struct slice input)
            pipe2(descriptors + FAILURE, O_CLOEXEC) == 0;
 }
 
-/* Closes one descriptor or the copy of it that a child has. */
+/* Closes one descriptor. In the child, closes only the child's copy. */
 static void close_one(int *descriptor)
 {
     if (*descriptor >= 0)

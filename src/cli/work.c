@@ -123,7 +123,7 @@ static void on_leased(struct work *work, struct slice answer, int64_t now_us)
         work_drain(work, NULL);
     if (!count && work->until_empty && work->was_idle)
         work_drain(work, NULL);
-    if (!count && now_us - work->asked_us < 1000000) /* the answer came too early for a long poll */
+    if (!count && now_us - work->asked_us < 1000000) /* an empty answer came before the long poll was over */
         work->next_us = work_backoff_us(now_us, 3);
 }
 

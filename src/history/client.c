@@ -1,4 +1,4 @@
-/* client.c - the calls of history.h in a reactor: copies arguments, keeps deadlines, answers. */
+/* client.c - the calls of history.h in a reactor: copies arguments, watches deadlines, calls back. */
 #include "history/history.h"
 
 #include <assert.h>

@@ -48,7 +48,7 @@ struct driver_kind {
     const char *name;
 
     /* Reads the version of the tables without creating or changing anything. *version 0: the tables do not
-     * exist yet. Does not need open. */
+     * exist yet. Can be called before open. */
     enum status (*find_version)(struct driver *, int64_t *version, struct problem *);
 
     /* Connects. */

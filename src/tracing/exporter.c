@@ -30,7 +30,7 @@ struct exporter {
     char *resource;
     char *headers[EXPORTER_HEADERS_MAX];
     size_t header_count;
-    atomic_bool is_woken; /* the thread was already woken, and will look at the spans soon */
+    atomic_bool is_woken; /* the thread was already woken, and will read the spans soon */
     pthread_t thread;
     struct loop *loop;
 

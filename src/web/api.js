@@ -65,7 +65,7 @@ export async function login(text) {
 // A reload drops the token and everything that was read with it.
 export const logout = () => location.reload();
 
-// Reads the rights of this browser. Called once at start.
+// Reads what this browser may do (GET /access). Called once at start.
 export async function loadAccess() {
   session.access = (await get("/access")).body;
   m.redraw();

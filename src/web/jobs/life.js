@@ -32,7 +32,7 @@ const HELD = {
   settings: "settings", later_version: "version", waits_for_worker: "no worker yet", in_turn: "in turn",
 };
 
-// Returns the due time of the attempt under way, if the job has it: the API does not show when its lease began.
+// Returns when the attempt under way was due, computed from the job's waits: the API does not show when its lease began.
 function leasedFrom(job, at) {
   if (job.attempts > 0) return at + 1000 * waitBefore(job, job.attempts - 1);
   return job.delay === undefined ? at : at + 1000 * job.delay;

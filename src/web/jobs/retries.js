@@ -9,7 +9,7 @@ const SHOWN = 8;
 function timeOf(one) {
   if (one.isRunning) return "under way";
   if (one.isDue) return "now";
-  return one.isExact ? m(Time, { at: one.at }) : m("span", { title: "If each attempt before fails immediately" }, "about ", m(Time, { at: one.at }));
+  return one.isExact ? m(Time, { at: one.at }) : m("span", { title: "If each earlier attempt fails immediately" }, "about ", m(Time, { at: one.at }));
 }
 
 function whenOf(one) {

@@ -83,7 +83,7 @@ function flowing(actions) {
     m(Card, { title: "Jobs a second", class: "two-thirds", actions },
       m(Legend, { series: flow, format: perSecond }),
       m(Plot, { label: "Jobs a second in the last 15 minutes", summary: summary(flow), from, step, series: flow, format: compact, height: 210 })),
-    m(Card, { title: "Lateness", sub: "from due to sent", class: "third" },
+    m(Card, { title: "Lateness", sub: "time from due until sent", class: "third" },
       m(Legend, { series: lateness, format: late }),
       m(Plot, { label: "Lateness in the last 15 minutes", summary: `p50 ${late(lateness[0].value)}, p99 ${late(lateness[1].value)}`, from, step, series: lateness, format: late, height: 210, isLog: true })),
   ];

@@ -26,7 +26,7 @@ const LEAST_SECONDS = 1; // jobs that are less late are not stuck: they are just
 
 export const Overdue = {
   view: ({ attrs: { overdue } }) =>
-    m(Card, { title: "Overdue topics", sub: "the one furthest behind first", class: "seven" },
+    m(Card, { title: "Overdue topics", sub: "the most overdue topic first", class: "seven" },
       m(Table, {
         label: "Topics with overdue jobs", columns: OVERDUE, rows: overdue.filter((row) => row.lateSeconds >= LEAST_SECONDS), rowKey: (row) => row.topic, href: (row) => href(["topics", row.topic]),
         empty: m("p.none", m(State, { state: "ok", text: "none" }), "Every due job is being delivered."),

@@ -50,7 +50,7 @@ export default function Job({ attrs: { params } }) {
 }
 Job.title = ({ topic, jobId }) => `${topic}/${jobId}`;
 
-// Shown before there is a job.
+// Shown until the job has been read.
 function firstView({ topic, jobId, problem, round }) {
   if (!problem) return m(".loading", { role: "status" }, "Loading…");
   if (problem.status !== 404) return [m(Page, { title: `${topic}/${jobId}` }), m(Problem, { error: problem })];

@@ -228,7 +228,7 @@ function listView(page) {
   const { source } = page;
   return [
     m(Problem, { error: source.problem }),
-    source.isPartial ? m("p.hint", "There are more than 10,000 topics: jobs of the others are not in this list. Choose a topic.") : null,
+    source.isPartial ? m("p.hint", "There are more than 10,000 topics, and this list has the jobs of only 10,000. Choose a topic.") : null,
     m(".list-box",
       source.arrived ? m("button.arrived", { type: "button", onclick: () => reload(page) }, `${number(source.arrived)} new`) : null,
       [m(".list", { key: source.id }, m(VirtualList, {

@@ -36,7 +36,7 @@ export default function Workflow({ attrs: { params, query } }) {
 }
 Workflow.title = ({ workflowId }) => workflowId;
 
-// Shown before there is a workflow.
+// Shown until the workflow has been read.
 function firstView(watch) {
   const { workflowId, problem } = watch;
   if (!problem) return m(".loading", { role: "status" }, "Loading…");
@@ -56,7 +56,7 @@ function workflowView(watch, page) {
     m(Problem, { error: page.error ?? watch.problem }),
     m(".why", { class: { active: "is-leased", succeeded: "is-delivered", failed: "is-dead" }[workflow.state], role: "status", "aria-label": "State" }, m("p", standOf(workflow, rows, now))),
     m(Card, { title: "Workflow" }, facts(workflow)),
-    m(Card, { title: "Steps", sub: "A bar begins when the step was accepted, and ends when the next one was" }, m(Steps, { workflow, rows, now })),
+    m(Card, { title: "Steps", sub: "A bar begins when its step was accepted, and ends when the next step was" }, m(Steps, { workflow, rows, now })),
   ];
 }
 

@@ -73,7 +73,7 @@ function fields(draft, error, fault, isNew) {
       m(".fields",
         field("misfire", "Missed times", { type: "select", options: [{ value: "one", text: "one job for all" }, { value: "skip", text: "no job" }, { value: "all", text: "a job for each" }] }),
         field("overlap", "While the last job waits", { type: "select", options: [{ value: "allow", text: "create the next one" }, { value: "skip", text: "create none" }] }),
-        field("jitter", "Jitter", { help: "due up to this much later, such as 30s" }), field("grace", "Grace", { help: "a time is missed if it is later than this; default 60s" }),
+        field("jitter", "Jitter", { help: "due up to this much later, such as 30s" }), field("grace", "Grace", { help: "a time counts as missed if duepost is later than this; default 60s" }),
         field("startAt", "Start", { help: "RFC 3339, such as 2030-01-01T00:00:00Z" }), field("endAt", "End"))),
     m(Raw, { label: "Job", rows: 8, text: draft.job, error: fault ?? faultOf(error, "job"), oninput: (text) => (draft.job = text), help: isNew ? "As in POST /jobs, without topic, jobId and times." : "As in POST /jobs. *** stands for a hidden value. Leave *** to keep the value." }),
   ];

@@ -7,7 +7,7 @@ import { State } from "../parts/state.js";
 import { Time } from "../parts/time.js";
 
 const OUTCOMES = {
-  fired: ["ok", "created a job"], skipped: ["warn", "missed"], overlap: ["warn", "the job before had not ended"], conflict: ["bad", "another job had the id"],
+  fired: ["ok", "created a job"], skipped: ["warn", "missed"], overlap: ["warn", "the previous job had not ended"], conflict: ["bad", "another job had the id"],
   noUrl: ["bad", "no url"], noGroup: ["bad", "no such group"], unsendable: ["bad", "does not fit the group"], full: ["bad", "--max-jobs is reached"], held: ["bad", "cannot be read"],
 };
 

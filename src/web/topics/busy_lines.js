@@ -6,7 +6,7 @@ import { live } from "../live.js";
 const KEPT = 60;
 const lines = new Map(); // topic to [{delivered, attempts} of each second]
 let seenAt = null;
-let seconds = 0; // number of seconds in lines, without a gap
+let seconds = 0; // number of consecutive seconds in lines
 
 const NOTHING = { delivered: 0, attempts: 0 };
 

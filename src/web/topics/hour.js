@@ -20,7 +20,7 @@ export function Hour({ attrs }) {
     try {
       stats = (await get("/stats", { topic: attrs.topic })).body;
     } catch {
-      // The last answer stays on the page.
+      // After an error, the last answer stays on the page.
     }
   };
   return {
@@ -35,7 +35,7 @@ export function Hour({ attrs }) {
       if (!stats) return null;
       const { steps, partial } = stats;
       const texts = steps.map((step) => time(step.at));
-      return m(Card, { title: "Last hour", sub: partial ? "by minutes; only the jobs that ended last" : "by minutes, from the history" },
+      return m(Card, { title: "Last hour", sub: partial ? "by minutes; only the latest jobs are counted" : "by minutes, from the history" },
         m(".hour", KINDS.map((kind) => m(Bars, { label: kind[0].toUpperCase() + kind.slice(1), values: steps.map((step) => step[kind]), texts, first: "an hour ago", last: "now" }))));
     },
   };
