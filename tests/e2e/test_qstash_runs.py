@@ -529,6 +529,8 @@ def test_a_trigger_of_something_else_fails_the_run_at_once(qstash, receiver, top
     document = json.loads(told.body)
     assert base64.b64decode(document["body"]).startswith(b"detected a non-workflow destination for trigger/invoke.")
     assert document["status"] == 200 and receiver.count(run.path) == 1 and not run.is_active()
+    dead = qstash.get("/jobs?state=dead&topic=qstash~messages&reason=not_a_workflow").expect(200)["jobs"]
+    assert [job["workflow"] for job in dead if job.get("workflow") == run.id] == [run.id]
 
 
 def test_an_answer_that_is_out_of_retries_fails_the_run(qstash, receiver, topic):

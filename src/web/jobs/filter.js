@@ -12,6 +12,7 @@ export const REASONS = [
   "consumer_lost",
   "unreadable",
   "workflow_ended",
+  "not_a_workflow",
 ];
 export const STATUSES = ["5xx", "4xx", "2xx", "429", "500", "502", "503", "504", "404", "410"];
 

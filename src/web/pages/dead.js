@@ -21,7 +21,7 @@ const REASONS = {
   retries_exhausted: "Each attempt failed, and no retry is left.", gone: "The receiver answered 410 Gone.", rejected: "A worker gave up the job.",
   target_refused: "Requests to its address are not allowed (--allow-target).", no_url: "Neither the job nor its topic has a url.", expired: "It expired: its time to live had passed.",
   rounds: "The receiver said “not yet” too often.", consumer_lost: "The process that delivered it was lost five times.", unreadable: "Its record cannot be read.",
-  workflow_ended: "It was run again, but its workflow has ended.",
+  workflow_ended: "It was run again, but its workflow has ended.", not_a_workflow: "Its url is not an endpoint of the SDK for workflows.",
 };
 
 export default function Dead({ attrs: first }) {
