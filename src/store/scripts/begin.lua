@@ -39,7 +39,7 @@ local function time_of(id)
   return integer(math.max(now, last + 1))
 end
 
--- Returns the dead job with which a workflow failed. Returns nothing if the workflow did not fail, its dead job was
+-- Returns the dead job that made a workflow fail. Returns nothing if the workflow did not fail, its dead job was
 -- removed, or the workflow has fewer than kept elements.
 local function letter_of(place, kept)
   local state, letter = unpack(call('HMGET', workflow_of(place), 'state', 'failedBy'))

@@ -47,7 +47,7 @@ local function read_item(at)
   if not string.find(item.time, '^%d+$') or not string.find(item.when, '^@?%d+$') then error('not a number') end
   if not string.find(item.skipped, '^[-=]$') and not string.find(item.skipped, '^%d+ %d') then error('not times') end
   if not KINDS[item.kind] or not string.find(item.id, '^[^/]+/.') then error('not an item') end
-  local is_of_id = string.sub(item.job, 1, #item.id) == item.id -- usually true; the topic is then the same
+  local is_of_id = string.sub(item.job, 1, #item.id) == item.id -- the usual case, in which both ids have one topic
   if item.kind == 'fire' and not is_of_id and owner_of(topic_of(item.job)) ~= owner_of(topic_of(item.id)) then error('another topic') end
   if number > 0 then
     item.mark, item.group, item.size = ARGV[at + 14], ARGV[at + 15], ITEM + 2 + 2 * number

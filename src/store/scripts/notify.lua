@@ -24,7 +24,7 @@ local function notify(waiter, job, record, element)
   return 1
 end
 
--- Keeps the event for the workflow in ARGV[4]. Called if no waiting job has got it.
+-- Keeps the event for the workflow in ARGV[4]. Called if no waiting job has got the event.
 local function keep_event(event, data)
   local place = active_place(ARGV[4])
   if not place then return RESULT_NOT_FOUND end

@@ -20,8 +20,8 @@ local function apply(topic, had_breaker)
   start_resuming(topic, had_breaker)
   touch_dead(topic)
   local first_sibling = call('ZRANGE', NAMES, '[' .. topic .. '~', '(' .. topic .. '\127', 'BYLEX', 'LIMIT', 0, 1)[1]
-  -- The retention also applies to dead jobs of sibling topics (orders~callbacks), so the next sweeps correct their
-  -- times.
+  -- The retention also applies to dead jobs of sibling topics (orders~callbacks), so the next sweeps correct the
+  -- times at which these are removed.
   if first_sibling then call('HSET', META, 'redate', '0') end
 end
 

@@ -22,7 +22,8 @@ local counted = {} -- jobs that were removed with their workflow, and that an it
 -- too, also returns the ids of the other jobs of the workflow.
 local function cancel(id, tags)
   if dropped[id] and call('HEXISTS', JOBS, id) == 0 and not call('ZSCORE', DEAD, id) then
-    -- An earlier item of this call has cancelled the workflow of the job. The first item that names the job has cancelled it.
+    -- An earlier item of this call has cancelled the workflow of the job, and so the job. The first item that names
+    -- the job gets the result of that; any later one gets NOT_FOUND.
     if counted[id] then return RESULT_NOT_FOUND end
     counted[id] = true
     return dropped[id] == 'leased' and 1 or 0

@@ -1,7 +1,7 @@
 -- offer.lua - decides which topics may be served now. A topic that may be served is in the sorted set "turns", and
 -- consumers claim its jobs. Any other topic with waiting jobs is in the sorted set "due", with the time at which it
--- must be decided again whether the topic may be served. To offer a topic means to decide this, and to write the
--- topic into one of the two sets. Only this file writes these sets, but weights.lua can lower the scores in turns.
+-- is offered again. To offer a topic means to decide whether it may be served, and to write it into one of the two
+-- sets. Only this file writes these sets, but weights.lua can lower the scores in turns.
 --
 -- ARGV[1] is the default limit: the maximum number of jobs of one topic that are in flight (being attempted) at the
 --   same time, over all processes.

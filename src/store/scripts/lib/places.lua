@@ -123,8 +123,8 @@ local function is_full(topic, ms)
   return last and last >= ms + LAST_TIE
 end
 
--- Returns the first ms after ms that has room for a job. ms itself is full, and all full milliseconds after it follow
--- each other without gaps. So the search doubles its step until it finds a free ms, and then bisects.
+-- Returns the first millisecond with room for a job after ms, which is full. All full milliseconds after ms follow
+-- each other without gaps, so the search doubles its step until it finds a free one, and then bisects.
 -- rare: ties
 local function next_ms(topic, ms)
   local full, free = ms, ms + 1

@@ -4,8 +4,8 @@
 -- The sorted set RESUMING has the topics whose setting breaker was turned off. For each such topic, a walk examines the
 -- held jobs in the order in which they were due. The topic's score is the position of the walk: the due time of the
 -- last job that was examined. If the setting was turned off in a pattern, another walk, through the key HELD, finds the
--- topics. Its position is the field resume_held of META, and the field resume_lost has the patterns. The walks also
--- resume jobs that are held for another reason; such jobs will be held again.
+-- topics. The position of this other walk is the field resume_held of META; the field resume_lost has the patterns.
+-- The walks also resume jobs that are held for another reason; such jobs will be held again.
 -- uses: has held line places
 
 local RESUMING = base .. 'resuming'

@@ -8,15 +8,15 @@ local SCHEDULES = base .. 'schedules' -- id -> definition, see recurring.h
 local FIRES = base .. 'fires'
 local SCHEDULE_NAMES = base .. 'schedule_names' -- the ids in alphabetical order; all scores are 0
 
--- id -> 'tag outcome missed time at job'. tag is the SHA-1 of the definition. The next four describe the last time of
--- the schedule that has passed: outcome is what happened ('-' before the first time), missed is 1 if earlier times were
--- missed, else 0, time is this time, and at is when the outcome was written. job is the id of the last job that was
--- created, or empty.
+-- id -> 'tag outcome missed time at job'. tag is the SHA-1 of the definition. The next four fields describe the last
+-- time of the schedule that has passed: outcome is what happened ('-' before the first time), missed is 1 if earlier
+-- times were missed, else 0, time is this time, and at is when the outcome was written. job is the id of the last job
+-- that was created, or empty.
 local FIRED = base .. 'fired'
 local NOT_FIRED = '- 0 0 0 '
 
--- Schedules that have missed some of their times and skipped them. If the clock steps back to before such a time, the
--- time is fired after all.
+-- Schedules that have missed some of their times and skipped them. If the clock steps back to before a skipped time,
+-- this time is fired after all.
 local SKIPPED = base .. 'skipped' -- id -> see recurrence_progress.h
 -- id -> time, ms. If the clock is before this time, the schedule's next time must be computed again.
 local SKIPPED_UNTIL = base .. 'skipped_until'

@@ -7,8 +7,8 @@
 -- uses: keys record
 
 -- topic/jobId -> 'mark group endpoint endpoint ... @time'. mark is explained in send.lua. time is createdAt of the
--- jobs, in ms. Versions before 0.3 wrote no time; then each job whose id is that of the send and one of
--- its endpoints counts as a job of the send.
+-- jobs, in ms. Versions before 0.3 wrote no time; then each job whose id is made of the send's id and an endpoint
+-- counts as a job of the send.
 local SENDS = base .. 'sends'
 local SENDS_UNTIL = base .. 'sends_until' -- topic/jobId -> when the entry is examined next, ms
 

@@ -33,8 +33,8 @@ local function read_settings(text)
   local is_json, read = pcall(cjson.decode, text)
   if not is_json or type(read) ~= 'table' then return UNREADABLE end
   if are_sound(read) then return read end
-  -- A later version may write values that are_sound refuses. The member needs then names a feature that this version
-  -- lacks.
+  -- A later version may write values that are_sound refuses. The settings then list, in their member needs, a feature
+  -- that this version lacks.
   local lacks = type(read.needs) == 'table' and not knows_all(read.needs)
   return lacks and {needs = read.needs} or UNREADABLE
 end

@@ -68,7 +68,7 @@ local function forget_events(place)
   call('DEL', names)
 end
 
--- Removes the oldest kept event with this name. Versions before 0.3 did not store the size ''.
+-- Removes the oldest kept event with this name. Versions before 0.3 did not store the size of all kept events.
 local function take_event(place, event)
   local names, size = event_names_of(place), EVENT_OVERHEAD + #event + #call('LPOP', events_of(place, event))
   call('HINCRBY', names, event, -size)
