@@ -204,7 +204,7 @@ class Duepost(Client):
             command += ["--data", str(self.data)]
         if allow:
             command += ["--allow-target", allow]
-        command += ["--history", "off"]  # tests of the history replace this by an option of their own
+        command += ["--history", "off"]  # the default: tests of the history give --history again
         command += shlex.split(os.environ.get("DUEPOST_TEST_OPTIONS", ""))
         with self.log_path.open("w") as log:
             self.process = subprocess.Popen([*command, *options], env=environment(extra),

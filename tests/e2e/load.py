@@ -25,7 +25,7 @@ class Sent:
 
 class Load:
     """One thread for each topic. A job that is not confirmed is sent once more, on another connection, which another
-    reactor may serve. Every held_every-th job is due late (is_held), and every fourth of these late jobs is
+    reactor may serve. Every held_every-th job has a due time that is far away (is_held), and every fourth of these is
     cancelled."""
 
     def __init__(self, server, receiver, topics, pause=0.1, held_every=3):
@@ -139,8 +139,8 @@ class Load:
         return until(lambda: self._ask((202, 404), "POST", target), 20, f"an answer to {target}").status == 202
 
     def release(self):
-        """Runs all confirmed jobs that are due late (is_held). Returns those that duepost does not have, as (topic,
-        number)."""
+        """Runs all confirmed jobs whose due time is far away (is_held). Returns those that duepost does not have, as
+        (topic, number)."""
         held = [(topic, number) for topic in self.topics for number in self._numbers(topic, CONFIRMED)
                 if self.jobs[topic][number].is_held]
         for topic, number in held:

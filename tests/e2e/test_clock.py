@@ -59,7 +59,7 @@ def test_a_step_of_redis_clock_does_not_stop_a_topic_with_a_rate(start, redis, r
 @pytest.mark.parametrize("are_both", [False, True], ids=["redis", "both"])
 def test_schedules_go_on_after_the_clock_has_stepped_forward_and_back(start, redis, receiver, topic, are_both):
     """The clock steps forward and later back. The schedule fires the times that the step forward skipped, when the
-    clock reaches them again. It does not fire a second time what it fired while the clock was ahead."""
+    clock reaches them again. Times that it fired while the clock was ahead are not fired again."""
     clock = MovableClock()
     extra = {**clock.environment, "ASAN_OPTIONS": "verify_asan_link_order=0"} if are_both else {}
     server = start("--reactors", "1", redis=redis(environment=clock.environment), extra=extra)

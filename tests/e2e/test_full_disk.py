@@ -41,7 +41,7 @@ def fill(server, topic, receiver):
 
 
 def test_a_full_disk_of_the_private_redis(start, data, receiver, topic):
-    """Redis waits for room instead of dying at each write; /readyz, the errors of requests and the log name the disk."""
+    """Redis waits for room instead of dying at each write; /readyz, the answers 503 and the log name the disk."""
     server = start(data=data, through=(*ON_SMALL_DISK, str(data)))
     accepted = fill(server, topic, receiver)
     until(lambda: "the disk of the private Redis is full (--data)" in (why_not_ready(server) or ""), 10, "not ready")

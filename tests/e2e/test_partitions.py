@@ -64,7 +64,7 @@ class ClusterGroup(Cluster):
         super().__init__(hosts=hosts)
 
     def victim(self, number):
-        """Returns the primary of a third of the slots, in turn."""
+        """Returns the primary of one third of the slots: of the first, second or third one, by number modulo 3."""
         victim = self.owner(slot_of((7, 1, 0)[number % 3]))
         self.heir = self.follower(victim)
         return victim

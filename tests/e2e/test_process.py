@@ -225,7 +225,8 @@ def test_accepted_jobs_survive_a_kill_of_both(start, data, receiver, topic):
 
 def test_half_a_script_on_the_disk_is_never_executed(start, data, topic):
     """A power cut can leave the beginning of a script's changes on the disk, and a command that is torn. Redis keeps
-    the commands before the torn one, and would execute them at a later start. In this test, a job would disappear."""
+    the commands before the torn one, and would execute them at a later start. In this test, they would delete a
+    job."""
     def cut_power():
         server.kill()
         os.kill(redis_of(server), signal.SIGKILL)

@@ -44,7 +44,7 @@ def await_states(qstash, message_id, *wanted):
 
 
 def await_history(qstash, query, count):
-    """Messages that have ended are in lists a second or two later."""
+    """Messages that have ended appear in lists a second or two later."""
     until(lambda: len(events(qstash, query)) == count, 15, lambda: f"{count} events of {query}, there are {len(events(qstash, query))}")
     return events(qstash, query)
 

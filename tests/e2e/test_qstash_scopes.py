@@ -75,8 +75,8 @@ def test_the_token_may_be_a_parameter(place):
 
 
 def test_a_token_without_groups_schedules_to_a_url_group(place):
-    """URL groups belong to the topic qstash, so a right to this topic is enough. A token's groups= is only about groups in duepost's own
-    API."""
+    """URL groups belong to the topic qstash, so a right to this topic is enough. A token's groups= is only about groups
+    in duepost's own API."""
     client = place.with_token(place.texts["of-qstash"])
     sent = {"Content-Type": "application/json"}
     client.request("POST", "/v2/topics/of-token/endpoints", '{"endpoints":[{"name":"a","url":"http://127.0.0.1:9/"}]}', sent, check=False).expect(200)

@@ -80,8 +80,8 @@ def open_breaker(server, receiver, topic, **how):
 
 
 def hold(server, receiver, topic, count, of=None):
-    """Schedules this number of jobs, and waits until the open breaker holds them. of: how many jobs of the topic are
-    held then, if not count."""
+    """Schedules this number of jobs, and waits until the open breaker holds them. of: number of held jobs in the
+    topic to wait for; default: count."""
     receiver.script(topic, 200)
     jobs = [{"topic": topic, "jobId": f"held{i}", "url": receiver.url()} for i in range(count)]
     server.request("POST", "/jobs", json.dumps(jobs), JSON).expect(207)
@@ -718,7 +718,7 @@ def test_held_jobs_leave_their_topics_rate_to_the_others(start, receiver, topic)
         server.schedule(topic=topic, jobId="b", url=healthy.url())
         until(lambda: healthy.count(topic) == 2, 6, "the next one")
         first, second = (arrived.at_ms for arrived in healthy.of(topic))
-        assert second - first > 2500  # the topic's rate still holds
+        assert second - first > 2500  # the topic's rate still limits its attempts
         assert receiver.count(topic) == FAILURES
     finally:
         healthy.stop()

@@ -109,7 +109,8 @@ def test_wake_ups_that_came_before_the_subscription_are_replaced(start, redis):
     next(line for line in commands if re.search(rb'"SUBSCRIBE" ".*:wake"', line, re.I))
     carry = rb'"duepost_carry_[0-9a-f]+" "1" "[^"]*" "\d+" "[0-9a-f]{32}" "(\d)"'
     kinds = (re.search(carry, line) for line in commands)
-    assert b"0" in itertools.islice((kind[1] for kind in kinds if kind), 3)  # a tick calls carry with 1; no job is due, so only the subscription can cause a call with 0
+    # In a tick, carry's last argument is 1. No job is due, so only the subscription can cause a call with 0.
+    assert b"0" in itertools.islice((kind[1] for kind in kinds if kind), 3)
 
 
 def test_a_doorbell_that_is_cut_again_and_again_keeps_no_lost_lease_from_its_recovery(start, redis, receiver, topic):

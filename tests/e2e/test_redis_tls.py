@@ -173,7 +173,7 @@ def test_the_certificate_of_redis_must_be_from_a_trusted_ca(start, redis, author
     server = start("--redis-ca", str(other_authority.certificate), redis=behind, ready=False)
     is_refused(server, "certificate of Redis is refused", "redis-ca")
     server.stop()
-    is_refused(start(redis=behind, ready=False), "certificate of Redis is refused", "redis-ca")  # not signed by a CA of the system
+    is_refused(start(redis=behind, ready=False), "certificate of Redis is refused", "redis-ca")  # only the CAs of the system are trusted
 
 
 def test_an_expired_certificate_is_refused(start, redis, authority):

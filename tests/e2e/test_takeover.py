@@ -10,7 +10,8 @@ DEAD, JOBS = 70, 70
 
 @pytest.fixture
 def old(redis, receiver, topic):
-    """Writes data as version 0.1 did: dead jobs are in the key jobs, and the keys numbers and names do not exist."""
+    """Writes data as version 0.1 did: dead jobs are in the key "jobs", and the keys "numbers" and "names" do not
+    exist."""
     behind = redis()
 
     def write(command, key, *words):

@@ -315,7 +315,7 @@ def test_a_notice_is_a_job_of_the_sibling_topic(server, receiver, topic):
     listed, = until(lambda: server.get(f"/jobs?state=delayed&topic={callbacks}").expect(200)["jobs"], 5, "the callback waits for its retry")
     assert listed["jobId"] == arrival.job_id and "body" not in listed
     assert f"{callbacks}" in [entry["topic"] for entry in server.get("/topics").expect(200)["topics"]]
-    patch(server, topic, {"paused": True}).expect(200)  # a paused topic does not hold its sibling topics
+    patch(server, topic, {"paused": True}).expect(200)  # the pause of a topic does not hold jobs of its sibling topics
     server.run(callbacks, arrival.job_id).expect(202)
     dead = server.wait_for_state(callbacks, arrival.job_id, "dead")
     assert dead["reason"] == "gone" and "body" not in dead

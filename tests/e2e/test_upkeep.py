@@ -101,7 +101,7 @@ def test_a_restart_finds_what_the_killed_one_left_at_once(start, data, receiver,
 
 
 def test_a_standby_takes_no_job_early(start, redis, receiver, topic):
-    """Jobs are scheduled at the process without the lock. It checks by itself whether they are due."""
+    """The process without the lock gets the requests for new jobs, and checks by itself whether the jobs are due."""
     _, other, _ = two(start, redis)
     due = schedule_from(other, receiver, topic, 0.5, 100)
     until(lambda: receiver.count(topic) == len(due), 10, "deliveries")

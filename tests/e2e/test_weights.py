@@ -16,7 +16,7 @@ def set_weight(server, topic, weight, **more):
 
 
 def test_topics_with_a_backlog_share_by_weight(start, receiver, topic):
-    """All jobs are due at the same time. Their numbers are in proportion to the weights, so all topics have due jobs
+    """All jobs are due at the same time. Each topic has jobs in proportion to its weight, so all topics have due jobs
     until the end."""
     server = start("--breaker", "off", "--max-in-flight", "16", "--reactors", "1")
     weights = {f"{topic}.a": 1, f"{topic}.b": 3, f"{topic}.c": 6}

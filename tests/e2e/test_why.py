@@ -99,8 +99,8 @@ end"""
 
 
 def test_get_why_and_lists_agree_on_a_death_without_a_recorded_reason(start, redis):
-    """These dead jobs have no recorded reason. Some died after lost processes, whose number may be forgotten. Others
-    have a record that duepost did not write."""
+    """These dead jobs have no recorded reason. Some died because their processes were lost, and the number of these
+    losses may be forgotten. Others have a record that duepost did not write."""
     its = redis()
     server = start(redis=its)
     dead = {"lost": ('{"createdAt":1,"url":"http://a/"}', 5, "consumer_lost"), "changed": ('{"createdAt":1,"url":"http://a/"}', 0, "consumer_lost"),

@@ -26,7 +26,7 @@ class Lane:
         self.make_node = lambda: Node(0, "--prefix", f"{name}:", *options, redis=redis or site_redis.address, binary=binary,
                                       extra=extra)
         self.nodes = []
-        self.last = None  # the answer to the last schedule
+        self.last = None  # the answer to the last schedule request
 
     def start(self, wait=True, **extra):
         self.nodes.append(self.make_node())

@@ -68,7 +68,7 @@ class Site:
         self.plan, self.redis, self.receiver, tokens = Plan(), RedisServer(), Receiver(), TokenFile()
         self.numbers = itertools.count(1)
         self.later = []  # checks that must wait for the end of a lease
-        self.dead = []  # topics with one dead job each, which its receiver refuses
+        self.dead = []  # topics with one dead job each, which the receiver refuses
         self.at_least = 0
         self.token = tokens.add("root")
         self.deaths = self.libraries = self.refused = self.unanswered = 0

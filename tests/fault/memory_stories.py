@@ -21,7 +21,8 @@ def post(site, job_id):
 
 
 def post_again(site, _):
-    """The same job exists already; a different job with its id is a conflict."""
+    """Posts a job that exists already: the answer must be 200, and not 409, which only a different job with this id
+    may get."""
     status, data = site.ask("POST", "/jobs", {"topic": "memory", "jobId": "known", "url": site.url(), "delay": FAR, "body": site.known})
     site.expect(status == 200, f"post_again: {status} {data[:200]!r}")
 

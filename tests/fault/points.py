@@ -255,7 +255,8 @@ class Story:
         return [f"{self.lane.name}: of a send only {sorted(arrived)} came"] if 0 < len(arrived) < len(ENDPOINTS) else []
 
     def break_a_claim(self, node):
-        """Lets a claim fail after it has written its leases, at a key that is not a hash. The consumer does not learn which jobs it has leased, as if the reply had been lost."""
+        """Makes a claim fail at a key that is not a hash, after the claim has written its leases. The consumer does
+        not learn which jobs it has leased, as if the reply had been lost."""
         key, leases = self.lane.keys + "receivers", self.lane.keys + "leases"
         self.lane.ask("SET", key, "no hash")
         if self.lane.schedule(node, "unheard") == 201:

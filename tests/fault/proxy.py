@@ -129,5 +129,5 @@ class _Link:
             await sink.drain()
         if is_cut:
             proxy.cuts.append(time.time_ns() // 1000)
-            await asyncio.sleep(0.005)  # the bytes that were passed on must arrive before the end
+            await asyncio.sleep(0.005)  # the bytes that were passed on must arrive before the connection ends
             self.abort()

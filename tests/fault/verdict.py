@@ -101,7 +101,8 @@ class Case:
                 yield f"attempt {arrival.attempt} came early, {(arrival.at_us - min(ends_us)) / 1e6:.3f} s after the one before"
 
     def is_first_reset(self, number):
-        """Returns whether this is the job's first attempt that was reset. After it, duepost sends the job again at once if the connection was reused."""
+        """Returns whether this is the job's first attempt whose connection the receiver has reset. If the connection
+        was used before, duepost sends the request again at once."""
         resets = {a.attempt for a in self.arrivals if a.action == "reset"}
         return bool(resets) and min(resets) == number
 

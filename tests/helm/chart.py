@@ -18,7 +18,7 @@ NOT_RENDERED = (*QUOTED, "values.schema.json")
 
 
 def arguments(example):
-    """Returns the arguments of helm for an example, without the chart."""
+    """Returns the arguments of helm for an example, except the path of the chart."""
     found = ["--values", str(CHART / "examples" / f"{example}.yaml")]
     if example == "private-redis":
         found += ["--set-file", f"secret.data.tokens={HERE / 'tokens'}"]

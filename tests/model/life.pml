@@ -246,7 +246,7 @@ inline check()
 }
 byte check_j;
 
-/* Consumer c sends a POST. OTHER is the other consumer, d. */
+/* Consumer c sends a POST. OTHER is the other consumer. */
 #define ME consumer[c]
 #define OTHER consumer[1 - (c)]
 inline check_sent(c)
@@ -266,11 +266,11 @@ inline check_sent(c)
 #endif
 }
 
-/* Consumer c counted as lost, and the job is dead because of this loss. c now reports its outcome. */
+/* The job is dead because consumer c counted as lost, but c now reports its outcome. */
 #define IS_DEAD_OF(c) (!R(ME.job).in_jobs && R(ME.job).in_dead && R(ME.job).dead_nonce == NONCE(c))
 
-/* Consumer c counted as lost, and recovery has listed the job and not buried it yet. c now
- * reports its outcome. */
+/* Recovery has listed the job because consumer c counted as lost, but c now reports its outcome before the job is
+ * buried. */
 #define IS_DOOMED_OF(c) (R(ME.job).is_doomed && R(ME.job).lost_nonce == NONCE(c))
 
 /* Redis may refuse the outcome of c only if the outcome is already recorded, or c has lost its lease, or the
@@ -284,7 +284,7 @@ inline check_refused(c)
 
 /* ---- the replica ---- */
 
-byte k; /* 0 between transitions, like all variables of helpers */
+byte k; /* 0 between transitions, like all variables that helpers use */
 inline copy(to, from)
 {
   for (k : 0 .. JOBS - 1) {

@@ -101,12 +101,12 @@ class Pool(Workflows):
         self.patterns, self.patterns_version = {}, 0  # pattern -> the settings that an operator has made
         self.redates = False
         self.resumes = False  # a later step has to find the topics whose breaker was turned off by a change of patterns
-        self.lost_patterns = set()  # the patterns from which the setting breaker was removed before that step
+        self.lost_patterns = set()  # the patterns from which the setting "breaker" was removed before that step
         self.windows = {}  # topic -> (us when the window of its rate began, its attempts)
         self.spent = {}  # topic -> us up to which its rate is used up
         self.begun = {}  # topic -> ({slot: number of attempts that began in it}, the first slot that counts, time of the last change in us)
         self.bell = []
-        self.touched = {}  # topics that the call has changed, in order -> True; False: only jobs were added to its bucket; FREED: only attempts have ended
+        self.touched = {}  # topic that the call has changed (in order) -> True; False: only jobs were added to its bucket; FREED: only attempts have ended
         self.places = {}  # topic -> [(id, score)]: entries that this call adds to the topic's bucket
         self.sends = {}  # topic/jobId -> (mark, group, endpoints, createdAt) of what was sent to a group
         self.sends_until = {}  # topic/jobId -> ms, when a call has to examine again what was sent to the group
@@ -238,7 +238,7 @@ class Pool(Workflows):
 
     def spent_since(self, topic, spent, first_due):
         """Returns the time up to which the rate is used up. While a due job waits, this time may lie up to CREDIT_US in the past,
-        so that a late claim may begin the attempts that it has missed."""
+        so that a late claim may also begin the attempts that an earlier claim could have begun."""
         return max(spent, self.now_us - CREDIT_US, min(int(first_due) * 1000, self.now_us))
 
     def most_in_second(self, topic):
@@ -246,7 +246,7 @@ class Pool(Workflows):
         return math.floor(rate["jobs"] / rate["per"] + 0.000001) + rate["burst"]
 
     def begun_in_second(self, topic):
-        """Returns the slots that still count, and the number of the first slot that counts."""
+        """Returns {slot: attempts} of the last second, and the number of the first slot in it."""
         first = (self.now_us - SECOND_US) // SLOT_US
         slots, known_first, _ = self.begun.get(topic, ({}, first, 0))
         if first - known_first > SECOND_US // SLOT_US or known_first * SLOT_US > self.now_us:
@@ -1027,7 +1027,7 @@ class Pool(Workflows):
         self.finish()
 
     def has_lost(self, topic):
-        """Returns whether the setting breaker was removed from a pattern that matches the topic."""
+        """Returns whether the setting "breaker" was removed from a pattern that matches the topic."""
         return "~" not in topic and any(topic.startswith(name[:-1]) for name in self.lost_patterns)
 
     def resume_topics(self, topics):
@@ -1481,7 +1481,7 @@ class Pool(Workflows):
         return self.end(items, finish_item, ("lease",), finish_call)
 
     def resume(self, guide):
-        """guide: the entries of breaker:<receiver>."""
+        """guide: the entries of the key breaker:<receiver>, which names the jobs that the breaker holds or has held."""
         self.resume_jobs(guide)
         self.finish()
         return [len(guide)]
@@ -1601,7 +1601,7 @@ class Pool(Workflows):
         return [*counts, self.lateness(age, dead_max)], by_retention, by_age, by_number
 
     def lateness(self, age, dead_max):
-        """Returns for how many ms the job that a sweep must remove next has been overdue; -1: no job must be removed now."""
+        """Returns how many ms ago a sweep should have removed the next job; -1: no job must be removed now."""
         times = [*self.kept_until.values(), *self.dead_due.values()]
         times += [at + age for at in self.dead.values() if age]
         times += [at for at, _ in self.oldest_dead()[dead_max:dead_max + 1] if dead_max]

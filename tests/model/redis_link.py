@@ -107,7 +107,8 @@ class Redis:
 
 
 def known_needs():
-    """Returns the values of "needs" (features that a job or topic requires) that an ordinary build knows, as the scripts contain them."""
+    """Returns the values of "needs" (features that a job or topic requires) that an ordinary build knows, as they are
+    written in the scripts."""
     build = pathlib.Path(__file__).parents[2] / "CMakeLists.txt"
     return re.search(r'set\(DUEPOST_KNOWN_NEEDS "(.*)"\)', build.read_text())[1]
 

@@ -62,8 +62,8 @@ def test_a_route_keeps_each_name(page):
 
 
 def reasons():
-    """Yields the texts of GET /jobs/.../why that name requests, from the source of duepost. Literals that follow each other in
-    C are one text."""
+    """Yields the texts of GET /jobs/.../why that advise to send a request, from the source of duepost. Literals that follow
+    each other in C are one text."""
     source = (ROOT / "src" / "api" / "why.c").read_text()
     for text in re.findall(r'"(?:[^"\\\n]|\\.)*"(?:\s*"(?:[^"\\\n]|\\.)*")*', source):
         text = "".join(re.findall(r'"((?:[^"\\\n]|\\.)*)"', text)).replace('\\"', '"')
