@@ -44,7 +44,7 @@ struct bench {
 
 bool bench_has_failed(const struct bench *);
 
-/* Counts the signals that this process has received. At the first one, the command fails. */
+/* Counts the signals that this process has received. At the first signal, the command fails. */
 void bench_read_signals(struct bench *);
 
 void bench_begin_progress(struct bench *, const char *what, size_t total);

@@ -158,8 +158,8 @@ static bool help_run(struct call *);
     "  --timeout 10s         time limit for each attempt\n"                                                  \
     "  --on-delivered URL    POSTs a report of the delivery to this URL; or a JSON object with url and "     \
     "headers\n"                                                                                              \
-    "  --on-dead URL         the same, but reports that the job is dead\n"                                   \
-    "  --on-attempt URL      the same, but reports each attempt\n"
+    "  --on-dead URL         like --on-delivered, but reports that the job is dead\n"                        \
+    "  --on-attempt URL      like --on-delivered, but reports each attempt\n"
 
 static const struct command {
     const char *name, *words, *help;
@@ -265,7 +265,7 @@ static const struct command {
     {"receivers", "", "lists receivers that failed or asked for fewer attempts within the last hour",
      receivers_run, 0, NULL},
     {"close", "HOST:PORT", "closes a receiver's circuit breaker", close_run, 1, NULL},
-    {"tail", "[TOPIC]", "prints every second which topics' numbers of jobs have changed", topic_tail, 1,
+    {"tail", "[TOPIC]", "prints every second the topics whose numbers of jobs have changed", topic_tail, 1,
      NULL},
     {"top", "[--once]", "shows the overview of the server and refreshes it each second", top_run, 0,
      "  --once                prints the overview once, as text; needs no terminal\n"

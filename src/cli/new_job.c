@@ -131,7 +131,8 @@ static bool add_headers(struct json_writer *job, struct call *call)
             return false;
         }
         if (is_header_repeated(arguments, i, name)) {
-            problem_set(&call->problem, "--header %.400s: %.*s appears twice; a job has each header once",
+            problem_set(&call->problem,
+                        "--header %.400s: %.*s appears twice; a job can have each header only once",
                         arguments->headers[i], (int)(name.size < 64 ? name.size : 64), name.data);
             return false;
         }

@@ -16,7 +16,8 @@ bool topic_resume(struct call *);
  * empty value removes the setting. */
 bool topic_set(struct call *);
 
-/* Prints every second which topics' numbers of jobs have changed, until the user interrupts the command. */
+/* Prints every second the topics whose numbers of jobs have changed, until the user interrupts the
+ * command. */
 bool topic_tail(struct call *);
 
 #endif

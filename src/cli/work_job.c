@@ -17,7 +17,7 @@ enum {
     ERROR_MAX = 256, /* maximum size of an error text in bytes that the API accepts */
     REQUEST_MAX = 64 * 1024,
     BACKOFF_FIRST_US = 100 * 1000,
-    BACKOFF_DOUBLINGS = 7, /* the longest wait is 12.8 s, of which a part is random */
+    BACKOFF_DOUBLINGS = 7, /* the longest wait is 12.8 s, partly random */
     EXTEND_TIMEOUT_MS = 10 * 1000,
     END_TIMEOUT_MS = 30 * 1000,
     END_EXTRA_US = 60 * 1000 * 1000, /* the worker tries to send an outcome for the length of a lease and this

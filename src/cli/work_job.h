@@ -44,7 +44,7 @@ struct work_job {
     bool is_timed_out, is_stopping;
     const char *action;    /* ENDING: complete, retry, bury or release */
     struct buffer request; /* ENDING: the body of the request */
-    int failures;          /* ENDING: failures of the request */
+    int failures;          /* ENDING: number of requests that failed */
 };
 
 void work_job_init(struct work_job *, const struct work_settings *);

@@ -16,7 +16,7 @@ struct history {
     struct history_thread *thread;
     struct list calls; /* all calls whose callback was not called yet */
     struct timer *timer;
-    int done_fd; /* readable when the list done has calls */
+    int done_fd; /* readable when the list done is not empty */
     struct watch *watch;
     struct list done; /* guarded by the thread's lock */
 };

@@ -1,4 +1,4 @@
-/* reads.h - finds, lists and counts rows by any driver. Each function is one call of history.h, in the
+/* reads.h - finds, lists and counts rows with any driver. Each function is one call of history.h, in the
  * history's thread. */
 #ifndef DUEPOST_HISTORY_READS_H
 #define DUEPOST_HISTORY_READS_H

@@ -31,7 +31,8 @@ struct group_publication {
     struct group_lookup lookup;
     struct endpoint_message *messages;
     bool is_sending;
-    size_t pending; /* number of messages that have not ended this step, plus 1 while the step is started */
+    size_t pending; /* number of messages that are still in the current step, plus 1 while the step is being
+                       started */
 };
 
 struct group_publication *group_publication_new(struct app *app, struct slice group,

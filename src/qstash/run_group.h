@@ -8,12 +8,12 @@
 
 struct run_group;
 
-/* Called for each message. If the group was appended, status is 200 and error is empty. Otherwise, both say
- * why it was refused. */
+/* Called for each message. If the group was appended, status is 200 and error is empty. Otherwise, status
+ * and error say why the group was refused. */
 typedef void run_group_fn(void *arg, unsigned status, struct slice error);
 
-/* Creates a group of messages of the run run_id, which is copied. The group waits until expected messages
- * were added or refused, and is freed after all callbacks. */
+/* Creates a group of messages of the run run_id, which is copied. The group waits for the expected number
+ * of messages to be added or refused, and is freed after all callbacks. */
 struct run_group *run_group_new(struct app *, struct slice run_id, size_t expected);
 void run_group_free(struct run_group *);
 
