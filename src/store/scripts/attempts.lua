@@ -1,5 +1,6 @@
 #!lua flags=no-writes
--- attempts.lua - returns the last attempts of a job, or of a job that has ended and is kept or in the outbox.
+-- attempts.lua - returns the last attempts of a job that has not ended, or that has ended and is kept or in the
+-- outbox.
 --
 -- ARGV[2] id
 -- Returns {now_us, lines as in attempt_line.h}, or {now_us} if there is no such job.

@@ -29,7 +29,7 @@ if not owner or is_stuck then owner = me end
 local is_owner = owner == me
 if ARGV[3] == '-1' then
   if not is_owner then return {now_us, owner, beat, -1, -1, 0, ''} end
-  publish('carry') -- the standbys do not wait for their next tick
+  publish('carry') -- wakes the standbys before their next tick
   call('DEL', CARRY)
   return {now_us, '', beat, -1, -1, 0, ''}
 end

@@ -210,7 +210,7 @@ local CARRY_MAX = 64 -- topics
 local function carry()
   local topics = topics_to_carry(now, CARRY_MAX)
   if #topics == 1 and call('EXISTS', TURNS) == 0 then
-    -- the next time in due, after this topic's
+    -- the time in due that follows this topic's
     if ARGV[7] == '1' then first_before = tonumber(call('ZRANGE', DUE, '1', '1', 'WITHSCORES')[2] or 'inf') end
     return {topics[1], '1'}
   end

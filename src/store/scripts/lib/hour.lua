@@ -20,8 +20,8 @@ local function parts_by_age()
   return recent, old
 end
 
--- Adds the current part to the list of stored parts, and deletes old parts. Redis frees the memory of these in the
--- background, because a part may be large.
+-- Adds the current part to the list of stored parts. Old parts are deleted in the background, because they may be
+-- large.
 -- rare: hour
 local function list_part()
   local recent, old = parts_by_age()

@@ -14,7 +14,7 @@ local ENDED_LAST = base .. 'ended_last' -- id -> the field with its latest text,
 local ENDED_IDS = base .. 'ended_ids' -- LIST: fields of ENDED that the archiver has not read, oldest first
 local ENDED_READ = base .. 'ended_read' -- LIST: fields of ENDED that the archiver has read
 
--- The ids and texts of the jobs that this call has ended, in order. write_outbox writes both. Each id is in this list
+-- The ids and texts of the jobs that this call has ended, in order. write_outbox writes both. Each id is in the list
 -- once.
 local outbox_ids, outbox_texts = {}, {}
 

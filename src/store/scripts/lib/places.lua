@@ -12,7 +12,7 @@ local function touch(topic, extent)
   if extent and extents[topic] ~= 'all' then extents[topic] = extent end
 end
 
--- Touches a topic because fewer of its jobs are in flight (being attempted). If nothing else has changed, finish
+-- Touches a topic because fewer of its jobs are in flight (being attempted). If nothing else has changed, finish()
 -- offers the topic only if it may have waited because of its limit of jobs in flight.
 local FREED, has_freed = 'freed', false
 local function touch_freed(topic)

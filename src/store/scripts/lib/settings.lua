@@ -69,7 +69,7 @@ local function note_settings(topic, text)
 end
 
 -- Returns whether any topic or pattern has settings. Without any, scripts do not need most helpers for settings.
--- Scripts call this several times for each topic, so the answer is cached.
+-- Scripts call this function several times for each topic, so the answer is cached.
 local are_settings
 local function has_settings()
   if are_settings == nil then are_settings = has(TOPICS) or has(PATTERNS) end
