@@ -161,8 +161,8 @@ def test_a_database_that_is_away_delays_rows_and_no_delivery(receiver, redis, hi
     try:
         ids = schedule(server, receiver, topic, 0)
         until_archived(history, topic, ids)
-        # Waits until the outbox is empty. It still has the entries for a moment after the database has the rows, and
-        # would keep them if the database failed in that moment.
+        # Waits until the outbox is empty. The outbox still has the entries for a moment after the database has the
+        # rows, and would keep them if the database failed in that moment.
         until(lambda: counter(server, "duepost_outbox_jobs") == 0, 10, "an empty outbox")
         with history.away():
             ids += schedule(server, receiver, topic, BATCH)

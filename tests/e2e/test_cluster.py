@@ -48,7 +48,7 @@ def primary_of(cluster, number):
 
 
 def kill(cluster, number):
-    """Kills a primary. Returns the time of the kill, as each of these functions returns when its fault began."""
+    """Kills a primary. Returns when this fault began, like the functions for the other faults."""
     victim = primary_of(cluster, number)
     heir = cluster.follower(victim)
     since = time.monotonic()

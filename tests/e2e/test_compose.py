@@ -1,5 +1,6 @@
-"""docker/compose-tls.yaml without Docker: the secrets are created as the head of the file says, and its command lines
-are started with its environment. Only ports, hosts and the folders that Docker would mount are replaced."""
+"""docker/compose-tls.yaml without Docker: the secrets are created as the head of the file says, and the command lines
+in it are started with the environment in it. Only ports, hosts and the folders that Docker would mount are
+replaced."""
 
 import os
 import pathlib

@@ -31,7 +31,7 @@ import chart  # noqa: E402
 
 USER = 10001 if os.geteuid() == 0 else os.geteuid()  # the user of the image
 PASSWORDS = {"redis": "of-redis", "sentinel": "of-sentinels"}
-DRAIN_S, RECORD_S = 30, 18  # time until duepost has ended after SIGTERM
+DRAIN_S, RECORD_S = 30, 18  # maximum time after SIGTERM until attempts end, and then until their outcomes are recorded
 LISTENS_WITHIN_S = 60  # maximum time until duepost listens, even if its private Redis has to load its data first
 REDIS_USER = ["--user", "duepost", "on", f">{PASSWORDS['redis']}", "~*", "&*", "+@all"]
 SENTINEL_USER = (f"user duepost on >{PASSWORDS['sentinel']} resetchannels -@all +auth +ping +sentinel|master "

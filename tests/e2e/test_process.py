@@ -1,4 +1,4 @@
-"""Starting, stopping, being killed; the embedded Redis; the log."""
+"""How the process starts, stops and is killed; the private Redis; the log."""
 
 import contextlib
 import fcntl

@@ -170,7 +170,8 @@ def test_no_parameter_means_all_messages_and_nothing_else():
 
 
 def test_many_flow_control_keys_hide_no_message(redis, topic):
-    """Instead of creating many keys, the test writes many names of topics without messages into Redis."""
+    """Instead of creating many flow control keys, the test writes the names of their topics into Redis, without
+    messages."""
     behind = redis()
     server = QStash(redis=behind.address)
     first = later(server, topic, Upstash_Flow_Control_Key="z.1", Upstash_Flow_Control_Value="parallelism=1")

@@ -1,6 +1,6 @@
 """Schedules of QStash: POST /v2/schedules/{destination}, GET, DELETE, pause and resume, and the messages that they create.
 
-A cron expression with seconds, which duepost's own schedules have, creates a message each second."""
+duepost also takes cron expressions with seconds here. The tests use them to get a message each second."""
 
 import hashlib
 import json

@@ -373,7 +373,7 @@ def test_a_prober_that_dies_is_followed_by_another_one(start, redis, receiver, t
 
 
 def test_an_inconclusive_probe_is_followed_by_another_one_after_the_same_wait(start, receiver, topic):
-    """The job's timeout is less than a second, which does not count as a failure of the receiver."""
+    """A timeout of less than a second, as of this job, does not count as a failure of the receiver."""
     server = start("--breaker-wait", "3s")
     open_breaker(server, receiver, topic)
     receiver.script(topic, HANG)

@@ -24,7 +24,7 @@ HIDE, SHOW, ENTER, LEAVE = b"\x1b[?25l", b"\x1b[?25h", b"\x1b[?1049h", b"\x1b[?1
 
 
 class Overview:
-    """A server that knows only GET /overview. Its figures grow by one second with each answer."""
+    """A server that knows only GET /overview. The figures of each answer begin one second later."""
 
     def __init__(self):
         self.status, self.requests, self.number = 200, [], 0

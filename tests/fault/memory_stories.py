@@ -1,4 +1,4 @@
-"""Stories for memory.py: each sends requests while an allocation fails, and may give a check for afterwards. No
+"""Stories for memory.py: each sends requests while an allocation fails, and may return a check that runs later. No
 answer, or a refusal, is fine; any other answer must be right."""
 
 import json

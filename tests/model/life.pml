@@ -83,8 +83,8 @@ bit may_run = 1;
 
 /* ---- the data ---- */
 
-/* Redis's data about an id. The members from life on exist only in the model; a failover
- * takes them back like the others. */
+/* Redis's data about an id. The members from life on exist only in the model; a failover sets them back like the
+ * others. */
 typedef job_in_redis {
   bit in_jobs;
   bit in_bucket;

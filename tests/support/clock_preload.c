@@ -1,4 +1,4 @@
-/* clock_preload.c - a wall clock that a test sets, for programs started with this in LD_PRELOAD.
+/* clock_preload.c - a wall clock that a test sets, for programs started with this library in LD_PRELOAD.
  *
  * The file that TEST_CLOCK names holds two 64-bit integers: a time in us since 1970 at which the clock
  * stands still, or 0; and, if the clock does not stand still, the us that are added to the real time. The
