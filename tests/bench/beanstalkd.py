@@ -34,7 +34,6 @@ class Beanstalkd:
         return cpu_seconds(self._process.pid)
 
     def job_count(self):
-        """Returns the number of jobs in all states."""
         self.link.sendall(b"stats\r\n")
         text = self.stream.read(int(self.stream.readline().split()[1]) + 2).decode()
         counts = dict(line.split(": ") for line in text.splitlines() if ": " in line)

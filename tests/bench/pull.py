@@ -46,7 +46,6 @@ def _work(port, topic, count, deadline):
 
 
 def work(port, topic, jobs, seconds=300):
-    """Leases and completes all jobs of the topic."""
     count, begin = _Count(jobs), time.monotonic()
     workers = [threading.Thread(target=_work, args=(port, topic, count, begin + seconds)) for _ in range(WORKERS)]
     for each in workers:

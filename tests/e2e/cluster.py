@@ -30,7 +30,6 @@ def slot_of(shard):
 
 
 def topic_in(shard, prefix, shards=16):
-    """Returns a topic with this prefix that is in the shard."""
     return next(topic for topic in (f"{prefix}.{i}" for i in range(10000)) if shard_of(topic, shards) == shard)
 
 
@@ -114,7 +113,6 @@ class Cluster:
             node.ok("CLUSTER", "SETSLOT", str(slot), "NODE", target.id)
 
     def keys(self):
-        """Returns all keys of all primaries."""
         found = []
         for node in self.primaries():
             listed = subprocess.run(["redis-cli", "-s", str(node.socket), "--scan"], capture_output=True, text=True,

@@ -64,7 +64,6 @@ class PostgresServer:
         return f"postgresql://postgres@/{database}?host={self.directory}" + (f"&port={self.port}" if self.port else "")
 
     def create(self, database):
-        """Creates a database and returns its url."""
         self.psql(f'CREATE DATABASE "{database}"', "postgres")
         return self._url_of(database)
 
@@ -90,7 +89,6 @@ class PostgresServer:
         return None if asked.returncode else [tuple(line.split("\t")) for line in asked.stdout.splitlines()]
 
     def kill(self):
-        """Kills all processes of the server at once."""
         for pid in processes.members_of(self.process.pid):
             processes.end(pid)
         self.process.wait()

@@ -69,7 +69,6 @@ def redis_servers_of(directory):
 
 
 def ports_of(pid):
-    """Returns the local TCP ports of a process's sockets."""
     inodes = set()
     for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir():
         try:

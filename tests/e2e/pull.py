@@ -38,7 +38,6 @@ def end(server, action, topic, body):
 
 
 def waiting(server):
-    """Returns the number of workers that wait."""
     return int(re.search(r"^duepost_waiting_leases (\d+)$", server.get("/metrics").body.decode(), re.M)[1])
 
 

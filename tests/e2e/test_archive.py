@@ -107,7 +107,6 @@ def expected(topic, job_ids, outcome="delivered"):
 
 
 def schedule(server, receiver, topic, first, number=BATCH, **members):
-    """Schedules jobs in one request. Returns their ids."""
     ids = [f"j{n}" for n in range(first, first + number)]
     jobs = [{"topic": topic, "jobId": name, "url": receiver.url(), "body": {"n": 1}, **members} for name in ids]
     reply = server.request("POST", "/jobs", json.dumps(jobs), {"Content-Type": "application/json"})

@@ -40,7 +40,6 @@ def end(process, seconds=60):
 
 
 def left(server, prefix="bench"):
-    """Returns the benchmark's topics that the server still has."""
     topics = [topic["topic"] for topic in server.get("/topics").expect(200)["topics"]]
     return [topic for topic in topics if topic.startswith(prefix)]
 

@@ -16,7 +16,6 @@ from timestamp import from_ms
 
 
 def ask(server, *words, code=0, token=""):
-    """Returns a command's output."""
     environment = {**os.environ, "DUEPOST_SERVER": server.url, "DUEPOST_TOKEN": token}
     done = subprocess.run([duepost.BINARY, *words], env=environment, capture_output=True, text=True, timeout=30 * SLOW)
     assert done.returncode == code, (done.returncode, done.stdout, done.stderr)

@@ -38,7 +38,6 @@ def server(cluster):
 
 
 def topics(prefix):
-    """Returns one topic for each shard."""
     return [topic_in(shard, prefix) for shard in range(SHARDS)]
 
 
@@ -254,7 +253,6 @@ def partial(cluster):
 
 
 def await_delivery(server, receiver, names, seconds):
-    """Waits until a new job is delivered in each of these topics."""
     before = {name: receiver.count(name) for name in names}
     for name in names:
         server.schedule(topic=name, url=receiver.url())

@@ -61,7 +61,6 @@ def look_at_lists(server, topic):
 
 
 def is_well(server, receiver, topic):
-    """Checks that another job is delivered as usual."""
     server.schedule(topic=topic + ".well", jobId="w", url=receiver.url())
     until(lambda: receiver.count(topic + ".well") > 0, 20, "another job is delivered")
     assert server.process.poll() is None

@@ -12,7 +12,6 @@ import contract
 
 
 def deliver(server, receiver, topic, **members):
-    """Schedules a job from JSON texts and returns what arrived."""
     head = f'{{"topic":"{topic}","jobId":"a","url":"{receiver.url()}"'
     server.post(head + "".join(f',"{name}":{text}' for name, text in members.items()) + "}").expect(201)
     until(lambda: receiver.count(topic), 5, "delivery")

@@ -51,7 +51,6 @@ def test_links_lead_somewhere(path):
 
 
 def helps():
-    """Returns the help of the server and of each command."""
     def of(*words):
         return subprocess.run([BINARY, *words], capture_output=True, text=True, timeout=30, check=True).stdout
     commands = re.findall(r"^  ([a-z]\S*) ", of("help"), re.M)

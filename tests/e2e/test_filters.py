@@ -24,7 +24,6 @@ def bury(server, receiver, topic, count):
 
 
 def found(server, query, path="/jobs"):
-    """Returns the ids of all pages."""
     page = server.get(f"{path}?{query}").expect(200)
     ids = [job["jobId"] for job in page["jobs"]]
     while "cursor" in page:

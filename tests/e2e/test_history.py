@@ -44,7 +44,6 @@ def keeper(where):
 
 
 def listed(server, **parameters):
-    """Returns all jobs of a list, which it reads page by page."""
     jobs, cursor = [], None
     while True:
         query = urllib.parse.urlencode(parameters | ({"cursor": cursor} if cursor else {}))

@@ -12,7 +12,6 @@ JSON = {"Content-Type": "application/json"}
 
 
 def found(server, query, path="/jobs"):
-    """Returns the ids of all pages."""
     page = server.get(f"{path}?{query}").expect(200)
     ids = [job["jobId"] for job in page["jobs"]]
     while "cursor" in page:

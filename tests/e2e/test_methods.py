@@ -23,7 +23,6 @@ def signature_of(arrival):
 
 
 def deliver(server, receiver, topic, **members):
-    """Schedules a job and returns what arrived."""
     server.schedule(**{"topic": topic, "jobId": "a", "url": receiver.url(), **members})
     until(lambda: receiver.count(topic), 10, "delivery")
     server.wait_for_state(topic, "a", None)

@@ -219,7 +219,6 @@ def test_without_redis_there_are_numbers_still(start, redis):
 
 
 def classes(server):
-    """Returns the labels of duepost_durability_info."""
     return [re.findall(r'"([^"]*)"', series) for series, value in numbers(server).items()
             if series.startswith("duepost_durability_info{configured=") and value == 1]
 

@@ -15,7 +15,6 @@ idempotency-window retry-schedule allow-target egress-proxy receiver-ca prefix l
 
 
 def configured(*options, extra=None):
-    """Returns the output of --print-config."""
     result = run("--print-config", *options, extra=extra)
     assert result.returncode == 0, result.stderr
     return dict(re.findall(r"^([a-z-]+) = (.*)$", result.stdout, re.M))

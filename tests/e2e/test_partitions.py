@@ -139,7 +139,6 @@ def await_service_without(world, victim, since):
 
 
 def cut_off(world, number):
-    """Cuts off the primary from all other hosts."""
     victim = world.group.victim(number)
     world.load.put_ahead(10)
     since = time.monotonic()
@@ -178,7 +177,6 @@ def minority(world, number):
 
 
 def one_way(world, number):
-    """Drops packets in one direction only."""
     victim = world.group.victim(number)
     others = world.others(victim)
     senders, receivers = [([victim.host], others), (others, [victim.host]), ([victim.host], [world.here]),

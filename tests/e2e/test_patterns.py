@@ -52,7 +52,6 @@ def test_each_setting_comes_from_the_topic_or_its_longest_pattern(own, topic):
     settings, origins = told(own, f"{topic}-eu-1")
     assert settings == {"retention": 60, "timeout": 7, "maxInFlight": 3, "rate": {"jobs": 1, "per": 60, "burst": 1}, "breaker": False}
     assert origins == {"retention": "*", "timeout": f"{topic}-*", "maxInFlight": f"{topic}-eu-*", "rate": "topic", "breaker": "topic"}
-    # The list of topics shows the same settings.
     page = {entry["topic"]: entry for entry in own.get("/topics").expect(200)["topics"]}
     assert page[f"{topic}-eu-1"]["settings"] == settings and page[f"{topic}-eu-1"]["from"]["timeout"] == f"{topic}-*"
     # The shortest pattern, *, is changed, and the next longer one is removed. The other patterns inherit the new

@@ -25,7 +25,6 @@ from timestamp import to_ms
 
 
 def redis_of(server):
-    """Returns the pid of the server's private Redis."""
     return until(lambda: (pids := server.redis_pids()) and len(pids) == 1 and pids[0], 5, server.redis_pids)
 
 

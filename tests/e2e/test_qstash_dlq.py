@@ -19,7 +19,6 @@ def letters(qstash, query=""):
 
 
 def dead(qstash, receiver, path, body=b"the body", answer=None, **headers):
-    """Publishes a message that dies. Returns its dead letter."""
     receiver.script(path, answer or Answer(500, body=b"no, thanks"), Answer(200))
     message_id = qstash.publish(receiver.url(path), body, **{"Upstash_Retries": "0", **headers})
     found = []

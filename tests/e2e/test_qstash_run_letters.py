@@ -24,7 +24,6 @@ def qstash():
 
 
 def letter_of(qstash, run, source="workflows/dlq?"):
-    """Waits for the dead letter of a run."""
     def find():
         return qstash.call("GET", f"{source}workflowRunId={run.id}").expect(200)["messages"]
     return until(find, 15, f"the dead letter of {run.id}")[0]

@@ -81,7 +81,6 @@ def test_head_answers_as_get_without_the_body(server, receiver, topic):
 
 
 def pages(server, query):
-    """Returns all pages of a list."""
     cursor, result = "", []
     while True:
         page = server.get(f"/jobs?{query}{cursor}").expect(200)

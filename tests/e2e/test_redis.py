@@ -41,7 +41,6 @@ def test_two_prefixes_share_a_redis(start, redis, receiver, topic):
 
 
 def attempts_of(server):
-    """Returns the number of attempts that this process has made."""
     text = server.get("/metrics").body.decode()
     return sum(int(value) for value in re.findall(r"^duepost_attempts_total\{.*\} (\d+)$", text, re.M))
 

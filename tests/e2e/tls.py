@@ -50,14 +50,12 @@ class RedisTls:
         return [word for name, value in self._settings(port).items() for word in (f"--{name}", value)]
 
     def configuration(self, port):
-        """Returns the lines for the configuration of a Sentinel."""
         return "".join(f"{name} {value}\n" for name, value in self._settings(port).items() if name != "tls-cluster")
 
     def cli(self):
         return ["--tls", "--cacert", str(self.authority.certificate), "--cert", str(self.certificate), "--key", str(self.key)]
 
     def options(self):
-        """Returns the options for duepost."""
         shown = ["--redis-cert", str(self.certificate), "--redis-key", str(self.key)] if self.clients == "yes" else []
         return ["--redis-ca", str(self.authority.certificate), *shown]
 

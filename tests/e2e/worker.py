@@ -84,7 +84,6 @@ def is_running(pid, text):
 
 
 def pull(server, topic, **settings):
-    """Makes the topic a pull topic."""
     server.request("PATCH", f"/topics/{topic}", json.dumps({"delivery": "pull", **settings}),
                    {"Content-Type": "application/json"}).expect(200)
 

@@ -81,7 +81,6 @@ class Judge:
             return dict(self._log.jobs)
 
     def of(self, key):
-        """Returns the arrivals of one job."""
         with self._log.lock:
             self._log.read()
             return list(self._log.jobs.get(key, ()))

@@ -134,7 +134,6 @@ def side_by_side(work, items, at_once):
 
 
 def summed(verdicts):
-    """Combines several verdicts into one."""
     total = verdict.Verdict(verdict.collections.Counter(), [])
     for each in verdicts:
         total.counts += each.counts

@@ -12,7 +12,6 @@ BINARY = BUILD / "duepost"
 
 
 def _source():
-    """Returns the source from which the build was made."""
     cache = BUILD / "CMakeCache.txt"
     found = re.search(r"^CMAKE_HOME_DIRECTORY:INTERNAL=(.*)$", cache.read_text(), re.M) if cache.exists() else None
     return pathlib.Path(found[1]) if found else ROOT

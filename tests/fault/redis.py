@@ -50,7 +50,6 @@ class Redis(RedisServer):
         return Link(str(self.socket))
 
     def ask(self, *words):
-        """Runs one command and returns its value."""
         link = self.link()
         try:
             return link(*words)

@@ -54,8 +54,6 @@ class Verdict:
 
 
 class Case:
-    """One job."""
-
     def __init__(self, key, told, arrivals, dead, faults, context):
         self.key, self.told, self.arrivals = key, told, arrivals
         self.dead, self.faults, self.context = dead, faults, context

@@ -35,5 +35,4 @@ def digest():
 
 
 def head():
-    """Returns the first line of each rendered file."""
     return f"# Written by tests/helm/run --write from a chart with the SHA-256 {digest()}\n"

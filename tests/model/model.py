@@ -493,7 +493,6 @@ class World:
         for topic in TOPICS:
             waiting = self.pool.waiting(topic)
             if waiting and self.pool.is_due(waiting[0][0]):
-                # If a rate delays a topic within the present ms, the topic gets its turn in the next ms.
                 comes = self.pool.due.get(topic) == self.pool.soonest
                 # After a clock step, a topic may wait for the old end of its rate's window, although the window would allow an attempt.
                 waits = self.pool.now < self.pool.due.get(topic, 0) < self.window_ends.get(topic, 0) + 1

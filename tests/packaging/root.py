@@ -143,7 +143,6 @@ class Process:
                 return line
 
     def all_text(self):
-        """Waits until the process has ended. Returns all its output."""
         self._reader.join(10)
         return "".join(self.text)
 
@@ -290,7 +289,6 @@ class Root:
         return self.started[-1]
 
     def run(self, *command, seconds=900, **named):
-        """Runs a command and returns its output."""
         self.roots.log.write(f"+ in {self.path.name}: {' '.join(command)}\n")
         self.roots.log.flush()
         process = self.start(*command, **named)

@@ -90,7 +90,6 @@ def run_in_node(module, server):
 
 @pytest.fixture
 def javascript(server):
-    """The client in JavaScript."""
     return run_in_node("@upstash/qstash", server)
 
 

@@ -118,7 +118,6 @@ def test_batch_json(client, receiver, topic):
 # ---- dead letters ----
 
 def dead(client, receiver, topic):
-    """Publishes a message that dies. Returns its dead letter."""
     receiver.script(f"/{topic}", Answer(500, body=b"no"), Answer(200))
     sent = client.message.publish(url=receiver.url(f"/{topic}"), body="x", retries=0, label=topic)
     found = []

@@ -262,7 +262,6 @@ class Browser:
         until(lambda: not self.all(role, name, exact, root), seconds, lambda: f"{role} {name!r} is gone\n{self.shown()}", PAUSE)
 
     def await_text(self, *texts, seconds=10):
-        """Waits until all of these texts are shown."""
         until(lambda: all(text in self.text() for text in texts), seconds,
               lambda: f"shown: {[text for text in texts if text not in self.text()]}\n{self.shown()}", PAUSE)
 
@@ -290,7 +289,6 @@ class Browser:
         self.act(role, name, lambda element: element.click(), exact, root)
 
     def fill(self, name, text, exact=False, root=None):
-        """Replaces the text of a field."""
         def replace(element):
             if element.tag_name == "select":
                 self.script("""const [select, text] = arguments;

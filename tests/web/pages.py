@@ -31,7 +31,6 @@ PAGES = {
 
 
 def show(browser, server, page):
-    """Opens a page and waits for its texts."""
     route, texts = PAGES[page]
     browser.open(server, route)
     browser.await_one("h1, h2")

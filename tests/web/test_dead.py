@@ -31,7 +31,6 @@ def graveyard():
 
 
 def group(browser, *texts):
-    """Returns the row of a group."""
     def found():
         return browser.script("""const [texts] = arguments;
             return [...document.querySelectorAll("tbody tr")].filter(row => texts.every(text => row.innerText.includes(text))).slice(0, 1)""", texts)

@@ -37,7 +37,6 @@ def dead_1000():
 
 
 def schedule_lines(server, jobs):
-    """Schedules many jobs with one request."""
     text = "\n".join(json.dumps(job) for job in jobs)
     server.request("POST", "/jobs", text, {"Content-Type": "application/x-ndjson"}, check=False).expect(207)
 

@@ -40,7 +40,6 @@ def begin(server, run_id, **headers):
 
 
 def rows(browser):
-    """Returns the cells of the visible rows."""
     return browser.script("return [...document.querySelectorAll('.vrow')].map(row => [...row.children].map(cell => cell.innerText))")
 
 
