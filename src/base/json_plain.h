@@ -13,7 +13,7 @@ static inline bool json_is_plain(char byte)
     return (uint8_t)byte >= 0x20 && (uint8_t)byte < 0x80 && byte != '"' && byte != '\\';
 }
 
-/* Returns the first byte from at that is not plain, or end if all bytes are plain. */
+/* Returns the first byte from "at" on that is not plain, or "end" if all bytes are plain. */
 static inline const char *json_plain_end(const char *at, const char *end)
 {
     const uint64_t each = UINT64_C(0x0101010101010101), top = each << 7;

@@ -59,7 +59,7 @@ bool http_call_begin_sending(struct http_call *call, const struct sockaddr *addr
 static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
     struct http_call *call = arg;
-    freeze_guard_leave(call->owner->guard); /* the thread may still be inside the guard for another call */
+    freeze_guard_leave(call->owner->guard); /* the thread may be in the freeze guard for another call */
     if (purpose != CURLSOCKTYPE_IPCXN)
         return CURL_SOCKET_BAD;
     /* libcurl wants to repeat the request, because the kept-alive connection ended without an answer. */
@@ -108,7 +108,7 @@ static int on_send(void *arg, char *remote_ip, char *local_ip, int remote_port, 
     if (call->is_connecting) /* http_plain.c calls may_connect and may_send later */
         return CURL_PREREQFUNC_OK;
     call->local_port = local_port;
-    freeze_guard_leave(call->owner->guard); /* the thread may still be inside the guard for another call */
+    freeze_guard_leave(call->owner->guard); /* the thread may be in the freeze guard for another call */
     call->is_stale = !call->was_opened && !call->outcome.was_sent &&
                      http_sockets_is_stale(call->owner->sockets, local_port);
     if (call->is_stale)

@@ -17,7 +17,7 @@ enum { HTTP_EXTRAS_MAX = 16 };
 /* All connections of one server. */
 struct http_peers {
     struct http_deadlines *deadlines;
-    struct http_limits *limits; /* NULL for extra connections only */
+    struct http_limits *limits; /* NULL: all connections are extra ones */
     struct list extras;         /* the extra connections, oldest first */
     size_t extra_count;
 };

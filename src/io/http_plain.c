@@ -157,7 +157,7 @@ static void connection_end(struct http_connection *connection, CURLcode code)
     plain->events.on_end(plain->events.arg, call, code);
 }
 
-/* Ends a call with a failure, and the message detail for people. */
+/* Ends a call with a failure; detail is a message for people. */
 static void connection_fail(struct http_connection *connection, CURLcode code, const char *detail)
 {
     struct http_call *call = connection->call;

@@ -23,7 +23,7 @@ struct http_wire {
     int fd;
     CURL *tls;                        /* the handle that encrypts; NULL: without TLS */
     CURLM *multi;                     /* contains tls */
-    struct http_handles *handles;     /* the handle tls is given back to these at the end */
+    struct http_handles *handles;     /* get the handle tls back at the end */
     char error_text[CURL_ERROR_SIZE]; /* message for people about a failure */
 };
 

@@ -21,7 +21,7 @@ struct redis_tls_options {
 
 /* Reads the files. If INVALID, problem says which file cannot be used and why. */
 enum status redis_tls_load(const struct redis_tls_options *, struct redis_tls **, struct problem *) MUST_USE;
-void redis_tls_free(struct redis_tls *); /* NULL is ignored; connections may exist longer */
+void redis_tls_free(struct redis_tls *); /* NULL is ignored; connections that use it may exist longer */
 
 /* Replaces the data of tls by the data of fresh, and frees fresh. Any thread may call this. */
 void redis_tls_replace(struct redis_tls *tls, struct redis_tls *fresh);

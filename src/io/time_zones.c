@@ -119,8 +119,8 @@ static struct kept_zone *free_place(struct time_zones *zones)
     return oldest;
 }
 
-/* Reads the file of a zone in memory again if the file has changed. The file's version is read before its
- * content. So the next check notices a change that happened in between. */
+/* If the file of a kept zone has changed, reads it again. Reads the file's version before its content, so
+ * that the next check notices a change that happens in between. */
 static void refresh(const struct time_zones *zones, struct kept_zone *kept, int64_t now_us)
 {
     char path[PATH_SIZE];

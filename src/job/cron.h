@@ -26,7 +26,7 @@ enum { CRON_TEXT_MAX = 255 }; /* bytes */
 struct cron {
     uint64_t seconds, minutes, hours, days, months, weekdays;
     bool is_any_day, is_any_weekday; /* the field begins with an asterisk */
-    bool is_wild; /* minute or hour begins with an asterisk: clock changes do not affect the times */
+    bool is_wild; /* minute or hour begins with an asterisk; recurrence.h says what this changes */
 };
 
 /* Parses an expression. If INVALID, problem names the field, the text found and the values allowed. A date

@@ -85,7 +85,7 @@ extern const struct delivery_form delivery_form_standard;
 /* Returns the form with this name, or NULL. */
 const struct delivery_form *delivery_form_find(const struct delivery_forms *, struct slice name);
 
-/* Judges an answer by a form. */
+/* Judges an answer as this form does. */
 void delivery_form_judge(const struct delivery_form *, const struct form_answer *, struct form_judgement *);
 
 #endif

@@ -326,7 +326,7 @@ static void merge_endpoint(struct slice old, const struct entry *entry, struct j
     add_errors(errors, entry->name, &its);
 }
 
-/* Adds the members of an old endpoint that this version does not know to its merged text. */
+/* Adds to an endpoint's merged text the old members that this version does not know. */
 static void carry_endpoint(struct slice old, struct buffer *out, struct group_endpoint *endpoint,
                            struct buffer *text)
 {

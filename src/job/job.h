@@ -33,7 +33,7 @@ enum {
     JOB_WORKFLOW_MAX = 255,            /* bytes of workflow */
     JOB_ANSWER_HEADERS_MAX = 4096,     /* bytes of answerHeaders */
     JOB_ROUNDS_MAX = 10000,
-    JOB_ATTEMPTS_MAX = 1000000000, /* maximum number of attempts; retries cause far fewer */
+    JOB_ATTEMPTS_MAX = 1000000000, /* maximum in a record; real jobs have far fewer attempts */
 };
 #define JOB_DELAY_MAX_MS   (INT64_C(315360000) * 1000) /* 10 years */
 #define JOB_TTL_MAX_MS     (INT64_C(315360000) * 1000) /* 10 years */

@@ -7,7 +7,7 @@
 /* The table of a job's members. The index of a row is an enum job_member. */
 extern const struct members job_members;
 
-#define JOB_EXPIRES_TOO_SOON "must be later than the job is due"
+#define JOB_EXPIRES_TOO_SOON "must be later than the due time of the job"
 
 /* The context for the table's checks. */
 struct job_rules {

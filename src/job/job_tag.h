@@ -16,11 +16,11 @@ enum { JOB_TAG_SIZE = 41 }; /* SHA-1 in hex, because scripts in Redis can comput
 void job_tag_make(struct slice state, int64_t place_ms, struct slice record, char tag[JOB_TAG_SIZE]);
 
 /* The condition of a change is a text. The text is empty for no condition, and "*" for any existing job.
- * Otherwise it is '-' and a list of tags, each after a space; the job's tag must be in the list. If the text
- * begins with JOB_TAGS_EXCLUDED, the opposite of the rest must be true. */
+ * Otherwise it is '-' and a list of tags, each after a space; the job's tag must be in the list. If the
+ * text begins with JOB_TAGS_EXCLUDED, the job must not meet the condition after it. */
 #define JOB_TAGS_EXCLUDED '!'
 
-/* For a cancel: only a job that has not ended, with any tag. */
+/* The condition of a cancel: the job has not ended. Its tag does not matter. */
 #define JOB_TAGS_ALIVE "alive"
 
 /* Returns whether a job with this tag meets the condition. */

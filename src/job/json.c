@@ -22,7 +22,7 @@ static const char *skip_space(const char *at, const char *end)
 /* Bytes with a special meaning outside of strings. */
 static const bool is_bracket[256] = {['"'] = true, ['{'] = true, ['}'] = true, ['['] = true, [']'] = true};
 
-/* Returns the end of the string that begins at at, or NULL if the string has no end. */
+/* Returns the end of the string that begins at "at", or NULL if the string has no end. */
 static const char *skip_string(const char *at, const char *end)
 {
     for (at++; (at = json_plain_end(at, end)) < end; at++) {

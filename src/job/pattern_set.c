@@ -89,8 +89,8 @@ static int compare_patterns(const void *a, const void *b)
     return memcmp(left->name.data, right->name.data, left->name.size);
 }
 
-/* Returns the longest of the shorter patterns that match all topics of the given pattern, or NULL. The set
- * must be sorted, shorter patterns first. */
+/* Among the shorter patterns that match all topics of the given pattern, returns the longest, or NULL. The
+ * set must be sorted, shorter patterns first. */
 static const struct pattern *parent_of(const struct pattern_set *set, size_t index)
 {
     for (size_t i = index; i-- > 0;)

@@ -6,7 +6,7 @@
  *
  * - If minute and hour are fixed, and clocks are set forward by at most 3 hours, the times that are skipped
  * occur once, at the moment of the change. After a larger change, such as a day that is left out at the date
- * line, skipped times do not occur. A time that is repeated by a change occurs once, the first time.
+ * line, skipped times do not occur. If a change repeats a local time, it occurs only once, before the change.
  * - If minute or hour begins with an asterisk, real time counts: skipped times do not occur, and repeated
  * times occur twice.
  *

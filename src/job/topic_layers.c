@@ -189,7 +189,7 @@ static struct slice origin_of(const struct topic_layers *layers, struct slice co
     origin = find(common, FROM, &from) && find(from, key, &origin) && json_is_text(origin)
                  ? json_text(origin, room)
                  : layers->pattern;
-    return topic_pattern_is_open(origin) ? origin : layers->pattern; /* if the stored origin is damaged */
+    return topic_pattern_is_open(origin) ? origin : layers->pattern; /* the latter if the origin is damaged */
 }
 
 void topic_layers_show_from(const struct topic_layers *layers, const struct members *table,

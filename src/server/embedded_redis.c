@@ -123,8 +123,8 @@ static void pause_launching(struct embedded_redis *redis)
     redis->pause_us = redis->pause_us * 2 < PAUSE_MAX_US ? redis->pause_us * 2 : PAUSE_MAX_US;
 }
 
-/* Waits until the disk has room. The server starts before that, as it does if the Redis of --redis is
- * unreachable. */
+/* Waits until the disk has room. Meanwhile, the server runs without Redis, as it does if the Redis of
+ * --redis is unreachable. */
 static void await_room(struct embedded_redis *redis)
 {
     if (!atomic_exchange(&redis->outage, full_disk))

@@ -135,7 +135,7 @@ struct options {
     bool is_durability_set; /* false: auto, which means fsync with the embedded Redis, else what Redis
                                provides */
     bool trusts_durability; /* see --trust-durability: if Redis hides whether it provides the durability
-                               class, assumes that it does */
+                               class, duepost assumes that it does */
     char *history_path;     /* path of the SQLite file; NULL: none */
     char *history_url;      /* url of PostgreSQL, with its password; NULL: none */
     enum history_bodies history_bodies;

@@ -678,9 +678,9 @@ const struct option option_table[OPTION_COUNT] = {
             .text =
                 "own: libcurl connects, encrypts and checks certificates, and duepost's own HTTP/1.1\n"
                 "client sends requests over the connection and keeps it alive. This takes less than half\n"
-                "of libcurl's processor time for http urls, and two thirds of it for https urls. Even\n"
-                "with own, libcurl sends all requests through a proxy, and requests to https urls that\n"
-                "begin while 256 others are under way on the same reactor.",
+                "of libcurl's processor time for http urls, and two thirds of it for https urls. libcurl\n"
+                "still sends the requests that go through a proxy, and requests to https urls that begin\n"
+                "while 256 others are under way on the same reactor.",
         },
     [OPTION_RECEIVER_CA] =
         {

@@ -198,11 +198,11 @@ START_TEST(says_what_is_wrong)
         {"{\"retrySchedule\":[]}", "retrySchedule: must have at least one wait, because retry is over 0"},
         {"{\"delay\":1,\"dueAt\":\"2030-01-01T00:00:00Z\"}", "dueAt: cannot be combined with delay"},
         {"{\"ttl\":1,\"expiresAt\":\"2030-01-01T00:00:00Z\"}", "expiresAt: cannot be combined with ttl"},
-        {"{\"ttl\":60}", "ttl: must be later than the job is due"},
-        {"{\"expiresAt\":\"2023-11-14T22:14:10Z\"}", "expiresAt: must be later than the job is due"},
+        {"{\"ttl\":60}", "ttl: must be later than the due time of the job"},
+        {"{\"expiresAt\":\"2023-11-14T22:14:10Z\"}", "expiresAt: must be later than the due time of the job"},
         {"{\"method\":\"GET\"}", "body: cannot be sent with method GET"},
         {"{\"body\":1,\"bodyBase64\":\"\"}", "body: cannot be combined with bodyBase64"},
-        {"{\"delay\":1000,\"ttl\":1010}", "ttl: must be later than the job is due"},
+        {"{\"delay\":1000,\"ttl\":1010}", "ttl: must be later than the due time of the job"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ck_assert_int_eq(patch_at(RECORD, cases[i].patch, NOW_MS + 50000), STATUS_INVALID);
