@@ -1,9 +1,8 @@
 /* log.h - events, one line each, as logfmt or JSON.
  *
- * An event is a snake_case name and fields. Bodies, secrets and the query of a URL must never be logged.
- * Whenever a caller logs text from outside, it must ensure this. Thread-safe: each line is written to a file
- * whole. If the log is a pipe and no process reads it, lines are dropped (log_sink.h). Later, the event
- * log_lines_dropped says how many.
+ * An event is a snake_case name and fields. Bodies, secrets and the query of a URL must never be logged, not
+ * even inside a text from outside. Thread-safe: each line is written to a file whole. If the log is a pipe
+ * and no process reads it, lines are dropped (log_sink.h). Later, the event log_lines_dropped says how many.
  *
  * A thread may gather its lines of the levels debug and info and write them together, because a write for
  * each line would cost more than the line. A line of a higher level is written at once, after the gathered

@@ -36,7 +36,7 @@ struct http_call {
     const struct http_call_owner *owner;
     CURL *easy;
     struct http_call_request request;
-    enum http_method method; /* method and has_body: what the easy handle is set to */
+    enum http_method method; /* the easy handle is set up for method and has_body */
     bool has_body;
     struct http_outcome outcome;
     enum failure verdict; /* the failure for which one of our callbacks ended the call */

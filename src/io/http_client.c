@@ -285,8 +285,8 @@ static void act(struct http_client *client, curl_socket_t fd, int events)
 }
 
 /* Handles one ready socket. A thousand TLS handshakes that are ready at the same time would take seconds. So
- * libcurl works for a limited time in each turn of the loop. The sockets that remain are ready again in the
- * next turn, after Redis and our clients had their turn. */
+ * libcurl works for a limited time in each turn of the loop. The remaining sockets are ready again in the
+ * next turn; before it, Redis and our clients are served. */
 static void on_ready(void *arg, int fd, bool readable, bool writable)
 {
     struct http_client *client = arg;

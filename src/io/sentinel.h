@@ -27,7 +27,7 @@ struct sentinel *sentinel_new(struct loop *, const struct redis_address *address
 void sentinel_free(struct sentinel *); /* NULL is ignored */
 
 /* Finds the current primary, for redis_link_events.find. Returns false if no Sentinel has named the primary
- * yet; why then says what prevented one of the Sentinels. */
+ * yet; why then has the reason of one of the Sentinels. */
 bool sentinel_find(void *sentinel, struct redis_node *, struct problem *why);
 
 /* Queries the Sentinels now, because the primary seems to be lost. */

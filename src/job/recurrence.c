@@ -11,8 +11,8 @@
 
 #define SECOND_MS INT64_C(1000)
 #define LAST_S    (TIMESTAMP_MAX_MS / SECOND_MS)
-/* Maximum time between two times of a schedule. 29 February falls on each day of the week within 40 years, or
- * within 52 years around the year 2100. */
+/* More than the longest gap between two times of a schedule: 29 February falls on each day of the week within
+ * 40 years, or within 52 years around the year 2100. */
 #define HORIZON_S (INT64_C(60) * 366 * 86400)
 #define GAP_MAX_S INT64_C(10800) /* as in cron(8); a larger change counts as a correction of the clock */
 

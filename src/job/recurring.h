@@ -22,7 +22,7 @@ enum {
     RECURRING_TAG_SIZE = 41,                                 /* includes the NUL */
     RECURRING_GROUP_ID_MAX =
         RECURRING_ID_MAX - 1 -
-        GROUP_ENDPOINT_NAME_MAX, /* maximum size of a scheduleId whose job is sent to a group */
+        GROUP_ENDPOINT_NAME_MAX, /* maximum size of a scheduleId if its job is sent to a group */
 };
 #define RECURRING_EVERY_MAX_MS  (INT64_C(315360000) * 1000) /* 10 years */
 #define RECURRING_JITTER_MAX_MS (INT64_C(86400) * 1000)

@@ -14,8 +14,8 @@ struct suggestion {
 /* Compares the name that was typed with one known name. Call it for each known name. */
 void suggestion_weigh(struct suggestion *, const char *name);
 
-/* Writes the detail of an error: the text "what", followed by the suggestion if there is one. For example, if
- * what is "unknown field": "unknown field; did you mean jobId?". */
+/* Writes the detail of an error: the text "what", followed by the suggestion if there is one. For example,
+ * "unknown field" becomes "unknown field; did you mean jobId?". */
 enum { SUGGESTION_DETAIL_SIZE = 128 };
 void suggestion_write(const struct suggestion *, const char *what, char detail[SUGGESTION_DETAIL_SIZE]);
 
