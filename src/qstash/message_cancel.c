@@ -25,9 +25,9 @@ bool message_is_alive(const struct app_verdict *verdict)
 
 static void on_cancelled(void *arg, const struct app_verdict *verdict)
 {
-    /* MISMATCH: only a dead message has this id */
-    bool is_dead = verdict->end == APP_MISMATCH;
-    cancelling_end(arg, is_dead ? &(struct app_verdict){.end = APP_NOT_FOUND} : verdict);
+    static const struct app_verdict not_found = {.end = APP_NOT_FOUND};
+    bool is_dead = verdict->end == APP_MISMATCH; /* only a dead message has this id */
+    cancelling_end(arg, is_dead ? &not_found : verdict);
 }
 
 void message_cancel(struct app *app, const struct app_caller *caller, struct slice message_id,

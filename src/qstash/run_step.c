@@ -83,14 +83,12 @@ static const char *make_notice(struct run_step *step, struct run *run, const str
         .data = {.caller_ip = run->caller_ip,
                  .run = {.id = notice->id, .url = run->url, .made_ms = run->made_ms}},
     };
-    const char *fault = NULL;
     if (settings->fault[0]) {
         snprintf(step->fault, sizeof step->fault, "the headers of the step cannot be used: %s",
                  settings->fault);
-        fault = step->fault;
-    } else {
-        fault = run_step_make(step, &request, topic_of(settings, room), now_ms);
+        return step->fault;
     }
+    const char *fault = run_step_make(step, &request, topic_of(settings, room), now_ms);
     if (!fault && !run_step_write(step))
         fault = "there is no memory for the step";
     return fault;
