@@ -122,9 +122,10 @@ static void write_placed(struct buffer *members, const struct app_verdict *verdi
 unsigned sends_write(struct buffer *members, const struct exchange *exchange, const struct app_send *send,
                      const struct app_verdict *verdict, enum sends_detail detail)
 {
-    const char *consequence = exchange->once.size || !app_send_is_id_new(send)
-                                  ? "Repeating the same request is safe."
-                                  : "Repeating it without a jobId may schedule the jobs a second time.";
+    const char *consequence =
+        exchange->once.size || !app_send_is_id_new(send)
+            ? "Repeating the same request is safe."
+            : "The request has no jobId, so repeating it may schedule the jobs a second time.";
     switch (verdict->end) {
     case APP_DONE:
     case APP_REPEATED:

@@ -1,4 +1,4 @@
-/* workflows.h - use cases for workflows: lists of elements that grow, and the jobs that belong to them.
+/* workflows.h - use cases for workflows. A workflow is a growing list of elements, together with its jobs.
  *
  * A workflow belongs to an owner topic, and its id is owner/workflowId. The workflow's jobs are in sibling
  * topics of the owner. An element is a JSON text of the dialect. See store/workflow.h. */

@@ -49,8 +49,9 @@ struct settings_run {
     struct slice call_type; /* kind of the message; empty: a step */
     bool is_init;           /* the message creates the run */
     bool is_invoke;         /* another run creates the run */
-    bool is_by_sdk;         /* the message replaces a run that POST /v2/trigger has created */
-    bool is_without_sdk;    /* POST /v2/trigger creates the run */
+    bool is_by_sdk;      /* sent by the SDK: creates the run anew, in place of the one that POST /v2/trigger
+                            created */
+    bool is_without_sdk; /* POST /v2/trigger creates the run */
 };
 
 struct settings {
