@@ -33,7 +33,9 @@ static bool read_recurrence(struct app *app, const struct app_cron_call *call, s
     job_errors_clear(errors);
     if (!call->every_ms && cron_parse(call->expression, &recurrence->cron, &problem) != STATUS_OK)
         job_errors_add(errors, "expression", problem.text);
-    if (time_zones_find(app->zones, call->timezone, &recurrence->zone, &problem) != STATUS_OK)
+    if (time_zone_name_is_of_host(call->timezone))
+        job_errors_add(errors, "timezone", TIME_ZONE_NAME_EXPECTED);
+    else if (time_zones_find(app->zones, call->timezone, &recurrence->zone, &problem) != STATUS_OK)
         job_errors_add(errors, "timezone", problem.text);
     return errors->count == 0;
 }

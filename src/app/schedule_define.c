@@ -1,11 +1,15 @@
 /* schedule_define.c - PUT and PATCH of a schedule: reads the definition, creates the new one, and writes it.
  * If another process has changed the definition since the read, begins again. */
+#include "app/schedules.h"
+
+#include <stdio.h>
+
 #include "app/audit.h"
 #include "app/schedule_view.h"
-#include "app/schedules.h"
 #include "app/target_check.h"
 #include "app/use_case.h"
 #include "base/memory.h"
+#include "base/timestamp.h"
 #include "io/time_zones.h"
 #include "job/job_id.h"
 
@@ -91,23 +95,44 @@ static bool are_times_same(const struct recurring *a, const struct recurring *b)
     return a->has_cron == b->has_cron && slice_equal(a->cron_text, b->cron_text) &&
            a->every_ms == b->every_ms && slice_equal(a->timezone, b->timezone) &&
            a->has_start_at == b->has_start_at && a->has_end_at == b->has_end_at &&
-           a->start_at_ms == b->start_at_ms && a->end_at_ms == b->end_at_ms && a->is_paused == b->is_paused;
+           a->start_at_ms == b->start_at_ms && a->end_at_ms == b->end_at_ms;
+}
+
+/* Reports that a schedule with these times would never fire. */
+static void refuse_times(const struct recurring *recurring, struct recurrence *recurrence, int64_t now_ms,
+                         struct job_errors *errors)
+{
+    char time[TIMESTAMP_SIZE], detail[JOB_ERROR_TEXT_SIZE];
+    recurrence->last_ms = RECURRENCE_NEVER_MS;
+    int64_t first_ms = recurrence_next_ms(recurrence, now_ms);
+    if (first_ms == RECURRENCE_NEVER_MS) {
+        job_errors_add(errors, recurring->has_start_at ? "startAt" : "cron",
+                       "leaves the schedule no time before the year 10000");
+        return;
+    }
+    timestamp_format(first_ms, time);
+    snprintf(detail, sizeof detail, "must not be before the schedule's next time, which is %s", time);
+    job_errors_add(errors, "endAt", detail);
 }
 
 /* Sets the next time. If the times of the schedule do not change, it keeps its next time, so that a time that
- * has just come is not skipped. */
+ * has just come is not skipped. New times must include one that is still to come, also for a schedule that is
+ * paused; a schedule whose times are over may be changed otherwise. */
 static void set_next(struct definition *definition, const struct recurring *recurring,
-                     const struct time_zone *zone, const struct recurring *old)
+                     const struct time_zone *zone, const struct recurring *old, struct job_errors *errors)
 {
     struct recurrence recurrence;
-    definition->next_ms = -1;
-    if (old && are_times_same(recurring, old)) {
+    bool is_same = old && are_times_same(recurring, old);
+    if (is_same && recurring->is_paused == old->is_paused) {
         definition->next_ms = STORE_RECURRING_KEEP;
-    } else if (!recurring->is_paused) {
-        recurring_recurrence(recurring, definition->call.id, zone, &recurrence);
-        int64_t next_ms = recurrence_next_ms(&recurrence, definition->now_ms);
-        definition->next_ms = next_ms == RECURRENCE_NEVER_MS ? -1 : next_ms;
+        return;
     }
+    recurring_recurrence(recurring, definition->call.id, zone, &recurrence);
+    int64_t next_ms = recurrence_next_ms(&recurrence, definition->now_ms);
+    bool has_next = next_ms != RECURRENCE_NEVER_MS;
+    definition->next_ms = has_next && !recurring->is_paused ? next_ms : -1;
+    if (!has_next && !is_same)
+        refuse_times(recurring, &recurrence, definition->now_ms, errors);
 }
 
 static enum status check_definition(struct definition *definition, struct recurring *recurring,
@@ -130,10 +155,11 @@ static enum status check_definition(struct definition *definition, struct recurr
         definition->call.has_paused ? NULL : target_refused_member(definition->app, job, why);
     if (member)
         job_errors_add_named(errors, "job.", slice_of(member), why);
+    recurring->created_ms = old ? old->created_ms : definition->now_ms;
+    if (status == STATUS_OK)
+        set_next(definition, recurring, zone, old, errors);
     if (errors->count > 0)
         return STATUS_INVALID;
-    recurring->created_ms = old ? old->created_ms : definition->now_ms;
-    set_next(definition, recurring, zone, old);
     buffer_clear(&definition->new_record);
     recurring_write(recurring, job, &definition->new_record);
     if (definition->new_record.failed)

@@ -75,6 +75,12 @@ bool time_zone_name_is_valid(struct slice name)
     return true;
 }
 
+bool time_zone_name_is_of_host(struct slice name)
+{
+    return slice_equal(name, SLICE("localtime")) || slice_equal(name, SLICE("posixrules")) ||
+           slice_equal(name, SLICE("Factory"));
+}
+
 /* ---- the footer ---- */
 
 static bool take_char(struct slice *rest, char byte)

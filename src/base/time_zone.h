@@ -17,6 +17,8 @@ enum {
     TIME_ZONE_FILE_MAX = 128 * 1024, /* maximum size of a file in bytes */
 };
 
+#define TIME_ZONE_NAME_EXPECTED "must be a name of the IANA time zone database, such as Europe/Berlin"
+
 struct time_zone;
 
 /* A span of time in which the offset from UTC does not change. */
@@ -29,6 +31,11 @@ struct time_zone_span {
  * between slashes. No part begins with a dot, so the name stays in its folder. The zones in right/ and posix/
  * are copies for other purposes and are refused. */
 bool time_zone_name_is_valid(struct slice name);
+
+/* Returns whether the tz database has a file of this name that is not a zone of its own: localtime and
+ * posixrules are whatever zone the host has, and Factory stands for a host without a zone. Clients cannot
+ * choose these names; definitions of earlier versions may have them. */
+bool time_zone_name_is_of_host(struct slice name);
 
 /* Reads the bytes of a file. If INVALID, *result is unchanged. The caller frees *result with
  * time_zone_free. */

@@ -74,7 +74,9 @@ static void check_retry_wait(struct member_parse *parse, const struct member *me
 {
     const struct job *job = parse->of;
     struct problem problem;
-    if (retry_expression_check(job->retry_wait, &problem) != STATUS_OK)
+    /* Without "retry", the topic's schedule limits the retries, and may change. */
+    if (retry_expression_check(job->retry_wait, job->has_retry ? job->retry : JOB_RETRY_MAX, &problem) !=
+        STATUS_OK)
         job_refuse(parse, member, problem.text);
 }
 
@@ -100,7 +102,7 @@ static bool is_retry_wait_sound(const void *of)
 {
     const struct job *job = of;
     struct problem ignored;
-    return retry_expression_check(job->retry_wait, &ignored) == STATUS_OK;
+    return retry_expression_check(job->retry_wait, 0, &ignored) == STATUS_OK;
 }
 
 static bool is_uncounted_sound(const void *of)

@@ -27,9 +27,8 @@ static void check_cron(struct member_parse *parse, const struct member *member)
 static void check_timezone(struct member_parse *parse, const struct member *member)
 {
     const struct recurring *recurring = parse->of;
-    if (!time_zone_name_is_valid(recurring->timezone))
-        recurring_refuse(parse, member,
-                         "must be a name of the IANA time zone database, such as Europe/Berlin");
+    if (!time_zone_name_is_valid(recurring->timezone) || time_zone_name_is_of_host(recurring->timezone))
+        recurring_refuse(parse, member, TIME_ZONE_NAME_EXPECTED);
 }
 
 static void check_end_at(struct member_parse *parse, const struct member *member)

@@ -230,14 +230,24 @@ static double evaluate(struct evaluation *evaluation)
     return value;
 }
 
-enum status retry_expression_check(struct slice text, struct problem *problem)
+enum status retry_expression_check(struct slice text, int retries, struct problem *problem)
 {
-    struct evaluation evaluation = {.text = text};
-    evaluate(&evaluation);
-    if (!evaluation.expected)
-        return STATUS_OK;
-    problem_set(problem, "expected at byte %zu: %s", evaluation.at, evaluation.expected);
-    return STATUS_INVALID;
+    for (int retried = 0; retried == 0 || retried < retries; retried++) {
+        struct evaluation evaluation = {.text = text, .retried = retried};
+        double value = evaluate(&evaluation);
+        if (evaluation.expected) {
+            problem_set(problem, "expected at byte %zu: %s", evaluation.at, evaluation.expected);
+            return STATUS_INVALID;
+        }
+        if (retried < retries && !isfinite(value)) {
+            problem_set(problem,
+                        "is %s before attempt %d, where retried is %d; expected a finite number before each "
+                        "attempt up to the last, which retry sets",
+                        isnan(value) ? "not a number" : "infinite", retried + 2, retried);
+            return STATUS_INVALID;
+        }
+    }
+    return STATUS_OK;
 }
 
 bool retry_expression_wait_ms(struct slice text, int retried, int64_t *wait_ms)

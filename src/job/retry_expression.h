@@ -20,8 +20,10 @@ enum {
     RETRY_EXPRESSION_DEPTH_MAX = 16, /* maximum nesting of parentheses and signs */
 };
 
-/* Checks an expression. If INVALID, problem says what was expected, and where. */
-enum status retry_expression_check(struct slice text, struct problem *) MUST_USE;
+/* Checks an expression, and its values before the first "retries" retries: all must be finite numbers. If
+ * INVALID, problem says what was expected and where, or which attempt would have no wait. With 0 retries,
+ * only the text is checked. */
+enum status retry_expression_check(struct slice text, int retries, struct problem *) MUST_USE;
 
 /* Sets *wait_ms to the value, rounded to whole milliseconds, at least 0 and at most JOB_WAIT_MAX_MS. Returns
  * false if the text is not an expression, or its value is not a number, such as 0/0. */

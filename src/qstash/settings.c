@@ -100,6 +100,17 @@ static void take_not_before(struct settings *settings, struct slice value)
         refuse_value(settings, "Not-Before", value, "a time in seconds since 1970");
 }
 
+/* Checks Retry-Delay for each retry. The two headers come in any order, so the one that comes last has both
+ * values. */
+static bool has_finite_waits(struct settings *settings, struct slice expression)
+{
+    struct problem problem;
+    if (expression.size == 0 || retry_expression_check(expression, settings->retries, &problem) == STATUS_OK)
+        return true;
+    settings_refuse(settings, 400, "invalid %sRetry-Delay: %s", settings->prefix, problem.text);
+    return false;
+}
+
 static void take_retries(struct settings *settings, struct slice value)
 {
     uint64_t number = 0;
@@ -111,16 +122,17 @@ static void take_retries(struct settings *settings, struct slice value)
     } else {
         settings->has_retries = true;
         settings->retries = (int)number;
+        (void)has_finite_waits(settings, settings->retry_delay);
     }
 }
 
 static void take_retry_delay(struct settings *settings, struct slice value)
 {
     struct problem problem;
-    if (retry_expression_check(value, &problem) == STATUS_OK)
-        settings->retry_delay = value;
-    else
+    if (retry_expression_check(value, 0, &problem) != STATUS_OK)
         settings_refuse(settings, 400, "invalid %sRetry-Delay: %s", settings->prefix, problem.text);
+    else if (has_finite_waits(settings, value))
+        settings->retry_delay = value;
 }
 
 static void take_timeout(struct settings *settings, struct slice value)

@@ -39,6 +39,7 @@ struct upkeep {
     struct archiver *archiver;
     struct carry_worker *carry_worker;
     unsigned losses; /* how many losses of the shard's data were logged */
+    enum { DURABILITY_UNSEEN, DURABILITY_HELD, DURABILITY_DROPPED } durability; /* as far as it was logged */
 };
 
 struct reactor {
@@ -362,13 +363,47 @@ static void tell_of_loss(struct upkeep *upkeep)
         LOG_TEXT("do", "stop duepost and restore a backup of Redis, or send the jobs and settings again"));
 }
 
+/* Logs that a shard no longer has the durability that it had, and that it has it again. Without a configured
+ * class, only the loss of fsync counts, because no change waits for replicas. */
+static void tell_of_durability(struct upkeep *upkeep)
+{
+    const struct reactor *reactor = upkeep->reactor;
+    const struct store_options *options = reactor->options.store;
+    const struct store_facts *facts = store_facts_of(reactor->store, upkeep->shard);
+    struct durability wanted =
+        options->is_durability_set ? options->durability : (struct durability){true, 0};
+    char configured[DURABILITY_TEXT_MAX], in_force[DURABILITY_TEXT_MAX];
+    bool is_held = durability_covers(facts->in_force, wanted),
+         was_dropped = upkeep->durability == DURABILITY_DROPPED;
+    if (!facts->is_known || (!is_held && upkeep->durability != DURABILITY_HELD))
+        return;
+    upkeep->durability = is_held ? DURABILITY_HELD : DURABILITY_DROPPED;
+    if (is_held && !was_dropped)
+        return;
+    store_durability_configured(reactor->store, configured);
+    store_facts_durability(facts, in_force);
+    if (is_held)
+        log_info("durability_restored", LOG_NUMBER("shard", (int64_t)upkeep->shard),
+                 LOG_TEXT("configured", configured), LOG_TEXT("in_force", in_force));
+    else
+        log_error(
+            "durability_dropped", LOG_NUMBER("shard", (int64_t)upkeep->shard),
+            LOG_TEXT("configured", configured), LOG_TEXT("in_force", in_force),
+            LOG_TEXT("risk", options->is_durability_set
+                                 ? "changes are answered 503 until Redis provides the configured durability"
+                                 : "confirmed jobs are lost when Redis crashes or its host loses power"),
+            LOG_TEXT("do", "restore appendonly yes, appendfsync always and the replicas of Redis"));
+}
+
 static void on_store_change(void *arg)
 {
     struct reactor *reactor = arg;
     struct problem why;
     metrics_redis_processor(reactor->metrics, store_facts(reactor->store)->cpu_us);
-    for (size_t i = 0; i < reactor->upkeep_count; i++)
+    for (size_t i = 0; i < reactor->upkeep_count; i++) {
         tell_of_loss(&reactor->upkeeps[i]);
+        tell_of_durability(&reactor->upkeeps[i]);
+    }
     if (reactor->was_ready || !store_is_ready(reactor->store, &why))
         return;
     reactor->was_ready = true;

@@ -390,6 +390,22 @@ def test_a_durability_that_redis_does_not_provide_is_503_with_the_reason(start, 
     assert server.job(topic, "a") is None
 
 
+@pytest.mark.parametrize("options", [(), ("--durability", "fsync")])
+def test_a_durability_that_drops_is_logged_once_and_once_when_it_is_back(start, redis, options):
+    behind = redis()
+    server = start(*options, redis=behind)
+    for _ in range(2):
+        before = {event: server.log().count(event) for event in ("durability_dropped", "durability_restored")}
+        for value, event in ("everysec", "durability_dropped"), ("always", "durability_restored"):
+            behind.command("CONFIG", "SET", "appendfsync", value)
+            until(lambda: server.log().count(event) > before[event], 15, event)
+            watch(1, lambda: server.log().count(event) == before[event] + 1, "one line for each change")
+    behind.stop()
+    behind.start()
+    until(lambda: server.get("/readyz").status == 200, 30, "Redis is back")
+    assert server.log().count("durability_dropped") == 2
+
+
 @pytest.mark.parametrize("field", ["format", "shards"])
 def test_data_of_another_layout_stop_the_start(start, redis, field):
     behind = redis()

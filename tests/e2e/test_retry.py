@@ -1,6 +1,7 @@
 """When a failed job is tried again, and when it is given up."""
 
 import email.utils
+import json
 import time
 
 import pytest
@@ -55,6 +56,24 @@ def test_a_job_computes_its_waits(server, receiver, topic):
         assert wait <= gap < wait + 0.5 * SLOW
     refused = server.post({"topic": topic, "url": receiver.url(), "retryWait": "200 +"})
     assert refused.status == 400 and refused.fields() == ["retryWait"]
+
+
+@pytest.mark.parametrize("members, why", [
+    ({"retry": 3, "retryWait": "0/0"}, "is not a number before attempt 2"),
+    ({"retry": 3, "retryWait": "-1/0"}, "is infinite before attempt 2"),
+    ({"retry": 5, "retryWait": "1000/(4-retried)"}, "is infinite before attempt 6"),
+    ({"retry": 100, "retryWait": "pow(10000, retried)"}, "is infinite before attempt 80"),
+    ({"retryWait": "pow(10000, retried)"}, "is infinite before attempt 80")])
+def test_a_wait_that_no_clock_can_count_is_refused(server, topic, members, why):
+    refused = server.post({"topic": topic, "url": "http://127.0.0.1:9/", **members})
+    assert refused.status == 400 and refused.fields() == ["retryWait"] and why in refused.json["errors"][0]["detail"]
+
+
+def test_only_the_waits_that_can_come_must_be_numbers(server, topic):
+    server.schedule(topic=topic, jobId="a", url="http://127.0.0.1:9/", delay=3600, retry=4, retryWait="1000/(4-retried)")
+    server.schedule(topic=topic, jobId="b", url="http://127.0.0.1:9/", delay=3600, retry=0, retryWait="0/0")
+    changed = server.request("PATCH", f"/jobs/{topic}/a", json.dumps({"retry": 5}), {"Content-Type": "application/json"})
+    assert changed.status == 400 and changed.fields() == ["retryWait"]
 
 
 def test_without_retry_there_are_as_many_as_steps(server, receiver, topic):

@@ -341,6 +341,38 @@ def test_an_unknown_zone_is_refused(server, topic):
     assert reply.fields() == ["timezone"]
 
 
+@pytest.mark.parametrize("zone", ["localtime", "posixrules", "Factory"])
+def test_a_name_that_means_another_zone_on_each_host_is_refused(server, topic, zone):
+    reply = put(server, topic, "a", status=400, cron="0 0 * * *", timezone=zone, job={"url": "http://127.0.0.1:9/"})
+    assert reply.fields() == ["timezone"]
+    assert server.get(f"/cron?expression=@daily&timezone={zone}").fields() == ["timezone"]
+
+
+@pytest.mark.parametrize("times, field", [
+    ({"every": 60, "endAt": "2020-01-01T00:00:00Z"}, "endAt"),
+    ({"cron": "0 0 1 1 *", "startAt": "2090-01-02T00:00:00Z", "endAt": "2090-12-31T23:59:59Z"}, "endAt"),
+    ({"cron": "0 0 1 1 *", "startAt": "9999-06-01T00:00:00Z"}, "startAt")])
+def test_a_schedule_that_can_never_fire_is_refused(server, topic, times, field):
+    job = {"url": "http://127.0.0.1:9/"}
+    for paused in False, True:
+        reply = put(server, topic, "a", status=400, job=job, paused=paused, **times)
+        assert reply.fields() == [field]
+    put(server, topic, "a", status=201, job=job, every=60)
+    assert patch(server, topic, "a", every=times.get("every"), cron=times.get("cron"), startAt=times.get("startAt"), endAt=times.get("endAt")).fields() == [field]
+    assert len(read(server, topic, "a")["next"]) == 5
+
+
+def test_a_schedule_that_has_ended_can_be_changed(server, receiver, topic):
+    """A PUT or PATCH that leaves the times as they are is accepted, also after the last time."""
+    times = {"every": 1, "endAt": ago(-1.5 * SLOW)}
+    put(server, topic, "a", status=201, job={"url": receiver.url()}, **times)
+    until(lambda: read(server, topic, "a")["next"] == [], 30, "the end")
+    put(server, topic, "a", status=200, job={"url": receiver.url("/other")}, **times)
+    assert patch(server, topic, "a", paused=True).status == 200
+    assert patch(server, topic, "a", paused=False).json["next"] == []
+    assert patch(server, topic, "a", endAt=ago(60)).fields() == ["endAt"]
+
+
 # ---- routes ----
 
 def test_faults_are_named(server, topic):

@@ -25,7 +25,7 @@ static void check_settings(const struct settings *settings)
            (settings->timeout_ms > 0 && settings->timeout_ms <= JOB_TIMEOUT_MAX_MS));
     assert(settings->retries >= 0 && settings->retries <= JOB_RETRY_MAX);
     assert(settings->retry_delay.size == 0 ||
-           retry_expression_check(settings->retry_delay, &problem) == STATUS_OK);
+           retry_expression_check(settings->retry_delay, 0, &problem) == STATUS_OK);
     assert(settings->flow.period_s >= 0 && settings->flow.period_s <= 7 * 86400);
     check_url(settings->callback.url);
     check_url(settings->failure_callback.url);

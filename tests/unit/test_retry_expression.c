@@ -58,8 +58,34 @@ START_TEST(has_no_wait_where_the_value_is_not_a_number)
 {
     static const char *const texts[] = {"0/0", "sqrt(-1)", "min(1, 0/0)", "max(0/0, 1)"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        ck_assert_int_eq(retry_expression_check(slice_of(texts[i]), &problem), STATUS_OK);
+        ck_assert_int_eq(retry_expression_check(slice_of(texts[i]), 0, &problem), STATUS_OK);
+        ck_assert_int_eq(retry_expression_check(slice_of(texts[i]), 1, &problem), STATUS_INVALID);
         ck_assert_int_eq(wait_of(texts[i], 0), -1);
+    }
+}
+END_TEST
+
+START_TEST(needs_a_finite_wait_before_each_attempt)
+{
+    static const struct {
+        const char *text;
+        int retries;
+        const char *begins;
+    } cases[] = {
+        {"0/0", 1, "is not a number before attempt 2, where retried is 0"},
+        {"-1/0", 1, "is infinite before attempt 2, where retried is 0"},
+        {"1/(4-retried)", 5, "is infinite before attempt 6, where retried is 4"},
+        {"pow(10000, retried)", 100, "is infinite before attempt 80, where retried is 78"},
+        {"1/(4-retried)", 4, NULL},
+        {"pow(10000, retried)", 78, NULL},
+        {"-5", 100, NULL},
+        {"1e300", 100, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        enum status status = retry_expression_check(slice_of(cases[i].text), cases[i].retries, &problem);
+        ck_assert_int_eq(status, cases[i].begins ? STATUS_INVALID : STATUS_OK);
+        if (cases[i].begins)
+            ck_assert_int_eq(strncmp(problem.text, cases[i].begins, strlen(cases[i].begins)), 0);
     }
 }
 END_TEST
@@ -92,7 +118,7 @@ START_TEST(says_what_was_expected_and_where)
     };
     char text[160];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        ck_assert_int_eq(retry_expression_check(slice_of(cases[i].text), &problem), STATUS_INVALID);
+        ck_assert_int_eq(retry_expression_check(slice_of(cases[i].text), 0, &problem), STATUS_INVALID);
         snprintf(text, sizeof text, "expected at byte %zu: %s", cases[i].at, cases[i].expected);
         ck_assert_str_eq(problem.text, text);
         ck_assert_int_eq(wait_of(cases[i].text, 0), -1);
@@ -105,10 +131,10 @@ START_TEST(is_bounded_in_length)
     char text[RETRY_EXPRESSION_MAX + 2];
     memset(text, ' ', sizeof text);
     text[0] = '1';
-    ck_assert_int_eq(retry_expression_check(slice_from(text, RETRY_EXPRESSION_MAX), &problem), STATUS_OK);
-    ck_assert_int_eq(retry_expression_check(slice_from(text, RETRY_EXPRESSION_MAX + 1), &problem),
+    ck_assert_int_eq(retry_expression_check(slice_from(text, RETRY_EXPRESSION_MAX), 0, &problem), STATUS_OK);
+    ck_assert_int_eq(retry_expression_check(slice_from(text, RETRY_EXPRESSION_MAX + 1), 0, &problem),
                      STATUS_INVALID);
-    ck_assert_int_eq(retry_expression_check(slice_from("1\0", 2), &problem), STATUS_INVALID);
+    ck_assert_int_eq(retry_expression_check(slice_from("1\0", 2), 0, &problem), STATUS_INVALID);
 }
 END_TEST
 
@@ -119,6 +145,7 @@ Suite *suite(void)
     tcase_add_test(tests, computes_the_wait);
     tcase_add_test(tests, keeps_a_wait_within_its_bounds);
     tcase_add_test(tests, has_no_wait_where_the_value_is_not_a_number);
+    tcase_add_test(tests, needs_a_finite_wait_before_each_attempt);
     tcase_add_test(tests, says_what_was_expected_and_where);
     tcase_add_test(tests, is_bounded_in_length);
     suite_add_tcase(suite, tests);
