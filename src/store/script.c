@@ -122,6 +122,7 @@ static enum status script_error_status(struct slice error)
         {SLICE_INIT("NOAUTH"), STATUS_UNAVAILABLE},
         {SLICE_INIT("NOPERM"), STATUS_UNAVAILABLE},
         {SLICE_INIT("NOSCRIPT"), STATUS_UNAVAILABLE},
+        {SLICE_INIT(SCRIPT_NEWER_FORMAT), STATUS_UNAVAILABLE},
     };
     struct slice word, rest;
     if (slice_starts_with(error, SLICE("ERR Script attempted to access a non local key")))

@@ -26,6 +26,10 @@ extern const struct script_text script_texts[SCRIPT_COUNT];
 /* The commands that the scripts run, separated by blanks. The text has some words that are not commands. */
 extern const char *const script_commands;
 
+/* First word of the error of a script that refuses to change data of a newer format (scripts/lib/format.lua).
+ */
+#define SCRIPT_NEWER_FORMAT "NEWER"
+
 struct script_call;
 
 /* If status is OK, reply is the result of the script. Otherwise reply is Redis's error, or NULL if there was

@@ -58,6 +58,11 @@ static void tell_change(void *arg)
     shard->events.on_change(shard->events.arg);
 }
 
+bool shard_is_newer(const struct shard *shard)
+{
+    return facts_get(shard->facts)->format > STORE_FORMAT_MAX;
+}
+
 /* Checks whether another Redis has become the primary. */
 static void shard_recheck(const struct shard *shard)
 {
@@ -183,6 +188,8 @@ static void on_work_error(void *arg, struct slice error)
     const struct shard *shard = arg;
     if (rights_deny(error))
         facts_note_denial(shard->facts);
+    if (slice_starts_with(error, SLICE(SCRIPT_NEWER_FORMAT " ")) && !shard_is_newer(shard))
+        facts_recheck(shard->facts);
     on_error(arg, error);
 }
 

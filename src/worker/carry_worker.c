@@ -36,6 +36,7 @@ struct carry_worker {
     /* Redis's clock and this host's clock at the time of the last reply. */
     bool has_clock;
     int64_t redis_us, boot_us;
+    bool is_resting;      /* the data has a newer format, see rests */
     bool is_first_time;   /* Redis has not answered yet */
     int64_t disturbed_us; /* time at which a clock last stepped, or Redis became reachable */
     int64_t due_ms;       /* earliest due time, for which the due timer waits; -1: none */
@@ -183,6 +184,30 @@ static bool is_owner_stuck(const struct carry_worker *worker)
     return worker->options.is_alone || clock_boot_us() - worker->beat_seen_us >= CARRY_STUCK_US;
 }
 
+/* Gives up all work while the data has a newer format than this version supports. The lock stays in Redis; a
+ * newer process takes it over when its beat has stood still. Returns whether this is the case. */
+static bool rests(struct carry_worker *worker)
+{
+    bool is_newer = shard_is_newer(worker->options.shard);
+    if (is_newer && !worker->is_resting) {
+        log_error("data_is_newer", LOG_NUMBER("shard", shard_number(worker->options.shard)),
+                  LOG_TEXT("why", "a newer duepost has raised the format of the data in Redis"),
+                  LOG_TEXT("then", "this process records the ends of its attempts, and starts nothing else"),
+                  LOG_TEXT("do", "replace this process by the newer version"));
+        become(worker, false);
+        worker->owner[0] = '\0';
+        worker->has_clock = false;
+        arm_due(worker, -1);
+        timer_stop(worker->lost);
+        firing_note(worker->firing, -1, redis_now_us(worker), false);
+    }
+    if (!is_newer && worker->is_resting)
+        log_warning("data_is_known_again", LOG_NUMBER("shard", shard_number(worker->options.shard)),
+                    LOG_TEXT("why", "the data in Redis has a format that this duepost supports"));
+    worker->is_resting = is_newer;
+    return is_newer;
+}
+
 /* ---- carrying ---- */
 
 /* Starts the calls that have work to do. */
@@ -261,6 +286,8 @@ static void carry(struct carry_worker *worker, bool is_tick)
         worker->wants_carry = true;
         return;
     }
+    if (rests(worker))
+        return;
     bool is_stuck = is_owner_stuck(worker);
     struct shard_carry call = {
         .me = slice_of(worker->me),

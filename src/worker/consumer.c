@@ -252,8 +252,10 @@ static void claim_jobs(struct lane *lane, size_t count)
 
 static bool may_claim(const struct lane *lane)
 {
-    /* Unrecorded attempts use no slots, but their number is limited too. */
-    return !lane->is_claiming && lane->unrecorded_count < lane->consumer->options.max_in_flight;
+    /* Unrecorded attempts use no slots, but their number is limited too. While the data is newer, the
+     * doorbell is for the consumers that can claim. */
+    return !lane->is_claiming && lane->unrecorded_count < lane->consumer->options.max_in_flight &&
+           !shard_is_newer(lane->shard);
 }
 
 /* Claims, or waits at the doorbell. *sharers is the number of lanes that still want to claim in this turn. */

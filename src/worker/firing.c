@@ -108,14 +108,16 @@ void firing_note(struct firing *firing, int64_t next_ms, int64_t redis_now_us, b
 static void on_wake(void *arg, int64_t next_ms)
 {
     struct firing *firing = arg;
-    if (firing->boot_us && (firing->next_ms < 0 || next_ms < firing->next_ms))
+    if (firing->boot_us && (firing->next_ms < 0 || next_ms < firing->next_ms) &&
+        !shard_is_newer(firing->shard))
         firing_arm(firing, next_ms);
 }
 
 static void on_time(void *arg)
 {
     struct firing *firing = arg;
-    pace_run(firing->pace);
+    if (!shard_is_newer(firing->shard)) /* else, the next call of firing_note starts the timer */
+        pace_run(firing->pace);
 }
 
 /* ---- the end of a step ---- */

@@ -24,7 +24,7 @@ static const struct {
     {SLICE_INIT("due"), true, true},        {SLICE_INIT("turns"), true, true},
     {SLICE_INIT("held"), true, true},       {SLICE_INIT("lines"), true, true},
     {SLICE_INIT("names"), true, true},      {SLICE_INIT("topics"), true, true},
-    {SLICE_INIT("waiting"), true, true},
+    {SLICE_INIT("calendars"), false, true}, {SLICE_INIT("waiting"), true, true},
 };
 enum { WALKS = sizeof walks / sizeof *walks };
 
@@ -36,6 +36,11 @@ struct janitor {
     struct store_counts counts;
     bool is_auditing;
     bool is_walking; /* a step is under way */
+    /* Every other step of the patrol examines the calendars: a topic with jobs that is in neither of them is
+     * not delivered, and no count is wrong. */
+    bool is_of_calendars; /* the step under way is such a step */
+    bool calendars_next;
+    char calendars_cursor[CURSOR_MAX];
     bool is_mending; /* true: a repair, whose steps follow one another; false: the patrol, with one step in
                         every other tick */
     bool patrols_next;
@@ -59,6 +64,10 @@ static void on_mended(void *arg, enum status status, struct slice cursor, const 
         log_error("mended", LOG_SLICE("what", mended[i]));
     janitor->mended += count;
     metrics_count(janitor->metrics, METRICS_COUNTER_MENDED, count);
+    if (janitor->is_of_calendars) {
+        snprintf(janitor->calendars_cursor, sizeof janitor->calendars_cursor, "%.*s", SLICE_ARG(cursor));
+        return;
+    }
     snprintf(janitor->cursor, sizeof janitor->cursor, "%.*s", SLICE_ARG(cursor));
     if (slice_equal(cursor, SLICE("0")))
         janitor->walk++;
@@ -91,7 +100,19 @@ static void janitor_step(struct janitor *janitor)
         return;
     }
     janitor->is_walking = true;
+    janitor->is_of_calendars = false;
     shard_mend(janitor->shard, walks[janitor->walk].name, slice_of(janitor->cursor), on_mended, janitor);
+}
+
+static void patrol(struct janitor *janitor)
+{
+    janitor->calendars_next = !janitor->calendars_next;
+    if (!janitor->calendars_next) {
+        janitor_step(janitor);
+        return;
+    }
+    janitor->is_walking = janitor->is_of_calendars = true;
+    shard_mend(janitor->shard, SLICE("calendars"), slice_of(janitor->calendars_cursor), on_mended, janitor);
 }
 
 static void start_mending(struct janitor *janitor)
@@ -135,6 +156,7 @@ struct janitor *janitor_new(struct loop *loop, struct shard *shard, struct metri
     janitor->sweeper = sweeper_new(loop, shard, metrics);
     janitor->surveyor = surveyor_new(loop, shard);
     begin_walk(janitor);
+    snprintf(janitor->calendars_cursor, sizeof janitor->calendars_cursor, "0");
     return janitor;
 }
 
@@ -151,7 +173,7 @@ void janitor_tick(struct janitor *janitor)
     if (!janitor->patrols_next)
         audit(janitor);
     else if (!janitor->is_walking && !are_off(&janitor->counts))
-        janitor_step(janitor);
+        patrol(janitor);
     janitor->patrols_next = !janitor->patrols_next;
 }
 

@@ -9,7 +9,9 @@
  *
  * The audit compares counts only, so its cost does not depend on the number of jobs and topics. Some faults
  * do not change a count, for example if a bucket has lost an id. The patrol finds these faults: it is the
- * same walk, but with only one step in two seconds. */
+ * same walk, but with only one step in four seconds. In between, it examines 1,000 topics at a time for one
+ * that has waiting jobs and is in neither calendar (due and turns), because nothing would deliver these jobs.
+ */
 #ifndef DUEPOST_WORKER_JANITOR_H
 #define DUEPOST_WORKER_JANITOR_H
 

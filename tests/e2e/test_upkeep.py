@@ -1,6 +1,8 @@
 """Work that one process does for all: looking for due jobs, and cleaning up after lost processes. Another process takes
 over from one that dies."""
 
+import json
+import re
 import signal
 import socket
 import time
@@ -17,6 +19,10 @@ def owns_lock(server):
     """Returns whether, by its log, the process has the carry lock: it is the one that looks for due jobs for all
     processes."""
     return server.log().count("event=carry_lock_taken ") > server.log().count("event=carry_lock_lost ")
+
+
+def put(server, target, value):
+    assert server.request("PUT", target, json.dumps(value), {"Content-Type": "application/json"}).status in (200, 201)
 
 
 def two(start, redis):
@@ -78,6 +84,65 @@ def test_one_that_drains_does_not_take_the_lock_back(start, redis, receiver, top
     until(lambda: receiver.count(topic) == 21, 10, "deliveries")
     owner.process.wait(10 * SLOW)
     assert owner.log().count("event=carry_lock_taken ") == 1 and "event=carry_lock_lost " not in other.log()
+
+
+FORMAT_MAX = 4  # STORE_FORMAT_MAX in src/store/store.h
+
+
+def written(shared):
+    """Returns how many changes of data Redis has counted."""
+    return int(re.search(rb"rdb_changes_since_last_save:(\d+)", shared.command("INFO", "persistence"))[1])
+
+
+def test_a_newer_format_stops_running_processes(start, redis, receiver, topic):
+    """A later version of duepost raises the format of the data while two processes of this version run. Their attempts
+    in flight are recorded, and after that they change nothing: no claim, no carrying, no recovery, no sweep, no
+    firing."""
+    owner, other, shared = two(start, redis)
+    kept, late, fired = (f"{topic}.{name}" for name in ("kept", "late", "fired"))
+    receiver.script(topic, Answer(200, delay=2 * SLOW), job_id="delivered")
+    receiver.script(topic, Answer(500, delay=2 * SLOW), job_id="failed")
+    for name in "delivered", "failed":
+        other.schedule(topic=topic, jobId=name, url=receiver.url(), timeout=60)
+    put(owner, f"/topics/{kept}", {"retention": 1})
+    owner.schedule(topic=kept, jobId="swept", url=receiver.url())
+    put(owner, f"/schedules/{fired}/s", {"every": 1, "job": {"url": receiver.url()}})
+    until(lambda: receiver.count(topic) == 2 and receiver.count(kept) and receiver.count(fired), 5, "the attempts")
+    due = schedule_from(other, receiver, late, 1, 20)
+    shared.command("HSET", PREFIX + "meta", "format", str(FORMAT_MAX + 1))
+    begun = receiver.count(late)
+
+    for server in owner, other:
+        until(lambda: server.get("/readyz").status == 503, 10, "503")
+        assert "format 5" in server.get("/readyz").expect(503)["detail"]
+        assert "format 5" in server.post({"topic": topic, "jobId": "new", "url": receiver.url()}).expect(503)["detail"]
+        until(lambda: "event=data_is_newer " in server.log(), 5, "the line in the log")
+        assert server.log().count("event=data_is_newer ") == 1
+    until(lambda: shared.command("HEXISTS", PREFIX + "jobs", f"{topic}/delivered") == b":0\r\n", 5 * SLOW, "the recording")
+    until(lambda: b'"attempts":1' in shared.command("HGET", PREFIX + "jobs", f"{topic}/failed"), 5 * SLOW, "the failure")
+    until(lambda: shared.command("ZCARD", PREFIX + "leases") == b":0\r\n", 5 * SLOW, "no lease")
+    before, fires = written(shared), receiver.count(fired)
+    time.sleep(3)
+    assert (written(shared), receiver.count(late), receiver.count(fired)) == (before, begun, fires)
+    assert owner.log().count("event=redis_refused ") + other.log().count("event=redis_refused ") < 20
+    assert not owns_lock(owner) and not owns_lock(other)
+
+    shared.command("HSET", PREFIX + "meta", "format", str(FORMAT_MAX))  # as if Redis were restored from a backup
+    lateness(receiver, late, due)
+    until(lambda: receiver.count(fired) > fires, 10, "the schedule")
+    for server in owner, other:
+        until(lambda: "event=data_is_known_again " in server.log(), 10, "the line in the log")
+        server.get("/readyz").expect(200)
+
+
+def test_a_topic_that_is_in_neither_calendar_is_offered(start, redis, receiver, topic):
+    """Another version of duepost has removed the topic from the calendars. No count is wrong then."""
+    shared = redis()
+    server = start(redis=shared)
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), delay=2)
+    shared.command("DEL", PREFIX + "due", PREFIX + "turns")
+    until(lambda: receiver.count(topic) == 1, 15, "the attempt")
+    assert f'what="stranded {topic}"' in server.log()
 
 
 def redis_of(data, *words):

@@ -347,6 +347,25 @@ START_TEST(each_process_claims_what_a_tick_finds)
 }
 END_TEST
 
+START_TEST(while_the_data_has_a_newer_format_it_rests)
+{
+    own(MS_US);
+    size_t audits = world_made(WORLD_AUDIT), made = world_made(WORLD_CARRY);
+    world_raise_format(true);
+    world_pass(5 * SECOND_US);
+    ck_assert_uint_eq(world_made(WORLD_CARRY), made);
+    ck_assert_uint_eq(world_made(WORLD_AUDIT) + world_made(WORLD_MEND), audits);
+    ck_assert_int_eq(dues, 0);
+    ck_assert_uint_eq(world_logged("data_is_newer"), 1);
+    ck_assert_uint_eq(world_logged("carry_lock_lost"), 1);
+    world_raise_format(false);
+    world_pass(SECOND_US);
+    own(-1);
+    ck_assert_uint_eq(world_logged("data_is_known_again"), 1);
+    ck_assert_uint_eq(world_logged("carry_lock_taken"), 2);
+}
+END_TEST
+
 /* ---- standing by ---- */
 
 START_TEST(a_standby_leaves_recovery_and_audits_to_the_owner)
@@ -678,6 +697,7 @@ Suite *suite(void)
     tcase_add_test(tests, while_redis_is_away_it_asks_ten_times_a_second);
     tcase_add_test(tests, an_owner_makes_the_calls_that_have_work_to_do);
     tcase_add_test(tests, each_process_claims_what_a_tick_finds);
+    tcase_add_test(tests, while_the_data_has_a_newer_format_it_rests);
     tcase_add_test(tests, a_standby_leaves_recovery_and_audits_to_the_owner);
     tcase_add_test(tests, a_standby_carries_what_the_owner_left_overdue);
     tcase_add_test(tests, a_standby_looks_at_most_four_times_a_second);

@@ -31,6 +31,21 @@ static void audit(struct store_counts counts)
     world_answer_audit(STATUS_OK, counts);
 }
 
+/* Lets a step of the patrol's walk begin. If it is the turn of the calendars, this step comes first. A tick at
+ * which a round of walks ends makes no call. */
+static void patrol(void)
+{
+    for (int i = 0; i < 6; i++) {
+        audit(balanced);
+        janitor_tick(janitor);
+        if (!world_under_way(WORLD_MEND))
+            continue;
+        if (strcmp(world_call(WORLD_MEND)->walk, "calendars") != 0)
+            return;
+        world_answer_mend(STATUS_OK, "0", 0);
+    }
+}
+
 /* Answers all steps of the janitor's walk through the jobs. Returns the number of steps. */
 static size_t walk_on(void)
 {
@@ -63,10 +78,16 @@ START_TEST(after_an_audit_that_found_no_fault_the_next_tick_patrols)
     ck_assert_str_eq(world_call(WORLD_MEND)->cursor, "0");
     world_answer_mend(STATUS_OK, "17", 0);
     ck_assert_uint_eq(world_under_way(WORLD_MEND), 0);
+    patrol();
+    ck_assert_str_eq(world_call(WORLD_MEND)->cursor, "0");
+    world_answer_mend(STATUS_OK, "18", 0);
     audit(balanced);
-    ck_assert_uint_eq(world_made(WORLD_AUDIT), 2);
     janitor_tick(janitor);
+    ck_assert_str_eq(world_call(WORLD_MEND)->walk, "calendars");
     ck_assert_str_eq(world_call(WORLD_MEND)->cursor, "17");
+    world_answer_mend(STATUS_OK, "0", 0);
+    patrol();
+    ck_assert_str_eq(world_call(WORLD_MEND)->cursor, "18");
     ck_assert_uint_eq(world_logged("books_are_off"), 0);
 }
 END_TEST
@@ -74,12 +95,11 @@ END_TEST
 START_TEST(the_patrol_goes_round)
 {
     char first[64];
-    audit(balanced);
-    janitor_tick(janitor);
+    patrol();
     strcpy(first, world_call(WORLD_MEND)->walk);
     for (int i = 0; i < 100; i++) {
         walk_on();
-        audit(balanced);
+        patrol();
         if (i > 3 && world_under_way(WORLD_MEND) && strcmp(world_call(WORLD_MEND)->walk, first) == 0)
             return;
     }

@@ -269,6 +269,7 @@ size_t world_logged(const char *event)
 
 struct shard {
     size_t number;
+    bool is_newer;
     loop_fn *on_up[STORE_UP_LISTENERS];
     void *up_arg[STORE_UP_LISTENERS];
     size_t ups;
@@ -326,6 +327,17 @@ bool store_is_redis(const struct store *store, const struct address *address, ui
 {
     (void)store, (void)address, (void)port;
     return false;
+}
+
+void world_raise_format(bool is_newer)
+{
+    for (size_t i = 0; i < SHARDS_MAX; i++)
+        shards[i].is_newer = is_newer;
+}
+
+bool shard_is_newer(const struct shard *shard)
+{
+    return shard->is_newer;
 }
 
 size_t shard_number(const struct shard *shard)

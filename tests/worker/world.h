@@ -23,6 +23,9 @@ void world_begin(void);
 void world_set_shards(size_t);
 struct shard *world_shard(size_t number);
 
+/* Lets the data of all shards have a newer format than this version supports, or not. */
+void world_raise_format(bool is_newer);
+
 /* ---- the clock and the loop ---- */
 
 /* Advances the clocks. Timers whose time comes fire, each at its time. */

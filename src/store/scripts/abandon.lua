@@ -17,7 +17,7 @@ else
   ids = call('ZRANGE', LEASES, 0, most - 1)
 end
 local number = 0
-probe()
+probe_keys()
 for i = 1, #ids do
   local claim = call('HGET', holders_of(topic_of(ids[i])), ids[i])
   if claim and string.match(claim, '^%S+') == nonce then

@@ -12,10 +12,11 @@
 -- archived.lua has removed so far, number of disturbances (see disturb_archiver in lib/outbox.lua), then a list of
 -- fields, a list of their texts, a list of fields, a list of their texts, ...}. The list of texts has nil for a field
 -- without a text.
--- uses: clock has outbox probe
+-- uses: clock format has outbox probe
 local backlog, bodies, most, bytes_left, offset = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local CHUNK, CHUNK_MAX, CHUNK_BYTES = 16, 256, 262144
 probe_slot()
+refuse_newer_format()
 
 local function configure()
   local old = call('HMGET', HISTORY, 'backlog', 'bodies')

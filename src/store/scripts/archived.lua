@@ -11,8 +11,9 @@
 -- ARGV from 8: positions of the fields that had no text when they were read. Texts that were added to these fields
 --      since then were not read, so they stay
 -- Returns {now_us, number of texts removed; or DISTURBED}.
--- uses: clock outbox probe
+-- uses: clock format outbox probe
 probe_slot()
+refuse_newer_format()
 local number, bytes = tonumber(ARGV[4]), tonumber(ARGV[5])
 local numbers = call('HMGET', NUMBERS, 'outbox_removed', 'outbox_moved')
 if (numbers[1] or '0') ~= ARGV[2] or (numbers[2] or '0') ~= ARGV[3] then return {now_us, RESULT_DISTURBED} end

@@ -7,7 +7,7 @@
 -- uses: bury check fence follow has leave linger pause revive take
 -- plain: take
 if has_follow_ups() then take_follow_ups(2, 4) end
-check(2, 4)
+check_ends(2, 4)
 local verdicts = fence(2, 4)
 
 -- If recovery buries the job because it has lost too many consumers, returns their number and the nonce of the last

@@ -9,7 +9,7 @@
 -- the time when the lease began instead of 1, or 2 if this worker has already completed the job.
 -- uses: check fence follow hour keep late leases leave linger outbox pull revive
 if has_follow_ups() then take_follow_ups(2, 3) end
-check(2, 3)
+check_ends(2, 3)
 local verdicts, claims = fence(2, 3)
 local replies = {now_us}
 local leased, others = {}, {} -- jobs that end and are not plain (see below): leased by consumers, and all others

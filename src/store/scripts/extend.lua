@@ -3,9 +3,10 @@
 --
 -- ARGV from 2: id, nonce, lease in ms from now, ...
 -- Returns {now_us, the new deadline or 0 if the nonce does not hold the lease, ...}.
--- uses: check clock fence leases
+-- uses: check clock fence format leases
 check_items(2, 3, 3)
 probe_slot()
+refuse_newer_format()
 local verdicts = fence(2, 3, true)
 local replies = {now_us}
 for i = 2, #ARGV, 3 do

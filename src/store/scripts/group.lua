@@ -3,9 +3,10 @@
 --
 -- ARGV from 2: name; the text that was read, or empty; the text to write, or empty to remove the group; ...
 -- Returns {now_us, 1 done or 0 changed, ...}.
--- uses: clock groups probe
+-- uses: clock format groups probe
 if (#ARGV - 1) % 3 ~= 0 then error('wrong number of arguments') end
 probe_slot()
+refuse_newer_format()
 local replies = {now_us}
 for i = 2, #ARGV, 3 do
   local name, old, new = ARGV[i], ARGV[i + 1], ARGV[i + 2]

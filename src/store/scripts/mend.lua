@@ -2,8 +2,8 @@
 -- mend.lua - one step of limited size through the data in Redis, which repairs inconsistent data.
 --
 -- ARGV[2] data to walk: 'jobs', 'leases', 'attempts', 'kept', 'dead', 'kept_until', 'dead_due', 'due',
---      'turns', 'held', 'lines', 'pulled', 'names', 'topics', 'ended', 'waiting', or 'some_jobs', a random sample of
---      the jobs
+--      'turns', 'held', 'lines', 'pulled', 'names', 'topics', 'ended', 'waiting', 'calendars', or 'some_jobs', a random
+--      sample of the jobs
 -- ARGV[3] cursor, '0' at first
 -- Repairs:
 --   - a job that is neither leased nor waiting becomes ready, because a late delivery is better than a lost job; a
@@ -17,6 +17,7 @@
 --     an id that is not kept is removed from the indexes of kept jobs
 --   - a line whose job is gone is removed, see line.lua
 --   - a topic that is missing in an index of topics is added, and a name without a topic is removed
+--   - a topic with waiting jobs that is in neither due nor turns is offered
 --   - a dead job that format 1 left in the pool is removed from the pool
 --   - if the lists of the outbox lack a text, they are rebuilt; the archiver removes the ids in them that have no
 --     text
@@ -162,6 +163,26 @@ local function scan_hash(key)
   return fields
 end
 
+-- Examines many topics in each step, because all but the stranded ones cost only a part of two queries.
+local CALENDARS_STEP, OFFERS_MAX = 1000, 64
+local function mend_calendars()
+  local topics, offers = call('ZRANGE', NAMES, cursor == '0' and '-' or cursor, '+', 'BYLEX', 'LIMIT', 0, CALENDARS_STEP), 0
+  if #topics == 0 then return end
+  local due, turns = call('ZMSCORE', DUE, unpack(topics)), call('ZMSCORE', TURNS, unpack(topics))
+  if #topics == CALENDARS_STEP then replies[2] = '(' .. topics[CALENDARS_STEP] end
+  for i = 1, #topics do
+    if not due[i] and not turns[i] and call('EXISTS', bucket_of(topics[i])) == 1 then
+      touch(topics[i], 'all')
+      mended('stranded ' .. topics[i])
+      offers = offers + 1
+      if offers == OFFERS_MAX then
+        replies[2] = '(' .. topics[i]
+        return
+      end
+    end
+  end
+end
+
 -- Jobs that end during this walk may be listed twice, which does no harm.
 local function mend_outbox()
   if cursor == '0' then
@@ -232,6 +253,8 @@ elseif walk == 'names' then
   local topics = call('ZRANGE', NAMES, cursor == '0' and '-' or cursor, '+', 'BYLEX', 'LIMIT', 0, STEP)
   for i = 1, #topics do mend_name(topics[i]) end
   if #topics == STEP then replies[2] = '(' .. topics[STEP] end
+elseif walk == 'calendars' then
+  mend_calendars()
 elseif walk == 'topics' then
   local fields = scan_hash(TOPICS)
   for i = 1, #fields, 2 do touch(fields[i], 'all') end

@@ -10,7 +10,7 @@
 -- Returns {now_us, format, shards, born_ms} of the data. All three are 0 if Redis has no data of duepost yet. born_ms
 --      is the time when this data was created, so it changes after a FLUSHALL
 -- uses: clock format has probe
-probe()
+probe_slot()
 if ARGV[4] == '1' then
   raise_format(tonumber(ARGV[2]))
   call('HSETNX', META, 'shards', ARGV[3])

@@ -15,7 +15,7 @@
 -- now.
 -- uses: again breaker check fence linger take
 -- plain: take
-check(2, 6, 3)
+check_ends(2, 6, 3)
 for i = 5, #ARGV, 6 do
   if not string.match(ARGV[i], '^%d+$') then error('not a number') end
 end

@@ -9,7 +9,7 @@
 -- uses: again attempts check fence follow hour linger revive take
 -- plain: take
 if has_follow_ups() then take_follow_ups(2, 5) end
-check(2, 5, 3)
+check_ends(2, 5, 3)
 local verdicts, claims = fence(2, 5)
 local replies = {now_us}
 

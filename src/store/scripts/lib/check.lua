@@ -23,3 +23,9 @@ local function check(first, size, number)
   check_items(first, size, number)
   probe()
 end
+
+-- The same for scripts that end the attempts of their caller, which a newer data format does not stop.
+local function check_ends(first, size, number)
+  check_items(first, size, number)
+  probe_keys()
+end

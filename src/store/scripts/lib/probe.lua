@@ -1,10 +1,14 @@
--- probe.lua - stops a script before its first write if Redis Cluster is just moving its keys (a slot) to another node.
--- uses: has
+-- probe.lua - stops a script before its first write if Redis Cluster is just moving its keys (a slot) to another node, or
+-- if the data has a newer format than this version supports.
+-- uses: format has
 
--- Every script that writes begins with this check. While a slot is being moved, a script can use the keys that are
--- still on this node. The script fails at the first key that does not exist on this node. So it could fail between two
--- writes, for example at a key that the script itself has just deleted. The check therefore reads a key that never
--- exists: if the slot is being moved, this read fails, before the script has written anything.
+-- Every script that writes begins with probe(), or with probe_slot() and refuse_newer_format(). Scripts that end the
+-- attempts of their caller, or renew their leases, do not check the format: they use probe_slot() or probe_keys().
+--
+-- While a slot is being moved, a script can use the keys that are still on this node. The script fails at the first key
+-- that does not exist on this node. So it could fail between two writes, for example at a key that the script itself
+-- has just deleted. The check therefore reads a key that never exists: if the slot is being moved, this read fails,
+-- before the script has written anything.
 local function probe_slot() call('EXISTS', base .. 'never') end
 
 -- The same check for scripts that use many of the keys in has.lua, most of which often do not exist. This one query
@@ -13,4 +17,8 @@ local function probe_slot() call('EXISTS', base .. 'never') end
 local RARE = {base .. 'never', base .. 'topics', base .. 'patterns', base .. 'crashes', base .. 'attempts',
   base .. 'behind', base .. 'held', base .. 'lingering', base .. 'lines', base .. 'kept', base .. 'pulled', base .. 'pull_lingering',
   base .. 'pull_waiters', base .. 'workflow_jobs', base .. 'ended_last'}
-local function probe() has_rare_keys = call('EXISTS', unpack(RARE)) > 0 end
+local function probe_keys() has_rare_keys = call('EXISTS', unpack(RARE)) > 0 end
+local function probe()
+  probe_keys()
+  refuse_newer_format()
+end
