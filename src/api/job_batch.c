@@ -124,8 +124,7 @@ static bool has_room(const struct job_batches *batches)
 
 static void wake(struct job_batches *batches)
 {
-    if (!timer_is_running(batches->timer))
-        timer_start(batches->timer, 0);
+    timer_arm(batches->timer, 0);
 }
 
 static struct batch_item *new_item(struct job_batch *batch, size_t index, size_t bytes)

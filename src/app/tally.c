@@ -354,8 +354,7 @@ void tally_ask(struct tally *tally, struct store *store, tally_fn *fn, void *arg
     waiter->fn = fn;
     waiter->arg = arg;
     list_append(&tally->waiters, &waiter->link);
-    if (!timer_is_running(tally->timer))
-        timer_start(tally->timer, 0);
+    timer_arm(tally->timer, 0);
 }
 
 void tally_want_more(struct tally *tally)

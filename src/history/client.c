@@ -175,8 +175,7 @@ static struct history_call *call_new(struct history *history, enum call_kind kin
 static void call_send(struct history *history, struct history_call *call)
 {
     list_append(&history->calls, &call->of_owner);
-    if (!timer_is_running(history->timer))
-        timer_start(history->timer, CHECK_US);
+    timer_arm(history->timer, CHECK_US);
     history_thread_send(history->thread, call, on_call_done);
 }
 

@@ -125,8 +125,7 @@ static void on_head(void *arg, struct http_call *call)
     struct http_client *client = arg;
     call->drain_until_us = loop_now_us(client->loop) + BODY_GRACE_US;
     list_append(&client->draining, &call->drain_link);
-    if (!timer_is_running(client->own_timer))
-        timer_start(client->own_timer, BODY_GRACE_US);
+    timer_arm(client->own_timer, BODY_GRACE_US);
 }
 
 static void recycle(struct http_call *call)

@@ -11,7 +11,6 @@
 struct http_deadlines {
     struct loop *loop;
     struct timer *timer;
-    int64_t timer_at_us; /* time at which the timer fires */
     int64_t step_us[HTTP_STEP_COUNT];
     struct list steps[HTTP_STEP_COUNT];
 };
@@ -25,10 +24,7 @@ static struct http_deadline *first_of(struct list *step)
  * deadline has come, it is set again. */
 static void wake_at(struct http_deadlines *deadlines, int64_t at_us)
 {
-    if (timer_is_running(deadlines->timer) && deadlines->timer_at_us <= at_us)
-        return;
-    deadlines->timer_at_us = at_us;
-    timer_start(deadlines->timer, at_us - loop_now_us(deadlines->loop));
+    timer_arm_within(deadlines->timer, at_us - loop_now_us(deadlines->loop));
 }
 
 static void start(struct http_deadlines *deadlines, struct http_deadline *deadline)

@@ -32,7 +32,6 @@ struct http_server {
     struct MHD_Daemon *daemon;
     struct watch *watch;
     struct timer *timer;
-    int64_t timer_at_us; /* when the timer fires */
     struct hook *hook;
     bool has_closed; /* a connection was closed in this run */
 };
@@ -98,18 +97,12 @@ static bool run_once(struct http_server *server, int64_t *wait_us)
 
 static void arm_timer(struct http_server *server, int64_t wait_us)
 {
-    if (wait_us < 0) {
-        timer_stop(server->timer);
-        return;
-    }
     /* Each request extends the daemon's idle timeout. The timer is not moved to a later time for each
      * request: a timer that fires too early costs less. */
-    int64_t at_us = wait_us > 0 ? loop_now_us(server->loop) + wait_us : 0;
-    if (at_us > 0 && timer_is_running(server->timer) && server->timer_at_us > 0 &&
-        server->timer_at_us <= at_us)
-        return;
-    server->timer_at_us = at_us;
-    timer_start(server->timer, wait_us);
+    if (wait_us < 0)
+        timer_stop(server->timer);
+    else
+        timer_arm_within(server->timer, wait_us);
 }
 
 /* Runs the daemon several times. libmicrohttpd needs up to three runs for an answer, and a run costs less
@@ -136,10 +129,7 @@ static void on_answered(void *arg)
 {
     struct http_server *server = arg;
     /* The hook that resumes requests may already have run in this turn. So the next turn begins at once. */
-    if (timer_is_running(server->timer) && server->timer_at_us == 0)
-        return;
-    server->timer_at_us = 0;
-    timer_start(server->timer, 0);
+    timer_arm_within(server->timer, 0);
 }
 
 static void http_server_on_timer(void *arg)

@@ -33,6 +33,7 @@ struct timer {
     struct loop *loop;
     loop_fn *fn;
     void *arg;
+    int64_t at_us; /* when an armed timer fires */
 };
 
 struct watch {
@@ -168,6 +169,9 @@ struct timer *timer_new(struct loop *loop, loop_fn *fn, void *arg)
 void timer_start(struct timer *timer, int64_t after_us)
 {
     struct ev_loop *ev = timer->loop->ev;
+    if (after_us <= 0 && ev_is_pending(&timer->ev))
+        return;
+    timer->at_us = clock_steady_us() + after_us;
     ev_now_update(ev); /* libev would count from the start of the turn, so the timer would fire too early */
     ev_timer_stop(ev, &timer->ev);
     ev_timer_set(&timer->ev, (double)(after_us < 0 ? 0 : after_us) / 1e6, 0.);
@@ -187,9 +191,28 @@ void timer_stop(struct timer *timer)
     ev_timer_stop(timer->loop->ev, &timer->ev);
 }
 
-bool timer_is_running(const struct timer *timer)
+bool timer_is_armed(const struct timer *timer)
 {
-    return ev_is_active((ev_timer *)(uintptr_t)&timer->ev); /* libev's macro lacks a const */
+    ev_timer *ev = (ev_timer *)(uintptr_t)&timer->ev; /* libev's macros lack a const */
+    return ev_is_active(ev) || ev_is_pending(ev);
+}
+
+void timer_arm(struct timer *timer, int64_t after_us)
+{
+    if (!timer_is_armed(timer))
+        timer_start(timer, after_us);
+}
+
+void timer_arm_within(struct timer *timer, int64_t after_us)
+{
+    if (timer_is_armed(timer)) {
+        /* The first comparison saves most system calls: the turn has begun before now. */
+        bool fires_by_then =
+            timer->at_us <= timer->loop->turn_us + after_us || timer->at_us <= clock_steady_us() + after_us;
+        if (fires_by_then)
+            return;
+    }
+    timer_start(timer, after_us);
 }
 
 void timer_free(struct timer *timer)

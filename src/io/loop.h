@@ -31,15 +31,23 @@ int64_t loop_now_us(struct loop *);
 /* Calls fn once, soon, in the loop's thread. Any thread may call this. */
 void loop_post(struct loop *, loop_fn *fn, void *arg);
 
-/* These timers fire once. Starting a running timer changes its time. fn may start, stop or free its timer. */
+/* These timers fire once. fn may start, stop or free its timer. A timer is armed from its start until its
+ * callback begins: while it runs, and while it is due but callbacks of events come first. On a busy loop,
+ * each turn has such callbacks. So none of them may take a due timer for one that is not armed, and start it
+ * anew: it would never fire. */
 struct timer *timer_new(struct loop *, loop_fn *fn, void *arg);
+/* Starts a timer, or changes the time of an armed one. A due timer stays due if after_us is not positive. */
 void timer_start(struct timer *, int64_t after_us);
+/* Starts a timer unless it is armed. */
+void timer_arm(struct timer *, int64_t after_us);
+/* Starts a timer unless it is armed and fires by then. */
+void timer_arm_within(struct timer *, int64_t after_us);
 /* Like timer_start, but the timer fires at the end of a full second since the loop was made: up to a
  * second later than after_us, or earlier by up to a tenth of after_us, but at most by 0.1 s. So timers
  * that fire regularly fire together, and an idle process seldom wakes up. */
 void timer_start_aligned(struct timer *, int64_t after_us);
 void timer_stop(struct timer *);
-bool timer_is_running(const struct timer *);
+bool timer_is_armed(const struct timer *);
 void timer_free(struct timer *); /* NULL is ignored */
 
 /* A watch calls fn when a file descriptor is ready. fn may change or free its watch. */

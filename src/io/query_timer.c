@@ -40,7 +40,7 @@ void query_timer_stop(struct query_timer *timer)
 
 bool query_timer_is_running(const struct query_timer *timer)
 {
-    return timer_is_running(timer->timer);
+    return timer_is_armed(timer->timer);
 }
 
 void query_timer_hurry(struct query_timer *timer)
@@ -48,6 +48,6 @@ void query_timer_hurry(struct query_timer *timer)
     int64_t now_us = clock_boot_us();
     int64_t since_us = now_us - timer->sent_us;
     timer->hurry_until_us = now_us + HURRY_US;
-    if (timer_is_running(timer->timer))
+    if (timer_is_armed(timer->timer))
         timer_start(timer->timer, since_us < SHORT_US ? SHORT_US - since_us : 0);
 }

@@ -214,7 +214,7 @@ void redis_link_move(struct redis_link *link, const char *why)
         link->resolver = NULL;
         timer_start(link->reconnect, 0);
     }
-    if (timer_is_running(link->reconnect))
+    if (timer_is_armed(link->reconnect))
         timer_start(link->reconnect, 0);
     redis_link_reset(link, why);
 }

@@ -53,8 +53,7 @@ void redis_link_send(struct redis_link *link, size_t argc, const struct slice *a
     }
     pending->sent_us = clock_boot_us();
     list_append(&link->sent, &pending->link);
-    if (!timer_is_running(link->deadline))
-        timer_start(link->deadline, link->deadline_us);
+    timer_arm(link->deadline, link->deadline_us);
 }
 
 void redis_send(struct redis_link *link, size_t argc, const struct slice *argv, redis_reply_fn *fn, void *arg)

@@ -284,8 +284,7 @@ static void on_turn_end(void *arg)
 {
     struct shard *shard = arg;
     if (may_wait(shard)) {
-        if (!timer_is_running(shard->patience))
-            timer_start(shard->patience, SHARD_PATIENCE_US);
+        timer_arm(shard->patience, SHARD_PATIENCE_US);
         return;
     }
     shard->is_patience_over = false;

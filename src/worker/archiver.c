@@ -105,7 +105,7 @@ static void disturb(struct archiver *archiver, bool is_failure)
 
 static void go_on(struct archiver *archiver)
 {
-    if (archiver->is_disturbed && archiver->batch_count == 0 && !timer_is_running(archiver->wait))
+    if (archiver->is_disturbed && archiver->batch_count == 0 && !timer_is_armed(archiver->wait))
         pace_run(archiver->pace);
 }
 
@@ -167,7 +167,7 @@ static void append(struct archiver *archiver, const struct outbox_read *read)
 
 static bool may_read(const struct archiver *archiver)
 {
-    return !archiver->is_stopping && archiver->options.history && !timer_is_running(archiver->wait) &&
+    return !archiver->is_stopping && archiver->options.history && !timer_is_armed(archiver->wait) &&
            clock_boot_us() - archiver->ticked_us < TICKS_US && archiver->batch_count < BATCHES_MAX &&
            archiver->bytes < BYTES_MAX &&
            !((archiver->is_disturbed || archiver->is_failing) && archiver->batch_count > 0);

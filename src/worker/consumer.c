@@ -95,8 +95,7 @@ static void on_attempt_end(void *arg, struct attempt *attempt)
 
 static void retry_soon(struct lane *lane)
 {
-    if (!timer_is_running(lane->retry))
-        timer_start(lane->retry, RETRY_CLAIM_US);
+    timer_arm(lane->retry, RETRY_CLAIM_US);
 }
 
 static void on_attempt_unrecorded(void *arg, struct attempt *attempt)
@@ -190,8 +189,8 @@ static void start_attempts(struct lane *lane, const struct shard_claim *claim)
             metrics_lateness(consumer->options.metrics, (now_ms - job->due_ms) * 1000);
     }
     metrics_in_flight(consumer->options.metrics, consumer->in_flight);
-    if (claim->count > 0 && !timer_is_running(consumer->renew))
-        timer_start(consumer->renew, RENEW_TICK_US);
+    if (claim->count > 0)
+        timer_arm(consumer->renew, RENEW_TICK_US);
 }
 
 /* Warns of a topic that a claim skipped, because its settings need a later version or cannot be read. */
@@ -269,7 +268,7 @@ static void take_turn(struct lane *lane, size_t *sharers)
         return;
     if (lane->wants_claim) {
         claim_jobs(lane, free < CLAIM_MAX ? free : CLAIM_MAX);
-    } else if (!lane->is_waiting && !timer_is_running(lane->retry)) {
+    } else if (!lane->is_waiting && !timer_is_armed(lane->retry)) {
         lane->is_waiting = true;
         shard_wait_bell(lane->shard, on_bell, lane);
     }

@@ -39,7 +39,7 @@ struct pace *pace_new(struct loop *loop, loop_fn *step, void *arg)
 
 void pace_run(struct pace *pace)
 {
-    if (!pace->is_stepping && !timer_is_running(pace->pause))
+    if (!pace->is_stepping && !timer_is_armed(pace->pause))
         run_step(pace);
 }
 

@@ -254,8 +254,7 @@ static void catch_up(struct shard_view *shard)
     if (!shard->is_behind || shard->is_asking)
         return;
     if (since_us < NEWS_US) {
-        if (!timer_is_running(shard->receivers->later))
-            timer_start(shard->receivers->later, NEWS_US - since_us);
+        timer_arm(shard->receivers->later, NEWS_US - since_us);
         return;
     }
     shard->is_behind = false;

@@ -51,8 +51,7 @@ static void ask_later(struct resumer_lane *lane, struct closed *closed)
 {
     list_remove(&closed->link);
     list_append(&lane->later, &closed->link);
-    if (!timer_is_running(lane->again))
-        timer_start(lane->again, AGAIN_US);
+    timer_arm(lane->again, AGAIN_US);
 }
 
 static void on_resumed(void *arg, enum status status, size_t count)

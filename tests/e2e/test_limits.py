@@ -6,6 +6,8 @@ import re
 import select
 import socket
 import ssl
+import subprocess
+import sys
 import time
 
 import pytest
@@ -271,6 +273,28 @@ def test_a_client_that_sends_slowly_is_disconnected(hasty, links, name):
     assert took is not None, "it never was"
     assert seconds - 0.15 <= took or name == "next line"
     assert took <= seconds + 2 * SLOW
+
+
+BUSY = """
+import socket, sys
+link = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+while True:
+    link.sendall(b"GET /healthz HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n")
+    assert b" 200 " in link.recv(65536)
+"""
+
+
+def test_busy_clients_do_not_keep_slow_ones_connected(hasty, links):
+    busy = [subprocess.Popen([sys.executable, "-c", BUSY, str(hasty.port)]) for _ in range(4)]
+    try:
+        slow = links(hasty, 50, b"GET / HTTP/1.1\r\nHost: localhost\r\nX: ")
+        slow += links(hasty, 50, POST + b"Content-Length: 100000\r\n\r\n")
+        until(lambda: all(link.is_closed() for link in slow), 4, lambda: f"{sum(not link.is_closed() for link in slow)} are open")
+        assert [process.poll() for process in busy] == [None] * 4
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
 
 
 def test_a_client_that_sends_nothing_is_disconnected(hasty, links):

@@ -83,9 +83,15 @@ void timer_stop(struct timer *timer)
     timer->is_running = false;
 }
 
-bool timer_is_running(const struct timer *timer)
+bool timer_is_armed(const struct timer *timer)
 {
     return timer->is_running;
+}
+
+void timer_arm(struct timer *timer, int64_t after_us)
+{
+    if (!timer->is_running)
+        timer_start(timer, after_us);
 }
 
 void timer_free(struct timer *timer)
