@@ -7,12 +7,14 @@ void app_workflow_entry_init(struct app_workflow_entry *entry, enum app_workflow
     *entry = (struct app_workflow_entry){.role = role};
     buffer_init_fallible(&entry->stored, JOB_RECORD_MAX);
     buffer_init_fallible(&entry->element, JOB_RECORD_MAX);
+    buffer_init_fallible(&entry->hook, APP_WORKFLOW_EVENT_MAX);
 }
 
 void app_workflow_entry_fini(struct app_workflow_entry *entry)
 {
     buffer_fini(&entry->stored);
     buffer_fini(&entry->element);
+    buffer_fini(&entry->hook);
 }
 
 bool app_workflow_entry_write(struct app_workflow_entry *entry, const struct job *job)
@@ -44,6 +46,7 @@ struct workflow_entry workflow_entry_stored(const struct app_workflow_entry *ent
         .when = {entry->is_absolute, entry->at_ms},
         .record = slice_skip(stored, entry->id_size),
         .element = buffer_slice(&entry->element),
+        .hook = buffer_slice(&entry->hook),
     };
 }
 

@@ -14,6 +14,8 @@ enum app_workflow_role {
     APP_WORKFLOW_ANSWER, /* the job has its own body and no element; if the job dies, the workflow fails */
 };
 
+enum { APP_WORKFLOW_EVENT_MAX = 2048 }; /* maximum size of the name of an event, which is a part of a path */
+
 /* An element and its job, as they are stored. */
 struct app_workflow_entry {
     enum app_workflow_role role;
@@ -22,6 +24,7 @@ struct app_workflow_entry {
     bool is_absolute; /* at_ms is a time, and not a delay */
     int64_t at_ms;
     struct buffer element; /* owned; the caller writes the element into this buffer */
+    struct buffer hook;    /* owned; name of the event of the webhook that this step creates; empty: none */
 };
 
 void app_workflow_entry_init(struct app_workflow_entry *, enum app_workflow_role);

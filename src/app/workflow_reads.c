@@ -36,6 +36,7 @@ static struct app_workflow convert(const struct workflow *stored)
                                     .result = stored->result,
                                     .failed_by = stored->failed_by,
                                     .first_job = stored->first_job,
+                                    .has_hook = stored->has_hook,
                                     .bytes = stored->bytes,
                                     .open_count = stored->open_count,
                                     .element_count = stored->element_count};
@@ -111,7 +112,8 @@ static void on_workflow(void *arg, enum status status, const struct workflow *st
 void app_workflow_find(struct app *app, const struct app_workflow_query *query, app_workflow_fn *fn,
                        void *arg)
 {
-    const struct workflow_query stored = {query->id, query->made_ms, query->with_jobs, query->texts_max};
+    const struct workflow_query stored = {query->id, query->made_ms, query->with_jobs, query->texts_max,
+                                          query->hook};
     struct workflow_reading *reading = NEW(struct workflow_reading);
     *reading = (struct workflow_reading){.app = app, .id = query->id, .fn = fn, .arg = arg};
     workflow_read(app->store, &stored, on_workflow, reading);

@@ -42,6 +42,7 @@ struct app_workflow {
         parent; /* id of the parent: the workflow that gets an element when this workflow ends; empty: none */
     int64_t parent_made_ms;
     struct slice failed_by, first_job; /* ids of jobs; failed_by is empty unless the workflow has failed */
+    bool has_hook;                     /* the webhook of the query is one of this workflow */
     int64_t bytes;                     /* size of all elements together */
     size_t open_count, element_count;
     const struct app_workflow_element *elements; /* NULL unless elements or jobs were requested */
@@ -52,8 +53,9 @@ struct app_workflow_query {
     struct slice id;
     int64_t made_ms; /* when the workflow was created; 0: reads the latest workflow with this id */
     bool with_jobs;
-    size_t texts_max; /* maximum size of all texts together; if they are larger, only the first text is read;
-                         0: no texts are read */
+    size_t texts_max;  /* maximum size of all texts together; if they are larger, only the first text is read;
+                          0: no texts are read */
+    struct slice hook; /* name of the event of a webhook, for has_hook; may be empty */
 };
 
 /* Reads a workflow. With the verdicts NOT_FOUND and UNAVAILABLE, the callback gets NULL instead of a

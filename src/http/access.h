@@ -3,7 +3,7 @@
  * With tokens (see token.h) each request names a token, "Authorization: Bearer ...", unless its route needs
  * no token. The scopes and topics of the token limit what the request may do. The table of the API
  * (dialect.h) has the rights that each method requires. Without tokens, which is possible on loopback only,
- * every request may do everything, except those from web pages (origin.h).
+ * every request may do everything, except those from web pages (origin.h), which only health probes answer.
  *
  * The checks come first, so a refused request changes nothing. If the topic is only in the body or the query,
  * the handler checks the right to it. If a token is restricted to topics, the cursors in its answers name no

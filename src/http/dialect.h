@@ -46,7 +46,10 @@ struct method {
     unsigned scopes; /* the token must have all of these scopes, see token.h */
     enum body_kind body;
     const char *or_media; /* with BODY_JSON: a second media type that is accepted; NULL: none */
-    bool takes_query;     /* the handler checks the query; otherwise any parameter is refused */
+    /* The method needs no token, although its requests can change something. Called before the body is read;
+     * the function must answer, or call exchange_proceed. NULL: not such a method. */
+    exchange_fn *admit_guest;
+    bool takes_query; /* the handler checks the query; otherwise any parameter is refused */
     /* Returns whether the body may have up to large_bytes instead of the site's max_body_bytes. The function
      * reads only the beginning of the body. NULL: never. */
     bool (*is_large)(const struct exchange *);

@@ -213,6 +213,11 @@ void exchange_refuse_errors(struct exchange *exchange, const char *what, const s
     write_refusal(exchange, &error, NULL);
 }
 
+void exchange_proceed(struct exchange *exchange)
+{
+    http_request_proceed(exchange->request);
+}
+
 void exchange_refuse_over_limit(struct exchange *exchange)
 {
     exchange_refuse(exchange, 503, "There is no room for more connections or requests; nothing changed.");

@@ -82,6 +82,9 @@ void exchange_refuse_with(struct exchange *, unsigned status, const struct http_
  * "request". */
 void exchange_refuse_errors(struct exchange *, const char *what, const struct job_errors *);
 
+/* Continues a request for which admit_guest of its method was called: its body is read. */
+void exchange_proceed(struct exchange *);
+
 /* Answers 503, because this process is over its limits. The request must not have changed anything. */
 void exchange_refuse_over_limit(struct exchange *);
 

@@ -138,6 +138,19 @@ static void refuse_method(struct exchange *exchange, const struct route *route)
     buffer_fini(&allow);
 }
 
+/* Lets the method decide about a request without a token before its body is read. */
+static void hold_guest(struct exchange *exchange)
+{
+    struct http_request *request = exchange->request;
+    if (http_request_set_guest(request)) {
+        http_request_hold(request);
+        exchange->method->admit_guest(exchange);
+    } else {
+        exchange_refuse_with(exchange, 429, &exchange_retry_after,
+                             "Too many requests without a token; nothing changed.");
+    }
+}
+
 static void take_head(struct exchange *exchange, bool for_probes)
 {
     struct http_request *request = exchange->request;
@@ -164,6 +177,8 @@ static void take_head(struct exchange *exchange, bool for_probes)
         http_request_allow(request, exchange->method->large_bytes);
     if (route->is_probe)
         exchange->query = (struct slice){NULL, 0};
+    if (exchange->method->admit_guest)
+        hold_guest(exchange);
 }
 
 static void on_head(void *arg, struct http_request *request)

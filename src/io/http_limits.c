@@ -25,7 +25,8 @@ struct http_limits {
     struct http_limits_counts counts;
     uint64_t seed; /* random part of the hash, so that no client can choose the bucket of its address */
     struct origin *buckets[1 << BUCKETS_BITS];
-    atomic_size_t body_bytes;
+    int64_t guests_full_us; /* time at which HTTP_GUESTS_PER_SECOND requests may come at once again */
+    atomic_size_t body_bytes, guest_bytes;
 };
 
 struct http_limits *http_limits_new(const struct http_limits_options *options)
@@ -175,12 +176,35 @@ struct http_limits_counts http_limits_count(struct http_limits *limits)
 
 /* ---- bodies ---- */
 
-bool http_limits_take_bytes(struct http_limits *limits, size_t bytes)
+bool http_limits_take_guest(struct http_limits *limits, int64_t now_us)
 {
-    size_t held = atomic_fetch_add_explicit(&limits->body_bytes, bytes, memory_order_relaxed);
-    if (held + bytes <= limits->options.body_bytes)
+    enum { SECOND_US = 1000000, STEP_US = SECOND_US / HTTP_GUESTS_PER_SECOND };
+    pthread_mutex_lock(&limits->lock);
+    int64_t full_us = limits->guests_full_us > now_us ? limits->guests_full_us : now_us;
+    bool is_in_time = full_us + STEP_US <= now_us + SECOND_US;
+    if (is_in_time)
+        limits->guests_full_us = full_us + STEP_US;
+    pthread_mutex_unlock(&limits->lock);
+    return is_in_time;
+}
+
+static bool limits_take(atomic_size_t *taken, size_t bytes, size_t max)
+{
+    if (atomic_fetch_add_explicit(taken, bytes, memory_order_relaxed) + bytes <= max)
         return true;
-    http_limits_give_bytes(limits, bytes);
+    atomic_fetch_sub_explicit(taken, bytes, memory_order_relaxed);
+    return false;
+}
+
+bool http_limits_take_bytes(struct http_limits *limits, size_t bytes, bool is_guest)
+{
+    size_t max = limits->options.body_bytes;
+    if (is_guest && !limits_take(&limits->guest_bytes, bytes, max / HTTP_GUEST_PART))
+        return false;
+    if (limits_take(&limits->body_bytes, bytes, max))
+        return true;
+    if (is_guest)
+        atomic_fetch_sub_explicit(&limits->guest_bytes, bytes, memory_order_relaxed);
     return false;
 }
 
@@ -189,7 +213,9 @@ void http_limits_add_bytes(struct http_limits *limits, size_t bytes)
     atomic_fetch_add_explicit(&limits->body_bytes, bytes, memory_order_relaxed);
 }
 
-void http_limits_give_bytes(struct http_limits *limits, size_t bytes)
+void http_limits_give_bytes(struct http_limits *limits, size_t bytes, bool is_guest)
 {
     atomic_fetch_sub_explicit(&limits->body_bytes, bytes, memory_order_relaxed);
+    if (is_guest)
+        atomic_fetch_sub_explicit(&limits->guest_bytes, bytes, memory_order_relaxed);
 }

@@ -23,6 +23,11 @@ struct http_limits_options {
     size_t lingering;     /* maximum number of requests that may wait long for their answers */
 };
 
+enum {
+    HTTP_GUEST_PART = 8,           /* bodies of requests without a token may take 1/8 of body_bytes */
+    HTTP_GUESTS_PER_SECOND = 1000, /* maximum number of these requests */
+};
+
 /* A body up to this size does not count for body_bytes. Most jobs are smaller. */
 enum { HTTP_BODY_FREE_BYTES = 16 * 1024 };
 
@@ -55,9 +60,13 @@ struct http_limits_counts {
 };
 struct http_limits_counts http_limits_count(struct http_limits *);
 
-/* Reserves memory for a body. Returns false and reserves nothing if the limit is reached. */
-bool http_limits_take_bytes(struct http_limits *, size_t bytes);
+/* Counts a request without a token. Returns false if too many came within a second. */
+bool http_limits_take_guest(struct http_limits *, int64_t now_us);
+
+/* Reserves memory for a body. Returns false and reserves nothing if the limit is reached. is_guest: the
+ * request has no token. */
+bool http_limits_take_bytes(struct http_limits *, size_t bytes, bool is_guest);
 void http_limits_add_bytes(struct http_limits *, size_t bytes); /* reserves memory even beyond the limit */
-void http_limits_give_bytes(struct http_limits *, size_t bytes);
+void http_limits_give_bytes(struct http_limits *, size_t bytes, bool is_guest);
 
 #endif

@@ -1,7 +1,9 @@
 /* The life of a request, in the order of libmicrohttpd's callbacks:
  *
  *   http_request_begin   creates the request when its request line has arrived
- *   take_head            first call of the handler: checks the head; on_head or on_too_large
+ *   take_head            first call of the handler: checks the head; on_head or on_too_large; may suspend the
+ *                        connection (http_request_hold)
+ *   begin_body           in the same call, or in the call after resuming
  *   take_body            call of the handler for each piece of the body; on_large
  *   take_end             last call: on_request, on_too_large or on_over_limit; may suspend the connection
  *   http_answer          creates the response; resumes a suspended connection at the end of the turn
@@ -13,6 +15,7 @@
 #include <netdb.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "io/http_head.h"
@@ -127,6 +130,36 @@ void http_request_allow(struct http_request *request, size_t max_bytes)
     request->max_body_bytes = max_bytes;
 }
 
+bool http_request_set_guest(struct http_request *request)
+{
+    struct http_limits *limits = request->requests->handler.limits;
+    request->is_guest = true;
+    return !limits || http_limits_take_guest(limits, clock_boot_us());
+}
+
+void http_request_hold(struct http_request *request)
+{
+    assert(request->is_called && request->state == REQUEST_BODY && !request->response);
+    request->is_held = true;
+}
+
+/* Lets libmicrohttpd call the handler again for a suspended connection. */
+static void request_wake(struct http_request *request)
+{
+    struct http_requests *requests = request->requests;
+    assert(request->state == REQUEST_ANSWER || request->state == REQUEST_HELD);
+    list_remove(&request->link);
+    list_append(&requests->answered, &request->link);
+    requests->on_answered(requests->arg);
+}
+
+void http_request_proceed(struct http_request *request)
+{
+    request->is_held = false;
+    if (!request->is_called)
+        request_wake(request);
+}
+
 void http_request_set_context(struct http_request *request, void *context)
 {
     request->context = context;
@@ -221,7 +254,7 @@ bool http_request_take_room(struct http_request *request, size_t bytes)
 {
     if (!counts_answer(request, bytes))
         return true;
-    if (!http_limits_take_bytes(request->requests->handler.limits, bytes))
+    if (!http_limits_take_bytes(request->requests->handler.limits, bytes, false))
         return false;
     request->answer_bytes = bytes;
     return true;
@@ -255,25 +288,22 @@ void http_answer(struct http_request *request, const struct http_answer *answer)
         end_answer(request, false);
     }
     assert(request->response);
-    if (request->is_called)
-        return;
-    assert(request->state == REQUEST_ANSWER);
-    list_remove(&request->link);
-    list_append(&requests->answered, &request->link);
-    requests->on_answered(requests->arg);
+    request->is_held = false;
+    if (!request->is_called)
+        request_wake(request);
 }
 
-static void give_bytes(struct http_request *request, size_t *taken)
+static void give_bytes(struct http_request *request, size_t *taken, bool is_guest)
 {
     if (*taken)
-        http_limits_give_bytes(request->requests->handler.limits, *taken);
+        http_limits_give_bytes(request->requests->handler.limits, *taken, is_guest);
     *taken = 0;
 }
 
 static void drop_body(struct http_request *request)
 {
     buffer_fini(&request->body);
-    give_bytes(request, &request->body_bytes);
+    give_bytes(request, &request->body_bytes, request->is_guest);
 }
 
 static enum MHD_Result send_answer(struct http_request *request)
@@ -292,19 +322,22 @@ static enum MHD_Result send_answer(struct http_request *request)
     return result;
 }
 
-/* Runs after a callback of the handler. Sends the answer if the handler has given one; otherwise suspends the
- * connection until the handler answers. */
-static enum MHD_Result request_settle(struct http_request *request)
+static enum MHD_Result request_suspend(struct http_request *request, enum request_state state)
 {
-    if (request->response)
-        return send_answer(request);
-    request->state = REQUEST_ANSWER;
+    request->state = state;
     http_deadline_clear(&request->peer->deadline);
     list_append(&request->requests->waiting, &request->link);
     request->is_suspended = true;
     request->requests->suspended++;
     MHD_suspend_connection(request->connection);
     return MHD_YES;
+}
+
+/* Runs after a callback of the handler. Sends the answer if the handler has given one; otherwise suspends the
+ * connection until the handler answers. */
+static enum MHD_Result request_settle(struct http_request *request)
+{
+    return request->response ? send_answer(request) : request_suspend(request, REQUEST_ANSWER);
 }
 
 void http_requests_resume(struct http_requests *requests, struct list *list)
@@ -364,6 +397,23 @@ static enum MHD_Result refuse_body(struct http_request *request)
     return request_settle(request);
 }
 
+/* Runs when on_head has decided. If a response is queued in the first call of the handler, libmicrohttpd does
+ * not read a body, and closes the connection. A request without a body is answered in the last call, which
+ * follows at once, so that the connection stays open. */
+static enum MHD_Result begin_body(struct http_request *request)
+{
+    struct http_requests *requests = request->requests;
+    request->state = REQUEST_BODY;
+    if (request->response)
+        return request->has_body ? send_answer(request) : MHD_YES;
+    if (request->content_length > request->max_body_bytes)
+        return refuse_body(request);
+    if (request->has_body)
+        http_deadline_start(requests->deadlines, &request->peer->deadline, HTTP_STEP_BODY);
+    buffer_init_fallible(&request->body, requests->handler.max_body_bytes);
+    return MHD_YES;
+}
+
 static enum MHD_Result take_head(struct http_request *request, const char *method, const char *version)
 {
     struct http_requests *requests = request->requests;
@@ -378,22 +428,13 @@ static enum MHD_Result take_head(struct http_request *request, const char *metho
     if (why)
         return refuse_malformed(request, why);
     request->has_body = framing.is_chunked || framing.content_length > 0;
+    request->content_length = framing.content_length;
     /* libmicrohttpd accepts chunk lines that another parser may split elsewhere (ended by LF alone, or with
      * LF in an extension), and libmicrohttpd does not show these lines. So no request is read after a chunked
      * body. */
     request->must_close = framing.is_chunked || request->peer->is_extra;
     call(request, requests->handler.on_head);
-    /* If a response is queued in this first call of the handler, libmicrohttpd does not read a body, and
-     * closes the connection. A request without a body is answered in the last call, which follows at once, so
-     * that the connection stays open. */
-    if (request->response)
-        return request->has_body ? send_answer(request) : MHD_YES;
-    if (framing.content_length > request->max_body_bytes)
-        return refuse_body(request);
-    if (request->has_body)
-        http_deadline_start(requests->deadlines, &request->peer->deadline, HTTP_STEP_BODY);
-    buffer_init_fallible(&request->body, requests->handler.max_body_bytes);
-    return MHD_YES;
+    return request->is_held ? request_suspend(request, REQUEST_HELD) : begin_body(request);
 }
 
 /* Reserves memory for the body's growth. */
@@ -403,7 +444,8 @@ static bool take_growth(struct http_request *request)
     if (bytes <= HTTP_BODY_FREE_BYTES || bytes <= request->body_bytes)
         return true;
     struct http_limits *limits = request->requests->handler.limits;
-    request->has_no_room = !limits || !http_limits_take_bytes(limits, bytes - request->body_bytes);
+    request->has_no_room =
+        !limits || !http_limits_take_bytes(limits, bytes - request->body_bytes, request->is_guest);
     if (!request->has_no_room)
         request->body_bytes = bytes;
     return !request->has_no_room;
@@ -458,6 +500,8 @@ enum MHD_Result http_request_advance(void *arg, struct MHD_Connection *connectio
     switch (request->state) {
     case REQUEST_HEAD:
         return take_head(request, method, version);
+    case REQUEST_HELD: /* still held: the server is being freed */
+        return request->is_held ? MHD_NO : begin_body(request);
     case REQUEST_BODY:
         if (*upload_size == 0)
             return take_end(request);
@@ -495,7 +539,7 @@ void http_request_end(void *arg, struct MHD_Connection *connection, void **conte
     list_remove(&request->link);
     requests->suspended -= request->is_suspended;
     drop_body(request);
-    give_bytes(request, &request->answer_bytes);
+    give_bytes(request, &request->answer_bytes, false);
     if (request->response)
         MHD_destroy_response(request->response);
     free(request);

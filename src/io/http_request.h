@@ -87,6 +87,16 @@ bool http_request_take_room(struct http_request *, size_t bytes);
  * on_head. */
 void http_request_allow(struct http_request *, size_t max_bytes);
 
+/* Marks a request without a token. Its body may take only a part of the memory for bodies, so that requests
+ * with a token always have the rest. Returns false if the process got too many such requests within a second;
+ * the request must then be refused. Call this function in on_head. */
+bool http_request_set_guest(struct http_request *);
+
+/* Delays the body, which is not read before http_request_proceed. Call this function in on_head. The request
+ * must then be answered, to refuse it without its body, or continued. */
+void http_request_hold(struct http_request *);
+void http_request_proceed(struct http_request *);
+
 /* Set and return a pointer in which the handler keeps its own state of the request. The pointer is NULL at
  * first. */
 void http_request_set_context(struct http_request *, void *context);

@@ -33,6 +33,7 @@ struct http_requests {
 
 enum request_state {
     REQUEST_HEAD,   /* the handler has not been called yet */
+    REQUEST_HELD,   /* on_head has delayed the body: suspended, or resumed */
     REQUEST_BODY,   /* on_head has accepted the request; the body is arriving */
     REQUEST_ANSWER, /* suspended, or resumed to send the answer */
     REQUEST_SENT,   /* libmicrohttpd has the answer */
@@ -50,6 +51,9 @@ struct http_request {
     bool is_suspended;
     bool must_close;
     bool has_body;
+    uint64_t content_length; /* 0: unknown, or no body */
+    bool is_held;            /* on_head has delayed the body, and the handler has not decided yet */
+    bool is_guest;           /* the request has no token: its body counts for the share of such requests */
     const char *method;
     const char *target_at; /* address of libmicrohttpd's copy; it is compared and never dereferenced */
     struct slice target;   /* copy of the target, because libmicrohttpd decodes its own copy in place */

@@ -44,7 +44,6 @@ struct notifying {
     const char *fault;  /* why a step of this round could not be created now, or NULL */
     struct buffer hook; /* name of the event for which a run waits at this webhook */
     char key[RUN_KEY_SIZE];
-    unsigned status;    /* status of the answer */
     struct buffer kept; /* the event as it is kept if no run waits for it: the letter d, then the data */
     struct notice *notices;
     size_t count, pending, rounds;
@@ -91,10 +90,14 @@ static void notifying_free(void *arg)
 static void notify_answer(struct notifying *notifying)
 {
     struct buffer *body = exchange_scratch(notifying->exchange);
+    if (notifying->is_hook) { /* without a token, the caller gets nothing about the run */
+        exchange_answer_as(notifying->exchange, 200, SLICE(""), NULL, 0, SLICE(""));
+        return;
+    }
     json_end_array(&notifying->json);
     buffer_append(body,
                   buffer_slice(&notifying->body)); /* copied, because notifying is freed with the exchange */
-    exchange_answer(notifying->exchange, notifying->status, NULL, 0, buffer_slice(body));
+    exchange_answer(notifying->exchange, 201, NULL, 0, buffer_slice(body));
 }
 
 /* Adds a waiter that got the event to the answer. A waiter for which the answer has no room is left out. */
@@ -313,7 +316,6 @@ static struct notifying *notifying_new(struct exchange *exchange, struct slice r
     notifying->exchange = exchange;
     notifying->event = event;
     notifying->run_id = run_id;
-    notifying->status = 201;
     buffer_init(&notifying->body, ANSWER_MAX);
     buffer_init(&notifying->hook, WAITER_EVENT_MAX);
     buffer_init(&notifying->next, NEXT_MAX);
@@ -416,20 +418,69 @@ static void put_request(struct buffer *text, const struct exchange *exchange)
     json_end_object(&json);
 }
 
-/* A request to a webhook needs no token: its address is secret, because the client makes the event's id at
- * random. */
-HANDLER(hook_handle)
+/* Cuts <userId>/<runId>/<eventId>. */
+static void cut_hook(struct slice path, struct slice *run_id, struct slice *event)
 {
-    struct slice user, run_id, event, rest;
-    slice_cut(exchange->key, '/', &user, &rest);
-    slice_cut(rest, '/', &run_id, &event);
+    struct slice user, rest;
+    slice_cut(path, '/', &user, &rest);
+    slice_cut(rest, '/', run_id, event);
+}
+
+/* A look at a run, before the body of a request to one of its webhooks is read. */
+struct hook_look {
+    struct exchange *exchange;
+    char key[RUN_KEY_SIZE];
+    char hook[WAITER_EVENT_MAX];
+};
+
+static void on_looked(void *arg, const struct app_verdict *verdict, const struct app_workflow *workflow)
+{
+    struct hook_look *look = arg;
+    struct exchange *exchange = look->exchange;
+    struct run run;
+    bool has_hook = workflow && workflow->is_active && workflow->has_hook;
+    /* Versions before 0.3 did not note the webhooks of a run. */
+    if (workflow && workflow->is_active && !has_hook &&
+        run_read(workflow->settings, workflow->made_ms, &run)) {
+        has_hook = !run.knows_hooks;
+        run_fini(&run);
+    }
+    if (verdict->end != APP_DONE && verdict->end != APP_NOT_FOUND)
+        exchange_refuse(exchange, 503, "%.*s; nothing changed", SLICE_ARG(verdict->why));
+    else if (!has_hook)
+        exchange_refuse(exchange, 404, "no active run has this webhook");
+    else {
+        exchange_keep(exchange, NULL, NULL);
+        free(look);
+        exchange_proceed(exchange);
+    }
+}
+
+/* A request to a webhook needs no token: its address is secret, because the client makes the event's id at
+ * random. Requests to other addresses are refused here, so they cannot take the room of those with tokens. */
+HANDLER(hook_admit)
+{
+    struct slice run_id, event;
+    cut_hook(exchange->key, &run_id, &event);
     if (run_id.size == 0 || run_id.size > SETTINGS_RUN_ID_MAX || event.size == 0) {
         exchange_refuse(exchange, 400, "the path must be /v2/workflows/hooks/<userId>/<runId>/<eventId>");
         return;
     }
+    struct hook_look *look = NEW(struct hook_look);
+    struct buffer hook = buffer_of(look->hook, sizeof look->hook);
+    look->exchange = exchange;
+    exchange_keep(exchange, look, free);
+    waiter_write_webhook(event, &hook);
+    const struct app_workflow_query query = {.id = run_key(run_id, look->key), .hook = buffer_slice(&hook)};
+    app_workflow_find(app_of(exchange), &query, on_looked, look);
+}
+
+HANDLER(hook_handle)
+{
+    struct slice run_id, event;
+    cut_hook(exchange->key, &run_id, &event);
     size_t room = 2 * http_request_body(exchange->request).size + HOOK_HEADERS_MAX;
     struct notifying *notifying = notifying_new(exchange, run_id, event, room);
-    notifying->status = 200;
     notifying->is_hook = notifying->is_old = true;
     waiter_write_webhook(event, &notifying->hook);
     put_request(&notifying->kept, exchange);

@@ -17,7 +17,7 @@ exchange_fn flow_handle, flows_handle, flow_pause_handle, flow_resume_handle, fl
     flow_unpin_handle, flow_reset_rate_handle, global_parallelism_handle;
 exchange_fn url_group_handle, url_groups_handle, url_group_patch_handle, url_group_delete_handle,
     endpoints_put_handle, endpoints_delete_handle;
-exchange_fn wait_handle, notify_handle, notify_run_handle, waiters_handle, hook_handle;
+exchange_fn wait_handle, notify_handle, notify_run_handle, waiters_handle, hook_handle, hook_admit;
 exchange_fn run_letters_handle, run_letters_delete_handle, run_letters_resume_handle,
     run_letters_restart_handle;
 exchange_fn run_letter_handle, run_letter_delete_handle, run_letter_resume_handle, run_letter_restart_handle,
@@ -39,7 +39,8 @@ static bool names_one(struct buffer *text, struct route_names *names)
 /* One method of the webhook of a run. It needs no token, because the address is secret. */
 #define HOOK_METHOD(name)                                                                                    \
     {                                                                                                        \
-        name, "/v2/workflows/hooks", hook_handle, REACH_FREE, .body = BODY_ANY, .takes_query = true          \
+        name, "/v2/workflows/hooks", hook_handle, REACH_FREE, .body = BODY_ANY, .admit_guest = hook_admit,   \
+                                                              .takes_query = true                            \
     }
 
 /* The path names a destination for POST, and a schedule for the other methods. */

@@ -119,6 +119,7 @@ void run_write(struct buffer *out, const struct settings *settings, struct slice
     if (settings->labels.count)
         json_add_texts(&json, "labels", settings->labels.items, settings->labels.count);
     json_add_text(&json, "callerIp", caller_ip);
+    json_add_bool(&json, "knowsHooks", true);
     if (invoker.size)
         json_add_raw(&json, "invoker", invoker);
     json_add_object(&json, "headers");
@@ -145,6 +146,8 @@ static void read_member(struct run *run, struct slice key, struct slice value)
         run->headers = value;
     else if (slice_equal(key, SLICE("\"invoker\"")))
         run->invoker = value;
+    else if (slice_equal(key, SLICE("\"knowsHooks\"")))
+        run->knows_hooks = slice_equal(value, SLICE("true"));
 }
 
 bool run_read(struct slice text, int64_t made_ms, struct run *run)

@@ -34,6 +34,7 @@ struct run {
     struct slice url, caller_ip;
     struct slice headers; /* an object: names of settings, and their values */
     struct slice invoker; /* an object, see run_invoker.h */
+    bool knows_hooks;     /* the run was created by a version that notes the webhooks of runs, from 0.3 on */
     int64_t made_ms;
     struct buffer text, decoded; /* owned */
 };

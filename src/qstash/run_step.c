@@ -4,6 +4,7 @@
 
 #include "job/json.h"
 #include "qstash/place.h"
+#include "qstash/waiter.h"
 
 void run_step_init(struct run_step *step)
 {
@@ -24,8 +25,10 @@ const char *run_step_make(struct run_step *step, const struct message_request *r
     bool is_call = run_is_call(&request->data.run);
     /* The job of a step needs no body, because its element contains the body, and deliveries contain the
      * elements. */
-    if (step->entry.role == APP_WORKFLOW_STEP)
+    if (step->entry.role == APP_WORKFLOW_STEP) {
         own.body = SLICE("");
+        waiter_write_created(request->body, &step->entry.hook);
+    }
     const char *fault = message_job_make(&own, topic, now_ms, &step->texts, &step->job);
     if (fault)
         return fault;

@@ -127,6 +127,35 @@ void waiter_write_webhook(struct slice event_id, struct buffer *name)
     buffer_append(name, event_id);
 }
 
+/* Returns a string member of an object, decoded; empty if the object has no such member. */
+static struct slice text_of(struct slice object, const char *name, struct buffer *decoded)
+{
+    struct slice value = SLICE("");
+    const struct reading reading = {name, &value, false, NULL};
+    return read_members(object, &reading, 1, decoded) ? SLICE("") : value;
+}
+
+void waiter_write_created(struct slice step, struct buffer *name)
+{
+    static const struct json_limits limits = {JOB_DEPTH_MAX, JOB_MEMBERS_MAX};
+    static const struct slice word = SLICE_INIT("\"CreateWebhook\"");
+    struct json_fault ignored;
+    struct buffer decoded;
+    if (step.size > WAITER_MAX || !memmem(step.data, step.size, word.data, word.size) ||
+        json_check(step, &limits, &ignored) != STATUS_OK)
+        return;
+    buffer_init(&decoded, 3 * step.size + 1);
+    buffer_reserve(&decoded,
+                   3 * step.size); /* the buffer must not move later, because slices point into it */
+    struct slice type = text_of(step, "stepType", &decoded), out = text_of(step, "out", &decoded);
+    if (slice_equal(type, SLICE("CreateWebhook")) && json_check(out, &limits, &ignored) == STATUS_OK) {
+        struct slice id = text_of(out, "eventId", &decoded);
+        if (id.size)
+            waiter_write_webhook(id, name);
+    }
+    buffer_fini(&decoded);
+}
+
 /* Writes the members that clients see. */
 static void put_public(const struct waiter *waiter, struct json_writer *json)
 {

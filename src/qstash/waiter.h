@@ -33,6 +33,9 @@ bool waiter_is_of_webhook(const struct waiter *);
 /* Writes the name of the event of a webhook. */
 void waiter_write_webhook(struct slice event_id, struct buffer *name);
 
+/* If a step creates a webhook, writes the name of the webhook's event. Otherwise writes nothing. */
+void waiter_write_created(struct slice step, struct buffer *name);
+
 /* waiter_write writes the stored text. waiter_read reads it, and returns false if duepost did not write the
  * text. */
 void waiter_write(const struct waiter *, struct buffer *text);

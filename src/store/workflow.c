@@ -9,7 +9,8 @@
 
 static size_t entry_bytes(const struct workflow_entry *entry)
 {
-    return entry->job.size + entry->record.size + entry->element.size + BATCH_ITEM_OVERHEAD;
+    return entry->job.size + entry->record.size + entry->element.size + entry->hook.size +
+           BATCH_ITEM_OVERHEAD;
 }
 
 static void add_entry(const struct workflow_entry *entry, struct script_call *call)
@@ -133,13 +134,19 @@ struct append_item {
     void *arg;
 };
 
+static void append_entry(const struct workflow_entry *entry, struct script_call *call)
+{
+    add_entry(entry, call);
+    script_call_text(call, entry->hook);
+}
+
 static void append_add_item(const struct batch_item *item, struct script_call *call)
 {
     const struct append_item *entry = (const struct append_item *)item;
     script_call_text(call, entry->id);
     script_call_number(call, (int64_t)entry->count);
     for (size_t i = 0; i < entry->count; i++)
-        add_entry(&entry->entries[i], call);
+        append_entry(&entry->entries[i], call);
 }
 
 static void append_end_item(struct batch_item *item, enum status status, int64_t now_us,

@@ -29,6 +29,7 @@ struct workflow_entry {
     struct store_when when;
     struct slice record;  /* see job_write */
     struct slice element; /* empty for ANSWER */
+    struct slice hook;    /* appended: name of the event of the webhook that this step creates; empty: none */
 };
 
 enum workflow_state { WORKFLOW_ACTIVE, WORKFLOW_SUCCEEDED, WORKFLOW_FAILED, WORKFLOW_CANCELLED };
@@ -171,6 +172,7 @@ struct workflow {
     int64_t previous_ms;       /* when the previous workflow with this id was created; 0: none, or unknown */
     struct slice settings, result, parent, failed_by, first_job;
     int64_t bytes; /* size of all elements */
+    bool has_hook; /* the workflow has the webhook of the query */
     size_t open_count, element_count;
     const struct workflow_element *elements; /* NULL unless elements or jobs were requested */
     const struct workflow_open *open;        /* NULL unless jobs were requested */
@@ -183,6 +185,7 @@ struct workflow_query {
     /* Maximum size of all elements, bytes; if the elements are larger, only the text of the first element
      * is read; 0: no text is read. */
     size_t texts_max;
+    struct slice hook; /* name of the event of a webhook, for has_hook; may be empty */
 };
 
 /* The status is OK, NOT_FOUND, UNAVAILABLE or NO_MEMORY. Borrows the id until the callback. */

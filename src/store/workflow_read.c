@@ -32,14 +32,14 @@ static bool read_state(struct slice word, enum workflow_state *state)
 /* ---- one ---- */
 
 struct reading {
-    struct slice id;
+    struct slice id, hook;
     bool with_jobs;
     workflow_read_fn *fn;
     void *arg;
 };
 
 /* Reads the hash: name, value, name, value ... */
-static bool read_fields(const struct redis_reply *fields, struct workflow *workflow)
+static bool read_fields(const struct redis_reply *fields, struct slice hook, struct workflow *workflow)
 {
     bool has_state = false;
     for (size_t i = 0; i + 1 < redis_reply_size(fields); i += 2) {
@@ -60,6 +60,7 @@ static bool read_fields(const struct redis_reply *fields, struct workflow *workf
             {SLICE("bytes"), NULL, &workflow->bytes},
             {SLICE("previous"), NULL, &workflow->previous_ms},
         };
+        workflow->has_hook |= hook.size && slice_equal(name, hook);
         if (slice_equal(name, SLICE("state")))
             has_state = read_state(redis_reply_text(value), &workflow->state);
         for (size_t row = 0; row < sizeof rows / sizeof *rows; row++) {
@@ -162,7 +163,7 @@ static void on_read(void *arg, enum status status, const struct redis_reply *rep
     struct workflow workflow = {.id = reading->id};
     if (status == STATUS_OK && redis_reply_size(reply) < 7)
         status = redis_reply_size(reply) == 1 ? STATUS_NOT_FOUND : reply_refuse("workflow");
-    else if (status == STATUS_OK && !read_fields(redis_reply_at(reply, 1), &workflow))
+    else if (status == STATUS_OK && !read_fields(redis_reply_at(reply, 1), reading->hook, &workflow))
         status = reply_refuse("workflow");
     if (status == STATUS_OK)
         reading_end(reading, reply, &workflow);
@@ -176,7 +177,7 @@ void workflow_read(struct store *store, const struct workflow_query *query, work
     struct shard *shard = store_shard_of(store, query->id);
     struct script_call *call = shard_call(shard, SCRIPT_WORKFLOW);
     struct reading *reading = NEW(struct reading);
-    *reading = (struct reading){query->id, query->with_jobs, fn, arg};
+    *reading = (struct reading){query->id, query->hook, query->with_jobs, fn, arg};
     script_call_text(call, query->id);
     if (query->made_ms)
         script_call_number(call, query->made_ms);

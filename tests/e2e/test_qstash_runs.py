@@ -4,6 +4,7 @@ and how runs fail."""
 import base64
 import json
 import re
+import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -654,6 +655,16 @@ def test_waits_that_are_refused(qstash, run):
 
 # ---- webhooks ----
 
+def create_webhook(run, event):
+    """Sends the step that the client's createWebhook sends."""
+    out = {"webhookUrl": f"{run.qstash.url}/v2/workflows/hooks/somebody/{run.id}/{event}", "eventId": event}
+    run.step(step(1, out, stepType="CreateWebhook"))
+
+
+def call_webhook(server, run, event, body=b"x"):
+    return server.request("POST", f"/v2/workflows/hooks/somebody/{run.id}/{event}", body, check=False)
+
+
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
 def test_a_request_to_a_webhook_ends_the_wait(qstash, run, receiver, topic, method):
     arrivals(receiver, run.path, 1)
@@ -661,7 +672,7 @@ def test_a_request_to_a_webhook_ends_the_wait(qstash, run, receiver, topic, meth
     assert [one["url"] for one in qstash.call("GET", f"waiters/{topic}").expect(200)] == [run.url]
     address = f"/v2/workflows/hooks/somebody/{run.id}/{topic}?a=%20b&a=c"
     reply = qstash.request(method, address, None if method == "GET" else b"\x00\xff", {"X-Own": "1"}, check=False)
-    assert reply.status == 200 and [one["workflowRunId"] for one in reply.json] == [run.id]
+    assert reply.status == 200 and reply.body == b""  # the caller has no token, so it learns nothing about the run
     data = json.loads(base64.b64decode(woken(arrivals(receiver, run.path, 2)[1])["out"]))
     assert (data["method"], data["proto"], data["url"]) == (method, "http", address)
     assert data["host"] == f"{qstash.host}:{qstash.port}" and data["header"]["X-Own"] == ["1"]
@@ -670,9 +681,10 @@ def test_a_request_to_a_webhook_ends_the_wait(qstash, run, receiver, topic, meth
 
 def test_a_webhook_that_is_called_early_ends_the_next_wait_for_it(qstash, run, receiver, topic):
     arrivals(receiver, run.path, 1)
-    assert qstash.call("POST", f"workflows/hooks/somebody/{run.id}/{topic}", b"early").expect(200) == []
+    create_webhook(run, topic)
+    assert call_webhook(qstash, run, topic, b"early").status == 200
     assert wait(run, topic, stepType="WaitForWebhook").status == 200
-    data = json.loads(base64.b64decode(woken(arrivals(receiver, run.path, 2)[1])["out"]))
+    data = json.loads(base64.b64decode(woken(arrivals(receiver, run.path, 3)[2])["out"]))
     assert base64.b64decode(data["body"]) == b"early"
 
 
@@ -686,11 +698,9 @@ def test_a_request_without_a_token_ends_only_waits_for_webhooks(receiver, topic)
         run = Run(server, receiver, f"/{topic}")
         arrivals(receiver, run.path, 1)
         stranger = server.with_token(None)
-        def call_hook():
-            return stranger.request("POST", f"/v2/workflows/hooks/somebody/{run.id}/approved", b"x", check=False).expect(200)
-        assert call_hook() == []
+        assert call_webhook(stranger, run, "approved").status == 404
         assert wait(run, "approved").status == 200
-        assert call_hook() == [] and len(server.call("GET", "waiters/approved").expect(200)) == 1
+        assert call_webhook(stranger, run, "approved").status == 404 and len(server.call("GET", "waiters/approved").expect(200)) == 1
         assert stranger.request("POST", f"/v2/notify/{run.id}/approved", b"x", check=False).status == 401
         assert len(server.call("POST", f"notify/{run.id}/approved", b"by the owner").expect(201)) == 1
         assert base64.b64decode(woken(arrivals(receiver, run.path, 2)[1])["out"]) == b"by the owner"
@@ -713,17 +723,105 @@ def test_a_webhook_of_an_earlier_version_ends_its_wait(redis, receiver, topic):
             assert behind.command("RENAME", key, key.replace(b"webhook\n", b"")) == b"+OK\r\n"
         job, text = ask("HGETALL", "duepost:{0}:waits")
         behind.command("HSET", "duepost:{0}:waits", job, text.replace(b"11 ", b"3 ", 1).replace(b"webhook\n", b"", 1))
-        told, = server.call("POST", f"workflows/hooks/somebody/{run.id}/old", b"x").expect(200)
-        assert told["workflowRunId"] == run.id and woken(arrivals(receiver, run.path, 2)[1])["waitTimeout"] is False
-        assert server.call("POST", f"workflows/hooks/somebody/{run.id}/old", b"x").expect(200) == []
+        assert call_webhook(server, run, "old").status == 200
+        assert woken(arrivals(receiver, run.path, 2)[1])["waitTimeout"] is False
+        # these versions did not note the webhooks of a run, so a request to any webhook of such a run is taken
+        assert call_webhook(server, run, "unknown").status == 404
+        place = ask("ZRANGE", "duepost:{0}:workflow_times", "0", "-1")[0].decode()
+        settings, = ask("HMGET", f"duepost:{{0}}:workflow:{place}", "settings")
+        behind.command("HSET", f"duepost:{{0}}:workflow:{place}", "settings", settings.replace(b'"knowsHooks":true,', b""))
+        assert call_webhook(server, run, "unknown").status == 200
     finally:
         server.stop()
+
+
+def test_a_continued_run_has_its_webhooks(qstash, receiver, topic):
+    run = failing(qstash, receiver, topic, TAKEN)
+    create_webhook(run, topic)
+    arrivals(receiver, run.path, 2)
+    receiver.script(run.path, Answer(489, headers=(("Upstash-NonRetryable-Error", "true"),)), TAKEN)
+    run.step(step(2, 2))
+    until(lambda: not run.is_active(), 10, "the run has failed")
+    assert call_webhook(qstash, run, topic).status == 404
+    letter, = qstash.call("GET", f"workflows/dlq?workflowRunId={run.id}").expect(200)["messages"]
+    again = qstash.call("POST", f"workflows/dlq/resume/{letter['dlqId']}").expect(200)
+    run.id = again["workflowRunId"]
+    assert call_webhook(qstash, run, topic).status == 200
+
+
+def test_requests_to_webhooks_take_only_their_share_of_a_run(qstash, run, receiver, topic):
+    arrivals(receiver, run.path, 1)
+    create_webhook(run, topic)
+    statuses = [call_webhook(qstash, run, topic, b"x" * 300_000).status for _ in range(8)]
+    assert sorted(set(statuses)) == [200, 507] and 3 <= statuses.count(200) <= 5
+    for number in range(2):
+        assert qstash.call("POST", f"notify/{run.id}/e{number}", b"x" * 1_000_000).expect(201) == []
+
+
+def test_requests_to_webhooks_take_only_their_share_of_the_memory(receiver, topic):
+    server = QStash("--max-bodies", "8MiB", "--reactors", "1")
+    links = []
+    try:
+        receiver.script(f"/{topic}", TAKEN)
+        run = Run(server, receiver, f"/{topic}")
+        create_webhook(run, topic)
+        head = (f"POST /v2/workflows/hooks/u/{run.id}/{topic} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900000\r\n\r\n").encode()
+        for _ in range(20):
+            links.append(socket.create_connection((server.host, server.port), timeout=15 * SLOW))
+            links[-1].sendall(head + b"x" * 899_999)
+        for _ in range(3):
+            server.publish(receiver.url("/other"), b"x" * 1_000_000, Upstash_Delay="1h")
+        statuses = []
+        for link in links:
+            link.sendall(b"x")
+            statuses.append(int(link.recv(100).split(b" ")[1]))
+        assert statuses.count(200) <= 1 and statuses.count(503) >= 19
+    finally:
+        for link in links:
+            link.close()
+        server.stop()
+
+
+def test_the_body_for_an_unknown_webhook_is_not_read(qstash, run, topic):
+    for run_id in run.id, "wfr_unknown":
+        with socket.create_connection((qstash.host, qstash.port), timeout=15 * SLOW) as link:
+            link.sendall(f"POST /v2/workflows/hooks/u/{run_id}/{topic} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n".encode())
+            assert link.recv(1000).startswith(b"HTTP/1.1 404 ")
+
+
+def test_the_body_for_a_webhook_may_be_late_or_chunked(qstash, run, receiver, topic):
+    arrivals(receiver, run.path, 1)
+    create_webhook(run, topic)
+    with socket.create_connection((qstash.host, qstash.port), timeout=15 * SLOW) as link:
+        head = f"POST /v2/workflows/hooks/u/{run.id}/{topic} HTTP/1.1\r\nHost: localhost\r\n"
+        link.sendall(f"{head}Content-Length: 3\r\nExpect: 100-continue\r\n\r\n".encode())
+        assert link.recv(1000) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        link.sendall(b"abc")
+        assert link.recv(1000).startswith(b"HTTP/1.1 200 ")
+        link.sendall(f"{head}Content-Length: 0\r\n\r\n".encode())
+        assert link.recv(1000).startswith(b"HTTP/1.1 200 ")
+        link.sendall(f"{head}Transfer-Encoding: chunked\r\n\r\n2\r\nde\r\n0\r\n\r\n".encode())
+        assert link.recv(1000).startswith(b"HTTP/1.1 200 ")
+    bodies = []
+    for number in range(3):
+        assert wait(run, topic, stepType="WaitForWebhook").status == 200
+        data = json.loads(base64.b64decode(woken(arrivals(receiver, run.path, 3 + number)[-1])["out"]))
+        bodies.append(base64.b64decode(data["body"]))
+    assert bodies == [b"abc", b"", b"de"]
+
+
+def test_webhooks_without_tokens_are_not_called_by_web_pages(qstash, run, topic):
+    create_webhook(run, topic)
+    path = f"/v2/workflows/hooks/somebody/{run.id}/{topic}"
+    for headers in {"Origin": "https://evil.example"}, {"Host": "evil.example"}:
+        assert qstash.request("POST", path, b"x", headers, check=False).status == 403
+        assert qstash.request("GET", path, None, headers, check=False).status == 403
 
 
 def test_webhooks_need_a_run_and_an_event(qstash):
     for path in "hooks", "hooks/somebody", "hooks/somebody/wfr_1":
         assert qstash.call("POST", f"workflows/{path}", b"").status == 404
-    assert qstash.call("POST", "workflows/hooks/somebody/wfr_unknown/event", b"").expect(200) == []
+    assert qstash.call("POST", "workflows/hooks/somebody/wfr_unknown/event", b"").status == 404
     assert qstash.call("POST", f"workflows/hooks/somebody/{'x' * 600}/event", b"").status == 400
 
 

@@ -130,14 +130,15 @@ END_TEST
 START_TEST(append_adds_elements_and_their_jobs)
 {
     CHECK_EXAMPLES( //
-        {DELAYED_STEP, "append 0 t/w 1 s t/b 0 \"q\"} e22", "now-9",
+        {DELAYED_STEP, "append 0 t/w 1 s t/b 0 \"q\"} e22 ''", "now-9",
          A_AND("t/b@now") "element_jobs:" PLACE ": s,now-9,2,t/a s,now,3,t/b\nelements:" PLACE ": se1 se22\n"
                           "jobs: t/a={r} t/b={\"createdAt\":now,\"q\"}\nopen:" PLACE
                           ": t/a= t/b=\nready: t\nturns: t@1\n"
                           "workflow_jobs: " STEP_A " t/b=s,2,7," PLACE "\n" NAMED MORE("7")},
         /* jobs of the roles call (c), answer (a) and step (s); an answer has no element */
-        {DELAYED_STEP, "append 2 t/w 2 c t/b 0 \"q\"} e22 a t/c 0 \"p\"} ''", "-7", NULL},
-        {DELAYED_STEP, "append 3 t/w 1 c t/b 0 \"q\"} e22 t/w 1 a t/c 0 \"p\"} '' t/w 1 s t/d 0 \"o\"} e3",
+        {DELAYED_STEP, "append 2 t/w 2 c t/b 0 \"q\"} e22 '' a t/c 0 \"p\"} '' ''", "-7", NULL},
+        {DELAYED_STEP,
+         "append 3 t/w 1 c t/b 0 \"q\"} e22 '' t/w 1 a t/c 0 \"p\"} '' '' t/w 1 s t/d 0 \"o\"} e3 ''",
          "now-9 now-9 -7",
          A_AND("t/b@now t/c@now.0005") "element_jobs:" PLACE ": s,now-9,2,t/a c,now,3,t/b\nelements:" PLACE
                                        ": se1 ce22\n"
@@ -146,7 +147,7 @@ START_TEST(append_adds_elements_and_their_jobs)
                                        "open:" PLACE ": t/a= t/b= t/c=\nready: t\nturns: t@1\n"
                                        "workflow_jobs: " STEP_A " t/b=c,2,7," PLACE " t/c=a,0,0," PLACE
                                        "\n" NAMED MORE("7")},
-        {DELAYED_STEP, "append 3 t/w 2 s t/b 0 \"q\"} e2 s t/c 0 \"p\"} e3", "now-9",
+        {DELAYED_STEP, "append 3 t/w 2 s t/b 0 \"q\"} e2 '' s t/c 0 \"p\"} e3 ''", "now-9",
          A_AND("t/b@now t/c@now.0005") "element_jobs:" PLACE
                                        ": s,now-9,2,t/a s,now,2,t/b s,now,2,t/c\nelements:" PLACE
                                        ": se1 se2 se3\n"
@@ -161,12 +162,12 @@ END_TEST
 START_TEST(append_adds_all_or_none)
 {
     CHECK_EXAMPLES( //
-        {ABSENT, "append 0 t/w 1 s t/b 0 \"q\"} e2", "-1", NULL},
-        {OVER("", "succeeded"), "append 0 t/w 1 s t/b 0 \"q\"} e2", "-1", NULL},
-        {DELAYED_STEP, "append 0 t/v 1 s t/b 0 \"q\"} e2", "-1", NULL},
-        {DELAYED_STEP, "append 0 t/w 2 s t/b 0 \"q\"} e2 s t/a 0 \"p\"} e3", "-6", NULL},
-        {DELAYED_STEP, "append 0 t/w 2 s t/b 0 \"q\"} e2 s t/b 0 \"p\"} e3", "-6", NULL},
-        {DELAYED_STEP, "append 1 t/w 1 s t/b 0 \"q\"} e2", "-7", NULL}, );
+        {ABSENT, "append 0 t/w 1 s t/b 0 \"q\"} e2 ''", "-1", NULL},
+        {OVER("", "succeeded"), "append 0 t/w 1 s t/b 0 \"q\"} e2 ''", "-1", NULL},
+        {DELAYED_STEP, "append 0 t/v 1 s t/b 0 \"q\"} e2 ''", "-1", NULL},
+        {DELAYED_STEP, "append 0 t/w 2 s t/b 0 \"q\"} e2 '' s t/a 0 \"p\"} e3 ''", "-6", NULL},
+        {DELAYED_STEP, "append 0 t/w 2 s t/b 0 \"q\"} e2 '' s t/b 0 \"p\"} e3 ''", "-6", NULL},
+        {DELAYED_STEP, "append 1 t/w 1 s t/b 0 \"q\"} e2 ''", "-7", NULL}, );
 }
 END_TEST
 
@@ -182,13 +183,13 @@ START_TEST(calls_of_a_wrong_shape_change_nothing)
         "begin 0 t/w {s} '' '' '' 0 u/w/9 0 0 s t/b 0 \"q\"} e",
         "begin 0 t/w {s} '' '' '' 0 t/w/9 x 0 s t/b 0 \"q\"} e",
         "begin 0 t/w {s} '' '' '' 0 t/w/9 0 x s t/b 0 \"q\"} e",
-        "append 0 t 1 s t/b 0 \"q\"} e",
-        "append 0 t/w x s t/b 0 \"q\"} e",
-        "append 0 t/w 2 s t/b 0 \"q\"} e",
-        "append 0 t/w 1 w t/b 0 \"q\"} e",
-        "append 0 t/w 1 s u/b 0 \"q\"} e",
-        "append 0 t/w 1 s t/b x \"q\"} e",
-        "append 0 t/w 1 s t 0 \"q\"} e",
+        "append 0 t 1 s t/b 0 \"q\"} e ''",
+        "append 0 t/w x s t/b 0 \"q\"} e ''",
+        "append 0 t/w 2 s t/b 0 \"q\"} e ''",
+        "append 0 t/w 1 w t/b 0 \"q\"} e ''",
+        "append 0 t/w 1 s u/b 0 \"q\"} e ''",
+        "append 0 t/w 1 s t/b x \"q\"} e ''",
+        "append 0 t/w 1 s t 0 \"q\"} e ''",
         "arrive t",
         "conclude t cancelled '' ''",
         "conclude t/w active '' ''",
@@ -268,6 +269,21 @@ START_TEST(workflows_are_listed_latest_first)
 }
 END_TEST
 
+#define HOOKED(bytes)                                                                                        \
+    "workflow:" PLACE ": bytes=" bytes " createdAt=now-9 first=t/a settings={s} state=active webhook|E=\n"
+
+START_TEST(a_step_notes_the_webhook_that_it_creates)
+{
+    CHECK_EXAMPLES( //
+        {DELAYED_STEP, "append 0 t/w 1 s t/b 0 \"q\"} e22 webhook\nE", "now-9",
+         A_AND("t/b@now") "element_jobs:" PLACE ": s,now-9,2,t/a s,now,3,t/b\nelements:" PLACE ": se1 se22\n"
+                          "jobs: t/a={r} t/b={\"createdAt\":now,\"q\"}\nopen:" PLACE
+                          ": t/a= t/b=\nready: t\nturns: t@1\n"
+                          "workflow_jobs: " STEP_A " t/b=s,2,7," PLACE "\n" NAMED HOOKED("7")},
+        {DELAYED_STEP, "append 1 t/w 1 s t/b 0 \"q\"} e2 webhook\nE", "-7", NULL}, );
+}
+END_TEST
+
 /* ---- waits ---- */
 
 #define WAITING                                                                                              \
@@ -340,6 +356,16 @@ START_TEST(events_are_kept_within_their_limits)
         {DELAYED_STEP KEPT_F BYTES("102"), "notify t E t/w d1", "(1)",
          DELAYED_STEP "event_names:" PLACE ": =205 E=103 F=102\nevents:" PLACE "/E: d1\nevents:" PLACE
                       "/F: d\n"},
+        /* events of webhooks may have 2 MiB of the room of their workflow */
+        {DELAYED_STEP, "notify t webhook\nF t/w d", "(1)",
+         DELAYED_STEP "event_names:" PLACE ": =110 webhook|=110 webhook|F=110\nevents:" PLACE
+                      "/webhook|F: d\n"},
+        {DELAYED_STEP "event_names:" PLACE ": =2097042 webhook|=2097042\n", "notify t webhook\nF t/w d",
+         "(1)",
+         DELAYED_STEP "event_names:" PLACE ": =2097152 webhook|=2097152 webhook|F=110\nevents:" PLACE
+                      "/webhook|F: d\n"},
+        {DELAYED_STEP "event_names:" PLACE ": =2097043 webhook|=2097043\n", "notify t webhook\nF t/w d",
+         "(-7)", NULL},
         /* the events that are kept for one workflow may have at most 4 MiB */
         {DELAYED_STEP "event_names:" PLACE ": =4194202\n", "notify t F t/w d", "(1)",
          DELAYED_STEP "event_names:" PLACE ": =4194304 F=102\nevents:" PLACE "/F: d\n"},
@@ -612,6 +638,7 @@ Suite *suite(void)
     tcase_add_test(tests, workflows_that_ended_long_ago_go);
     tcase_add_test(tests, append_adds_elements_and_their_jobs);
     tcase_add_test(tests, append_adds_all_or_none);
+    tcase_add_test(tests, a_step_notes_the_webhook_that_it_creates);
     tcase_add_test(tests, calls_of_a_wrong_shape_change_nothing);
     tcase_add_test(tests, a_step_arrives_with_the_elements_up_to_its_own);
     tcase_add_test(tests, a_workflow_is_read_with_or_without_its_elements);

@@ -94,12 +94,41 @@ END_TEST
 START_TEST(bytes_are_counted_in_and_out)
 {
     struct http_limits *limits = http_limits_new(&(struct http_limits_options){.body_bytes = 100});
-    ck_assert(http_limits_take_bytes(limits, 60));
-    ck_assert(!http_limits_take_bytes(limits, 41));
-    ck_assert(http_limits_take_bytes(limits, 40));
-    http_limits_give_bytes(limits, 60);
-    ck_assert(!http_limits_take_bytes(limits, 61));
-    ck_assert(http_limits_take_bytes(limits, 60));
+    ck_assert(http_limits_take_bytes(limits, 60, false));
+    ck_assert(!http_limits_take_bytes(limits, 41, false));
+    ck_assert(http_limits_take_bytes(limits, 40, false));
+    http_limits_give_bytes(limits, 60, false);
+    ck_assert(!http_limits_take_bytes(limits, 61, false));
+    ck_assert(http_limits_take_bytes(limits, 60, false));
+    http_limits_free(limits);
+}
+END_TEST
+
+START_TEST(guests_have_an_eighth_of_the_bytes)
+{
+    struct http_limits *limits = http_limits_new(&(struct http_limits_options){.body_bytes = 80});
+    ck_assert(http_limits_take_bytes(limits, 10, true));
+    ck_assert(!http_limits_take_bytes(limits, 1, true));
+    ck_assert(http_limits_take_bytes(limits, 70, false));
+    http_limits_give_bytes(limits, 10, true);
+    ck_assert(http_limits_take_bytes(limits, 5, false));
+    ck_assert(!http_limits_take_bytes(limits, 6, true)); /* there is no room for anyone */
+    ck_assert(http_limits_take_bytes(limits, 5, true));
+    http_limits_free(limits);
+}
+END_TEST
+
+START_TEST(guests_have_a_rate)
+{
+    struct http_limits *limits = http_limits_new(&(struct http_limits_options){.body_bytes = 80});
+    int64_t now_us = 5000000;
+    for (int i = 0; i < HTTP_GUESTS_PER_SECOND; i++)
+        ck_assert(http_limits_take_guest(limits, now_us));
+    ck_assert(!http_limits_take_guest(limits, now_us));
+    ck_assert(!http_limits_take_guest(limits, now_us + 999));
+    ck_assert(http_limits_take_guest(limits, now_us + 1000));
+    ck_assert(!http_limits_take_guest(limits, now_us + 1000));
+    ck_assert(http_limits_take_guest(limits, now_us + 9000000));
     http_limits_free(limits);
 }
 END_TEST
@@ -148,6 +177,8 @@ Suite *suite(void)
     tcase_add_loop_test(tc, addresses_are_told_apart, 0, (int)(sizeof pairs / sizeof *pairs));
     tcase_add_test(tc, loopback_can_be_spared);
     tcase_add_test(tc, bytes_are_counted_in_and_out);
+    tcase_add_test(tc, guests_have_an_eighth_of_the_bytes);
+    tcase_add_test(tc, guests_have_a_rate);
     tcase_add_test(tc, threads_leave_nothing_behind);
     suite_add_tcase(s, tc);
     return s;

@@ -33,7 +33,7 @@ ENDPOINTS = ("x", "y", "z")  # endpoints of groups
 SENT_IDS = [f"{topic}/1~{endpoint}" for topic in OWNERS for endpoint in ENDPOINTS]
 LIMIT = 2  # maximum number of jobs of a topic in flight
 WORKFLOWS = ("a/w", "a/v", "b/w")
-EVENTS = ("e", "f/g")
+EVENTS = ("e", "f/g", "webhook\nh")
 BREAKERS = ("h:1", "h:2/path")
 SHARE = 2
 SLOTS = 3
@@ -1014,7 +1014,7 @@ class World:
         workflow = self.chance.choice(WORKFLOWS)
         entries = self.some_entries(workflow[0], 3)
         result, = self.call_items("append", (self.chance.choice((0, 0, 6)),),
-                                  [(workflow, len(entries), *(word for entry in entries for word in entry))])
+                                  [(workflow, len(entries), *(word for entry in entries for word in (*entry, self.chance.choice(("", "", EVENTS[2])))))])
         for _, job_id, when, *_ in entries if result > 0 else ():
             self.accept_member(job_id, when)
 
@@ -1902,6 +1902,10 @@ CONTROLS = {
     "a workflow that is over keeps events": [("notify", "  if not place then return RESULT_NOT_FOUND end\n", "  place = place or place_of_workflow(ARGV[4])\n  if not place then return RESULT_NOT_FOUND end\n")],
     "waits of a workflow that is over stay": [("lib/leave", "  if role == 'w' then forget_wait(id, place) end\n", "")],
     "the room of an event that was taken is not free": [("lib/waits", "  add_event_bytes(-size)\n", "")],
+    "a step does not note its webhook": [("append", "note_hook(place, ARGV[i + 5])", "local _")],
+    "a workflow that waits for a webhook does not note it": [("wait", "  if is_hook(event) then note_hook(place, event) end\n", "")],
+    "the room of a webhook's event that was taken is not free": [("lib/waits", "  if is_hook(event) then shrink_hooks(names, size) end\n", "")],
+    "a workflow that continues another one loses its webhooks": [("begin", "  copy_hooks(from, place)\n", "")],
     "events of a workflow that is over stay": [("lib/leave", "  forget_events(place)\n", "")],
     "waiters of other workflows are told": [("waiters", "if ARGV[4] ~= '' then scope = active_place(ARGV[4]) end\n", "")],
     "pages by rank": [("list", "rank_of(key, ARGV[5], ARGV[6], ", "rank_of(key, ARGV[5], '', ")],

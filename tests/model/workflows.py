@@ -4,6 +4,7 @@ waits.lua."""
 KEPT_MS = 604_800_000
 RESULT_AGAIN = -2
 LISTED = ("state", "createdAt", "endedAt", "first", "failedBy", "result", "settings")
+HOOK = "webhook\n"  # the names of the events of webhooks begin with this
 
 
 def size_of(event, data):
@@ -102,6 +103,7 @@ class Workflows:
                 if parent:
                     self.workflows[place] |= {"parent": parent, "ifFailed": if_failed, "ifCancelled": if_cancelled}
                 if letter and kept:
+                    self.workflows[place] |= {name: "" for name in self.workflows[failed] if name.startswith(HOOK)}
                     self.elements[place] = self.elements[failed][:kept]
                     self.element_jobs[place] = self.element_jobs[failed][:kept]
                     self.workflows[place]["bytes"] = str(size)
@@ -124,15 +126,17 @@ class Workflows:
         room = max_jobs - len(self.jobs) if max_jobs else float("inf")
         answers = []
         for workflow, number, *words in items:
-            place, entries = self.active_place(workflow), [words[i:i + 5] for i in range(0, len(words), 5)]
+            place, entries = self.active_place(workflow), [words[i:i + 6] for i in range(0, len(words), 6)]
             ids = [job_id for _, job_id, *_ in entries]
             if not place or number > room:
                 answers.append(-7 if place else -1)
             elif len(set(ids)) < number or any(job_id in self.jobs for job_id in ids):
                 answers.append(-6)
             else:
-                for entry in entries:
+                for *entry, hook in entries:
                     self.add_member(place, *entry)
+                    if hook:
+                        self.workflows[place][hook] = ""
                 room -= number
                 answers.append(int(self.workflows[place]["createdAt"]))
         self.finish()
@@ -160,6 +164,8 @@ class Workflows:
                 del self.kept_events[place][event]
             self.add_member(place, "s", taking[0], "0", *taking[1:])
             return 2
+        if event.startswith(HOOK):
+            self.workflows[place][event] = ""
         self.add_member(place, "w", job_id, when, record, "")
         self.waits[job_id] = event, text, element
         for scope in (place.split("/")[0], place):
@@ -294,5 +300,6 @@ class Workflows:
             "events": {f"{place}/{event}": data for place, events in self.kept_events.items() for event, data in events.items() if data},
             "event_names": {place: {event: str(size_of(event, data)) for event, data in events.items()}
                             | {"": str(sum(size_of(event, data) for event, data in events.items()))}
+                            | {HOOK: str(size_of(event, data)) for event, data in events.items() if event.startswith(HOOK)}
                             for place, events in self.kept_events.items() if events},
         }

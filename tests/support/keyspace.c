@@ -93,11 +93,13 @@ static bool has_lines(struct slice name)
 }
 
 /* Returns whether members of this key contain a newline. Such a member is an id, a newline and a nonce. In
- * the outbox, a field is an id, a newline and a number. */
+ * the outbox, a field is an id, a newline and a number. The event of a webhook is "webhook", a newline and
+ * the webhook's id. */
 static bool has_places(struct slice name)
 {
     return slice_starts_with(name, SLICE("holders:")) || slice_starts_with(name, SLICE("ended")) ||
-           slice_ends_with(name, SLICE("lingering"));
+           slice_ends_with(name, SLICE("lingering")) || slice_starts_with(name, SLICE("workflow:")) ||
+           slice_starts_with(name, SLICE("event_names:"));
 }
 
 /* Replaces the character from by to, at most "most" times. */
@@ -260,7 +262,9 @@ static void dump_key(redisContext *redis, struct buffer *text, const char *key)
     ck_assert_msg(strncmp(key, KEYSPACE_PREFIX, strlen(KEYSPACE_PREFIX)) == 0, "a key %s", key);
     const char *name = key + strlen(KEYSPACE_PREFIX);
     redisReply *entries;
+    size_t start = text->size;
     buffer_printf(text, "%s:", name);
+    swap(slice_skip(buffer_slice(text), start), '\n', '|', INT_MAX);
     if (is_list(slice_of(name))) {
         entries = redis_command(redis, "LRANGE %s 0 -1", key);
         for (size_t i = 0; i < entries->elements; i++) {

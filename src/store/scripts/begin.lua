@@ -17,7 +17,7 @@
 -- Returns {now_us, result ...}. A result is {1, time of creation}; {0, time of creation, first job} if a
 -- workflow with this id is active; NOT_FOUND if the failed workflow cannot be continued; TAKEN if a job has
 -- the id of its first job; FULL; AGAIN.
--- uses: cancel leave probe
+-- uses: cancel leave probe waits
 local SIZE = 14
 for i = 3, #ARGV, SIZE do
   if not string.match(ARGV[i], '^[^/~]+/[^/]+$') then error('not an id') end
@@ -49,6 +49,7 @@ end
 
 local function take_elements(from, kept, bytes, place)
   if kept == '0' then return end
+  copy_hooks(from, place)
   for _, list_of in ipairs({elements_of, element_jobs_of}) do
     call('COPY', list_of(from), list_of(place))
     call('LTRIM', list_of(place), '0', tonumber(kept) - 1)

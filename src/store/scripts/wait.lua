@@ -33,6 +33,7 @@ local function wait()
     add_member(place, 's', job, '0', ARGV[12], ARGV[13])
     return 2
   end
+  if is_hook(event) then note_hook(place, event) end
   add_member(place, 'w', job, ARGV[7], ARGV[8], '')
   call('HSET', WAITS, job, table.concat({#event, ' ', #ARGV[5], ' ', event, ARGV[5], ARGV[9]}))
   call('ZADD', waiters_of(owner_of_place(place), event), integer(now), job)

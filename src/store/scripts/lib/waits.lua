@@ -6,10 +6,14 @@
 -- its element, which has the event, replace the wait. The hash WAITS has for each wait '<size of the event's name>
 -- <size of the text> ', the event's name, a text of the caller, and the element for the deadline.
 --
--- The size of the kept events is limited for each workflow and for all workflows together. So requests to webhooks,
--- which need no token, cannot fill Redis. Three sizes are stored: that of the events with each name, that of each
--- workflow (the field '' of event_names), and that of all workflows (the field event_bytes of NUMBERS).
--- uses: keys waiting
+-- An event whose name begins with HOOK is a request to a webhook, which needs no token. A workflow's own webhooks are
+-- fields of its hash, with the names of their events.
+--
+-- The size of the kept events is limited for each workflow and for all workflows together, so requests to webhooks
+-- cannot fill Redis. They may take only a part of the room of their workflow, because the rest is for clients with
+-- tokens. Four sizes are stored: that of the events with each name, that of each workflow (the field '' of
+-- event_names), that of its webhooks (the field HOOK), and that of all workflows (the field event_bytes of NUMBERS).
+-- uses: keys waiting workflows
 
 local WAITS = base .. 'waits' -- id of the wait's job -> text, see above
 -- id of the wait's job -> when the wait began. scope: an owner topic or the place of a workflow (workflows.lua)
@@ -20,6 +24,19 @@ local function event_names_of(place) return base .. 'event_names:' .. place end
 local function events_of(place, event) return base .. 'events:' .. place .. '/' .. event end
 local EVENT_OVERHEAD = 100
 local EVENT_BYTES_MAX, ALL_EVENT_BYTES_MAX = 4194304, 268435456 -- limits of the size for a workflow, and for all workflows
+local HOOK, HOOK_BYTES_MAX = 'webhook\n', 2097152 -- limit of the size for the webhooks of a workflow
+
+local function is_hook(event) return string.sub(event, 1, #HOOK) == HOOK end
+
+-- Notes that a webhook belongs to a workflow.
+local function note_hook(place, event) call('HSET', workflow_of(place), event, '') end
+
+local function copy_hooks(from, to)
+  local fields = call('HKEYS', workflow_of(from))
+  for i = 1, #fields do
+    if is_hook(fields[i]) then note_hook(to, fields[i]) end
+  end
+end
 
 local function owner_of_place(place) return string.match(place, '^[^/]*') end
 
@@ -50,11 +67,13 @@ end
 -- Keeps an event until the workflow waits for it. Returns false if a limit of size is reached.
 local function put_event(place, event, data)
   local names, size = event_names_of(place), EVENT_OVERHEAD + #event + #data
+  if is_hook(event) and tonumber(call('HGET', names, HOOK) or 0) + size > HOOK_BYTES_MAX then return false end
   local all = tonumber(call('HGET', NUMBERS, 'event_bytes') or 0)
   if tonumber(call('HGET', names, '') or 0) + size > EVENT_BYTES_MAX or all + size > ALL_EVENT_BYTES_MAX then return false end
   call('RPUSH', events_of(place, event), data)
   call('HINCRBY', names, event, size)
   call('HINCRBY', names, '', size)
+  if is_hook(event) then call('HINCRBY', names, HOOK, size) end
   add_event_bytes(size)
   return true
 end
@@ -68,12 +87,18 @@ local function forget_events(place)
   call('DEL', names)
 end
 
+-- Gives back the room of a webhook's event. Versions before 0.3 did not store the size of these events.
+local function shrink_hooks(names, size)
+  if call('HEXISTS', names, HOOK) == 1 and call('HINCRBY', names, HOOK, -size) <= 0 then call('HDEL', names, HOOK) end
+end
+
 -- Removes the oldest kept event with this name. Versions before 0.3 did not store the size of all kept events.
 local function take_event(place, event)
   local names, size = event_names_of(place), EVENT_OVERHEAD + #event + #call('LPOP', events_of(place, event))
   call('HINCRBY', names, event, -size)
   call('HINCRBY', names, '', -size)
   add_event_bytes(-size)
+  if is_hook(event) then shrink_hooks(names, size) end
   if call('EXISTS', events_of(place, event)) == 1 then return end
   call('HDEL', names, event)
   if call('HLEN', names) == 1 then forget_events(place) end
