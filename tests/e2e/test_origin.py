@@ -55,7 +55,7 @@ def test_other_names_are_refused(server, host):
     for probe in "/healthz", "/readyz":
         ask(server, host, target=probe).expect(200)
     ask(server, host, target="/metrics").expect(403)
-    for target in "/", "/web/main.js", "/openapi.yaml":
+    for target in "/", "/docs", "/openapi.yaml":
         assert ask(server, host, target=target, has_contract=False).status == 403
 
 
