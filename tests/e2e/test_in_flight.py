@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from clock import MovableClock
 from patience import until
 from receiver import Answer, HANG
 
@@ -103,3 +104,38 @@ def test_jobs_of_one_instant_are_delivered_as_they_came(server, receiver, topic)
         server.request("POST", "/jobs", json.dumps(some), {"Content-Type": "application/json"}).expect(207)
     until(lambda: receiver.count(topic) == 150, 20, lambda: f"150 deliveries, there were {receiver.count(topic)}")
     assert [arrival.job_id for arrival in receiver.of(topic)] == [job["jobId"] for job in jobs]
+
+
+def test_a_job_that_ends_its_process_takes_no_other_job_along(start, redis, receiver, topic):
+    """A receiver whose answer ends the process: here, the test kills the process when the request arrives. The first
+    two losses also hit the jobs that are in flight with it. After that, these jobs are attempted one at a time, together with
+    all jobs that have lost no process, so only the job at fault is lost five times."""
+    clock = MovableClock()
+    own = redis(environment=clock.environment)
+    innocent = [f"i{number}" for number in range(30)]
+    for job_id in innocent:
+        receiver.script(topic, HANG, HANG, Answer(delay=0.05), job_id=job_id)
+    receiver.script(topic, HANG, job_id="culprit")
+    server = start("--breaker", "off", redis=own)
+    server.schedule_many([{"topic": topic, "jobId": job_id, "url": receiver.url()} for job_id in [*innocent, "culprit"]])
+    for count in 1, 2:
+        until(lambda: receiver.count(topic) == 31 * count, 30, lambda: f"{receiver.count(topic)} attempts")
+        server.kill()
+        server = start("--breaker", "off", redis=own)
+    for losses in 3, 4, 5:
+        time.sleep(6.5)  # until the lost leases have run out, and their jobs wait
+        clock.move_by(1000 * losses)  # over this wait
+        until(lambda: len(receiver.of(topic, "culprit")) == losses, 40, f"attempt {losses} of the culprit")
+        others = [{"topic": f"{topic}.other", "jobId": f"{losses}-{number}", "url": receiver.url()} for number in range(50)]
+        server.schedule_many(others)
+        until(lambda: receiver.count(f"{topic}.other") == 50 * (losses - 2), 10, "jobs that have lost no process, beside the culprit")
+        time.sleep(0.5)
+        last = receiver.of(topic)[-1].job_id
+        assert last == "culprit", f"{last} was attempted beside the culprit"
+        server.kill()
+        server = start("--breaker", "off", redis=own)
+    until(lambda: sum(len(receiver.of(topic, job_id)) == 3 for job_id in innocent) == 30, 30, "all other jobs")
+    server.wait_for_state(topic, "culprit", "dead", 30)
+    assert server.job(topic, "culprit")["reason"] == "consumer_lost"
+    assert most_at_once([receiver.of(topic, job_id)[2] for job_id in innocent]) == 1
+    until(lambda: own.command("KEYS", "*suspects") == own.command("KEYS", "*crashes") == b"*0\r\n", 10, "nothing is left of it")

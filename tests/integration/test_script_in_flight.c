@@ -1,4 +1,5 @@
-/* Tests that the attempt of a cancelled job counts as in flight until it ends or its deadline passes. */
+/* Tests that the attempt of a cancelled job counts as in flight until it ends or its deadline passes, and
+ * that of the jobs that have lost several consumers (suspects), at most one is in flight. */
 #include "support/script_examples.h"
 #include "support/suite.h"
 
@@ -94,6 +95,145 @@ START_TEST(mend_knows_lingering_attempts)
 }
 END_TEST
 
+/* The jobs a and b of topic t are suspects, c is not. */
+#define LOSSES "crashes: t/a=2,n0 t/b=4,n0 t/c=1,n0\n"
+#define JOBS   "jobs: t/a={1} t/b={2} t/c={3}\n"
+#define CLAIM  "claim 10 n5 5000 10 1000 0"
+
+/* Job a is in flight, and b was set aside at the time "now-9". */
+#define ASIDE(time) "bucket:t: t/b@" time "\ndue: t@" time "\nheld: t@now-7\nheld:t: t/b@now-7\n"
+#define FLIGHT      "holders:t: t/a=n1,now-8 t/c=n1,now-8\nleases: t/a@now+3000 t/c@now+3000\n" LOSSES
+#define WAITS       "suspects: t/a|n1@0 t/b@now-9\n"
+#define BEFORE      FLIGHT WAITS ASIDE("now+500") JOBS
+
+START_TEST(a_claim_leases_one_suspect_beside_all_other_jobs)
+{
+    CHECK_EXAMPLES( //
+        {"bucket:t: t/a@now-8 t/b@now-7 t/c@now-6\nturns: t@1\n" LOSSES JOBS, CLAIM,
+         "0 0 2 t/a now-8 {1} t/c now-6 {3} wake now+600000",
+         "holders:t: t/a=n5,now-8 t/c=n5,now-6\nleases: t/a@now+5000 t/c@now+5000\n" LOSSES JOBS
+         "suspects: t/a|n5@0 t/b@now\n" ASIDE("now+600000")},
+        /* The suspect in flight belongs to another topic. */
+        {"bucket:t: t/b@now-7\nturns: t@1\njobs: t/b={2} u/a={1}\ncrashes: t/b=2,n0 u/a=2,n0\n"
+         "holders:u: u/a=n1,now\nleases: u/a@now+9\nsuspects: u/a|n1@0\n",
+         CLAIM, "0 0 0 wake now+600000",
+         "jobs: t/b={2} u/a={1}\ncrashes: t/b=2,n0 u/a=2,n0\nholders:u: u/a=n1,now\nleases: u/a@now+9\n"
+         "suspects: u/a|n1@0 t/b@now\n" ASIDE("now+600000")},
+        /* The attempt of a cancelled suspect still runs. */
+        {"bucket:t: t/b@now-7\nturns: t@1\njobs: t/b={2}\ncrashes: t/b=2,n0\n"
+         "holders:t: t/a|n1=\nlingering: t/a|n1@now+9\nsuspects: t/a|n1@0\n",
+         CLAIM, "0 0 0 wake now+600000",
+         "jobs: t/b={2}\ncrashes: t/b=2,n0\nholders:t: t/a|n1=\nlingering: t/a|n1@now+9\n"
+         "suspects: t/a|n1@0 t/b@now\n" ASIDE("now+600000")},
+        /* The entry of an attempt that has ended has no effect; nor has a job that was offered and not
+           claimed. */
+        {"bucket:t: t/b@now-7\nturns: t@1\njobs: t/a={1} t/b={2}\ncrashes: t/b=2,n0\n"
+         "holders:t: t/a=n2,now\nleases: t/a@now+9\nsuspects: t/a|n1@0\n",
+         CLAIM, "0 0 1 t/b now-7 {2}",
+         "jobs: t/a={1} t/b={2}\ncrashes: t/b=2,n0\nholders:t: t/a=n2,now t/b=n5,now-7\n"
+         "leases: t/a@now+9 t/b@now+5000\nsuspects: t/b|n5@0\n"},
+        {ASIDE("now") "jobs: t/b={2}\ncrashes: t/b=2,n0\nsuspects: t/a|@-now t/b@now-9\n",
+         "claim 10 n5 5000 10 1000 2", "0 0 1 t/b now-7 {2} -1",
+         "jobs: t/b={2}\ncrashes: t/b=2,n0\nholders:t: t/b=n5,now-7\nleases: t/b@now+5000\n"
+         "suspects: t/b|n5@0\n"},
+        /* A hold that ends while the other suspect is still in flight begins again. */
+        {"holders:t: t/a=n1,now-8\nleases: t/a@now+9\n" LOSSES WAITS
+         "bucket:t: t/b@now\nturns: t@1\nheld: t@now-7\nheld:t: t/b@now-7\njobs: t/a={1} t/b={2}\n",
+         CLAIM, "0 0 0 wake now+600000",
+         "holders:t: t/a=n1,now-8\nleases: t/a@now+9\n" LOSSES
+         "suspects: t/a|n1@0 t/b@now\n" ASIDE("now+600000") "jobs: t/a={1} t/b={2}\n"},
+        /* A fifo topic keeps its order: it waits with its first job. */
+        {"bucket:t: t/b@now-7 t/c@now-6\nturns: t@1\njobs: t/b={2} t/c={3} u/a={1}\ncrashes: t/b=2,n0 "
+         "u/a=2,n0\n"
+         "holders:u: u/a=n1,now\nleases: u/a@now+9\nsuspects: u/a|n1@0\ntopics: t={\"order\":\"fifo\"}\n",
+         CLAIM, "0 0 0 t {\"order\":\"fifo\"} wake now+600000",
+         "bucket:t: t/b@now-7 t/c@now-6\ndue: t@now+600000\nheld: t@now-7\nheld:t: t/b@now-7\n"
+         "lines: t=now+600000,now-7,t/b\njobs: t/b={2} t/c={3} u/a={1}\ncrashes: t/b=2,n0 u/a=2,n0\n"
+         "holders:u: u/a=n1,now\nleases: u/a@now+9\nsuspects: u/a|n1@0 t/b@now\ntopics: "
+         "t={\"order\":\"fifo\"}\n"},
+        /* The number of jobs that a claim sets aside is limited. */
+        {"bucket:t: t/a@now-8 t/b@now-7 t/c@now-6\nturns: t@1\njobs: t/a={1} t/b={2} t/c={3} u/a={5}\n"
+         "crashes: t/b=2,n0 t/a=2,n0 t/c=2,n0 u/a=2,n0\nholders:u: u/a=n1,now\nleases: u/a@now+9\n"
+         "suspects: u/a|n1@0\n",
+         "claim 2 n5 5000 10 1000 0", "1 0 0",
+         "bucket:t: t/c@now-6 t/a@now+600000 t/b@now+600000.0005\nturns: t@1\njobs: t/a={1} t/b={2} t/c={3} "
+         "u/a={5}\n"
+         "crashes: t/a=2,n0 t/b=2,n0 t/c=2,n0 u/a=2,n0\nholders:u: u/a=n1,now\nleases: u/a@now+9\nready: t\n"
+         "held: t@now-8\nheld:t: t/a@now-8 t/b@now-7\nsuspects: u/a|n1@0 t/a@now t/b@now\n"}, );
+}
+END_TEST
+
+#define OFFERED "bucket:t: t/b@now-7\nready: t\nturns: t@1\nsuspects: t/b|@-now\n"
+
+START_TEST(the_end_of_a_suspects_attempt_offers_the_next_suspect)
+{
+    CHECK_EXAMPLES( //
+        {BEFORE, "complete t/a n1 ''", "1",
+         OFFERED "jobs: t/b={2} t/c={3}\nholders:t: t/c=n1,now-8\nleases: t/c@now+3000\n"
+                 "crashes: t/b=4,n0 t/c=1,n0\n"},
+        {BEFORE, "retry t/a n1 60000 {x} ''", "1",
+         "bucket:t: t/b@now-7 t/a@now+60001\ncrashes: t/b=4,n0 t/c=1,n0\nholders:t: t/c=n1,now-8\n"
+         "jobs: t/a={x} t/b={2} t/c={3}\nleases: t/c@now+3000\nready: t\nsuspects: t/b|@-now\nturns: t@1\n"},
+        {BEFORE, "release t/a n1 -1 now - 0", "1",
+         "bucket:t: t/a@now-8 t/b@now-7\nholders:t: t/c=n1,now-8\nleases: t/c@now+3000\n" LOSSES JOBS
+         "ready: t\nsuspects: t/b|@-now\nturns: t@1\n"},
+        /* Other jobs' ends change nothing, nor does the cancellation of the suspect while its attempt runs.
+         */
+        {BEFORE, "complete t/c n1 ''", "1",
+         WAITS ASIDE(
+             "now+500") "jobs: t/a={1} t/b={2}\n"
+                        "holders:t: t/a=n1,now-8\nleases: t/a@now+3000\ncrashes: t/a=2,n0 t/b=4,n0\n"},
+        {BEFORE, "cancel t/a ''", "1",
+         WAITS ASIDE(
+             "now+500") "jobs: t/b={2} t/c={3}\n"
+                        "holders:t: t/a|n1= t/c=n1,now-8\nleases: t/c@now+3000\nlingering: t/a|n1@now+3000\n"
+                        "crashes: t/b=4,n0 t/c=1,n0\n"},
+        {BEFORE, "release t/c n1 -1 now - 0", "1",
+         "bucket:t: t/c@now-8 t/b@now+500\nheld: t@now-7\nheld:t: t/b@now-7\nholders:t: t/a=n1,now-8\n" JOBS
+             LOSSES "leases: t/a@now+3000\nready: t\nturns: t@1\n" WAITS},
+        /* A waiting job that was cancelled, or was changed by its owner, is not offered. */
+        {FLIGHT "suspects: t/a|n1@0 t/x@now-20 t/y@now-19 t/b@now-9\nbucket:t: t/b@now+500 t/y@now+500\n"
+                "due: t@now+500\nheld: t@now-7\nheld:t: t/b@now-7\njobs: t/a={1} t/b={2} t/c={3} t/y={y}\n",
+         "complete t/a n1 ''", "1",
+         "bucket:t: t/b@now-7 t/y@now+500\njobs: t/b={2} t/c={3} t/y={y}\nholders:t: t/c=n1,now-8\n"
+         "leases: t/c@now+3000\ncrashes: t/b=4,n0 t/c=1,n0\nready: t\nsuspects: t/b|@-now\nturns: t@1\n"},
+        /* The head of a fifo topic is claimed again, and its topic with it. */
+        {"bucket:t: t/b@now-7 t/c@now-6\ndue: t@now+600000\nheld: t@now-7\nheld:t: t/b@now-7\n"
+         "lines: t=now+600000,now-7,t/b\njobs: t/b={2} t/c={3} u/a={1}\ncrashes: t/b=2,n0 u/a=2,n0\n"
+         "holders:u: u/a=n1,now\nleases: u/a@now+9\nsuspects: u/a|n1@0 t/b@now\ntopics: "
+         "t={\"order\":\"fifo\"}\n",
+         "complete u/a n1 ''", "1",
+         "bucket:t: t/b@now-7 t/c@now-6\nlines: t=now-7,now-7,t/b\njobs: t/b={2} t/c={3}\ncrashes: t/b=2,n0\n"
+         "ready: t\nturns: t@1\nsuspects: t/b|@-now\ntopics: t={\"order\":\"fifo\"}\n"},
+        /* The suspect in flight has lost its consumer. */
+        {"holders:u: u/a=n1,now\nleases: u/a@now\ncrashes: t/b=2,n0 u/a=2,n0\nsuspects: u/a|n1@0 "
+         "t/b@now\n" ASIDE("now+600000") "jobs: t/b={2} u/a={1}\n",
+         "recover 5000 now 256 1 !r", "1 0 wake now+1665",
+         OFFERED
+         "bucket:u: u/a@now+1665\ncrashes: t/b=2,n0 u/a=3,n1\ndue: u@now+1665\njobs: t/b={2} u/a={1}\n"}, );
+}
+END_TEST
+
+#define ON_OFFER(time)                                                                                       \
+    "bucket:t: t/b@now+500\nbucket:u: u/a@now\nturns: u@1\nready: u\nheld: t@now-7\nheld:t: "                \
+    "t/b@now-7\ndue: t@now+500\n"                                                                            \
+    "crashes: t/b=2,n0 u/a=2,n0\njobs: t/b={2} u/a={1}\nsuspects: u/a|@-" time " t/b@now-9\n"
+#define OFFERED_TOO                                                                                          \
+    "bucket:t: t/b@now-7\nbucket:u: u/a@now\nturns: u@1 t@2\nready: u\ncrashes: t/b=2,n0 u/a=2,n0\n"         \
+    "jobs: t/b={2} u/a={1}\nsuspects: t/b|@-now\ncarry: at=now beat=1 owner=me\n"
+#define TICK "carry me 1 9 '' 0 5000 500"
+
+START_TEST(a_suspect_on_offer_that_nobody_claims_keeps_the_others_waiting_for_a_second)
+{
+    CHECK_EXAMPLES( //
+        {ON_OFFER("now-999"), TICK, "me 1 now+500 -1 0 t",
+         ON_OFFER("now-999") "carry: at=now beat=1 owner=me\n"},
+        {ON_OFFER("now-1000"), TICK, "me 1 -1 -1 0 t", OFFERED_TOO},
+        /* Redis's clock has stepped back. */
+        {ON_OFFER("now+1"), TICK, "me 1 -1 -1 0 t", OFFERED_TOO}, );
+}
+END_TEST
+
 Suite *suite(void)
 {
     Suite *suite = suite_create("script_in_flight");
@@ -104,6 +244,9 @@ Suite *suite(void)
     tcase_add_test(tests, renew_keeps_the_place_of_a_lingering_attempt);
     tcase_add_test(tests, the_place_of_a_lost_attempt_expires);
     tcase_add_test(tests, mend_knows_lingering_attempts);
+    tcase_add_test(tests, a_claim_leases_one_suspect_beside_all_other_jobs);
+    tcase_add_test(tests, the_end_of_a_suspects_attempt_offers_the_next_suspect);
+    tcase_add_test(tests, a_suspect_on_offer_that_nobody_claims_keeps_the_others_waiting_for_a_second);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -19,7 +19,7 @@ import sys
 import time
 import types
 
-from pool import INF, LEASE_MS, LOSSES_MAX, PATIENCE_MS, SECOND_US, STEP_MS, Pool, is_expired, is_pulled, is_recovering, settings_json, topic_of
+from pool import INF, LEASE_MS, LOSSES_MAX, PATIENCE_MS, SECOND_US, STEP_MS, SUSPECT_LOSSES, Pool, is_expired, is_pulled, is_recovering, settings_json, topic_of
 from redis_link import Redis, RedisError, load_functions
 
 KEY = "model:{0}:jobs"
@@ -241,15 +241,15 @@ class World:
         commands += [("ZRANGE", BASE + "held", 0, -1, "WITHSCORES"), ("HGET", BASE + "numbers", "held"),
                      ("HGET", BASE + "numbers", "waiting"), ("ZRANGE", BASE + "behind", 0, -1),
                      ("ZRANGE", BASE + "names", 0, -1), ("HGETALL", BASE + "lines"), ("KEYS", "*")]
-        commands += [("ZRANGE", BASE + name, 0, -1, "WITHSCORES") for name in ("pulled", "pull_lingering", "pull_waiters")]
+        commands += [("ZRANGE", BASE + name, 0, -1, "WITHSCORES") for name in ("pulled", "pull_lingering", "pull_waiters", "suspects")]
         outbox = [("HGETALL", BASE + "ended"), ("LRANGE", BASE + "ended_ids", 0, -1), ("LRANGE", BASE + "ended_read", 0, -1),
                   ("HMGET", BASE + "numbers", "outbox_bytes", "outbox_dropped", "outbox_again", "outbox_removed", "event_bytes"),
                   ("HGETALL", BASE + "ended_last")]
         ended_texts, ended_ids, ended_read, outbox_numbers, ended_last = self.link.pipeline(outbox)
         replies = [dict(zip(reply[::2], reply[1::2])) if words[0] == "HGETALL" or words[-1] == "WITHSCORES"
                    else reply for words, reply in zip(commands, self.link.pipeline(commands))]
-        pulled, pull_lingering, awaited = replies[-3:]
-        del replies[-3:]
+        pulled, pull_lingering, awaited, suspects = replies[-4:]
+        del replies[-4:]
         jobs, crashes, attempts, kept, rates, sends, leases, lingering, dead, due, kept_until, dead_due, sends_until, turns, ready = replies[:15]
         buckets, holders, *ended = (replies[i:i + len(TOPICS)] for i in range(15, len(replies) - 7 - len(TOPICS), len(TOPICS)))
         held, (held_topics, held_number, waiting, behind, names, lines) = replies[-7 - len(TOPICS):-7], replies[-7:-1]
@@ -268,7 +268,7 @@ class World:
             "ready": ready, "bucket": {name: at for part in buckets for name, at in scores(part).items()},
             "attempts": attempts, "kept": kept, "kept_until": scores(kept_until), "rates": scores(rates),
             "crashes": {name: (int(count), nonce) for name, (count, nonce) in notes(crashes).items()},
-            "pulled": scores(pulled), "awaited": scores(awaited),
+            "pulled": scores(pulled), "awaited": scores(awaited), "suspects": scores(suspects),
             "pull notes": {name: (int(claim[1]), claim[2]) for part in holders for name, claim in notes(part).items() if len(claim) == 4},
             "holders": {name: (claim[0], float(claim[-1])) for part in holders
                         for name, claim in notes(part).items() if "\n" not in name},
@@ -360,7 +360,7 @@ class World:
                                           "kept", "kept_until", "dead_due", "carry", "topics", "patterns", "meta", "rates", "numbers",
                                           "behind", "names", "survey", "held", "lines", "sends", "sends_until",
                                           "schedules", "fired", "fires", "schedule_names", "skipped", "skipped_until",
-                                          "pulled", "pull_lingering", "pull_waiters", "idempotency", "windows", "history", "ended", "ended_ids", "ended_read", "ended_last",
+                                          "pulled", "pull_lingering", "pull_waiters", "suspects", "idempotency", "windows", "history", "ended", "ended_ids", "ended_read", "ended_last",
                                           "workflows", "workflow_jobs", "workflow_times", "workflows_over")]
         names += self.workflow_keys
         names += [f"{BASE}{kind}:{topic}" for kind in ("bucket", "held", "holders", "begun", *ENDS) for topic in TOPICS]
@@ -386,6 +386,9 @@ class World:
         expect(set(found["pull notes"]) == set(found["pulled"]), "notes", found["pull notes"], "of", found["pulled"])
         expect(found["lingering holders"] == lingering, "holders", found["lingering holders"], "lingering", lingering)
         expect(set(found["crashes"]) <= set(jobs), "crashes of no job after", after)
+        suspects = [job_id for job_id, (nonce, _) in found["holders"].items()
+                    if not is_recovering(nonce) and not is_pulled(nonce) and found["crashes"].get(job_id, (0,))[0] >= SUSPECT_LOSSES]
+        expect(len(suspects) <= 1, "suspects in flight", suspects, "after", after)
         expect(set(found["attempts"]) <= set(jobs), "attempts of no job after", after)
         dated = set(found["kept_until"]) | set(found["dead"])
         expect(set(found["kept"]) == dated and len(found["ended"]) == len(dated), "kept", found["kept"], "dated", dated)
@@ -1443,12 +1446,19 @@ class World:
             self.note_resumed(held)
 
     def step_lose(self):
-        """Pretends that four consumers of a leased job were lost: after the next loss, the job is dead."""
-        leased = sorted(job_id for job_id, (nonce, _) in self.pool.holders.items() if not is_recovering(nonce) and not is_pulled(nonce))
-        if leased and not self.is_away:
-            job_id = self.chance.choice(leased)
-            self.pool.crashes[job_id] = (LOSSES_MAX - 1, "earlier")
-            self.link("HSET", BASE + "crashes", job_id, f"{LOSSES_MAX - 1} earlier")
+        """Pretends that a job has lost two or four consumers: it becomes a suspect, which after four losses is dead after the next one."""
+        leased = {job_id: nonce for job_id, (nonce, _) in self.pool.holders.items()
+                  if not is_recovering(nonce) and not is_pulled(nonce) and not self.pool.suspect_in_flight()}
+        jobs = sorted(leased.keys() | self.pool.bucket.keys())
+        if jobs and not self.is_away:
+            job_id, losses = self.chance.choice(jobs), self.chance.choice((SUSPECT_LOSSES, LOSSES_MAX - 1))
+            self.pool.crashes[job_id] = (losses, "earlier")
+            self.link("HSET", BASE + "crashes", job_id, f"{losses} earlier")
+            if job_id in leased:
+                self.pool.note_attempted(job_id, leased[job_id])
+                self.link("ZREMRANGEBYSCORE", BASE + "suspects", "-inf", 0)
+                self.link("ZREM", BASE + "suspects", job_id)
+                self.link("ZADD", BASE + "suspects", 0, f"{job_id}\n{leased[job_id]}")
 
     def step_crash(self):
         self.consumers[self.chance.randrange(len(self.consumers))] = Consumer()
@@ -1707,6 +1717,7 @@ CONTROLS = {
     "a weight counts for nothing": [("claim", "settings_of(topics[i]).weight or 1", "1")],
     "a served topic keeps its place": [("claim", "math.ceil(turn.taken * A_JOB / turn.weight)", "0")],
     "limit ignored": [("claim", "default_limit - in_flight[topic]", "most"), ("lib/serve", "limit - in_flight[topic]", "most")],
+    "suspects together": [("claim", "next_suspect = not (place and is_attempted(place)) and id", "next_suspect = id")],
     "pause ignored": [("lib/offer", "own.paused or ", "")],
     "rate ignored": [("lib/serve", ", (tokens_of(topic)))", ")")],
     "a window never ends": [("lib/rate", " or now_us >= began + rate.per * 1000000", "")],

@@ -31,6 +31,9 @@ CREDIT_US, SECOND_US, SLOT_US = 100_000, 1_000_000, 2000
 PATIENCE_MS = 250  # another carry worker carries topics that the lock's owner has left overdue for this long
 STEP_MS = 1000  # a larger difference of the clocks is a step
 LOSSES_MAX = 5
+SUSPECT_LOSSES = 2
+ASIDE_MS = 600_000  # how long a suspect is set aside
+OFFERED_MS = 1000
 ATTEMPTS_MAX = 10
 INF = float("inf")
 FREED = "freed"  # mark of a topic that a call has touched: fewer of its jobs are in flight, and nothing else has changed
@@ -84,6 +87,7 @@ class Pool(Workflows):
         self.holders = {}  # id -> (nonce, due)
         self.lingering = {}  # (id, nonce) -> ms: attempts of cancelled jobs, which still count as in flight
         self.crashes = {}  # id -> (losses, nonce)
+        self.suspects = {}  # "id\nnonce" of the suspect that was attempted last -> 0, or "id\n" of the one that was offered last -> -ms; id of another suspect -> ms
         self.attempts = {}  # id -> the lines of the last attempts, one each
         self.kept = {}  # id -> (state, ms, losses, record, lines) of a job that has ended
         self.kept_until = {}  # id -> ms until which a delivered or cancelled job is kept
@@ -356,6 +360,7 @@ class Pool(Workflows):
         self.date_dead()
         self.write_outbox()
         self.ended_before.clear()
+        self.offer_suspect()
         for topic, has_changed in self.touched.items():
             if topic in self.places and not self.are_behind(topic, self.places[topic]):
                 has_changed = True
@@ -369,6 +374,47 @@ class Pool(Workflows):
             self.ring()
         self.touched, self.places = {}, {}
         self.shown, self.last_scores = None, {}
+
+    # ---- suspects ----
+
+    def suspect_in_flight(self):
+        """Returns the entry of the suspect whose attempt runs, or None."""
+        for place, score in self.suspects.items():
+            job_id, _, nonce = place.partition("\n")
+            if score == 0 and (self.holders.get(job_id, ("",))[0] == nonce or (job_id, nonce) in self.lingering):
+                return place
+        return None
+
+    def note_attempted(self, job_id, nonce):
+        self.suspects = {name: score for name, score in self.suspects.items() if score > 0 and name != job_id}
+        self.suspects[f"{job_id}\n{nonce}"] = 0
+
+    def offer_suspect(self):
+        if self.suspect_in_flight() or any(score < 0 and 0 <= self.now + score < OFFERED_MS for score in self.suspects.values()):
+            return
+        self.suspects = {name: score for name, score in self.suspects.items() if score > 0}
+        for job_id in sorted(self.suspects, key=lambda name: (self.suspects[name], name))[:16]:
+            del self.suspects[job_id]
+            if self.losses(job_id) >= SUSPECT_LOSSES and job_id in self.bucket:
+                self.resume_jobs([job_id])
+                self.suspects[job_id + "\n"] = -self.now
+                return
+
+    def set_suspects_aside(self, places):
+        """Returns the jobs that the claim may lease."""
+        allowed = []
+        for due, job_id in places:
+            is_suspect = self.losses(job_id) >= SUSPECT_LOSSES
+            if is_suspect and self.next_suspect is None:
+                self.next_suspect = not self.suspect_in_flight() and job_id
+            if not is_suspect or self.next_suspect == job_id:
+                allowed.append((due, job_id))
+                continue
+            due = self.held.get(job_id, due)
+            self.again(job_id, due, self.now + ASIDE_MS)
+            self.held[job_id] = due
+            self.suspects[job_id] = self.now
+        return allowed
 
     def are_behind(self, topic, places):
         """Returns whether these jobs are new, and are due after all other jobs of their topic, or after a job that is not due.
@@ -1175,38 +1221,42 @@ class Pool(Workflows):
     def plan_turns(self, left, share, rounds):
         """Returns the next topics in turns, with the jobs that each may have leased. Ends before a topic whose turn comes after the
         next turn of a topic that is already in the plan."""
-        topics, plan, due_again = self.turns[:min(64, left + 1)], [], INF
+        topics, plan, due_again, aside = self.turns[:min(64, left + 1)], [], INF, 0
         for number, topic in enumerate(topics):
-            planned = sum(len(places) for _, places, _ in plan)
+            planned = sum(len(places) for _, places, *_ in plan)
             if planned >= left or len(plan) >= rounds or self.turn_scores[topic] > due_again:
                 break
             weight, most = self.weight_of(topic), share
             if weight > 1:
                 following = [self.turn_scores[other] for other in topics[number + 1:number + 2]]
-                following += [self.after_turn(other, len(places)) for other, places, _ in plan if places]
+                following += [self.after_turn(other, len(places)) for other, places, *_ in plan if places]
                 most = max(share, math.floor((min(following, default=INF) - self.turn_scores[topic]) * weight / A_JOB) + 1 if following else INF)
             most = left if len(topics) == 1 else min(most, left - planned)
             free = min(most, self.limit_of(topic) - self.in_flight(topic), self.tokens(topic)[0])
             if self.settings_of(topic).get("paused") or self.is_fifo(topic) and self.line_until(topic):
                 free = 0
-            places = self.first_places(topic, max(free, 0))
-            plan.append((topic, places, free > 0))
+            found = self.first_places(topic, max(free, 0))
+            first_due = min((due for due, _ in self.waiting(topic)), default=self.now)
+            places = self.set_suspects_aside(found)
+            aside += len(found) - len(places)
+            left -= len(found) - len(places)
+            plan.append((topic, places, free > 0, first_due))
             if weight > 1 and places:
                 due_again = min(due_again, self.after_turn(topic, len(places)))
-        return plan, len(topics) == 1
+        return plan, len(topics) == 1, aside
 
     def claim(self, most, nonce, share, most_bytes):
         claims, rounds, full = [], 2 * most, False
-        self.served = []
+        self.served, self.next_suspect = [], None
         while len(claims) < most and rounds and self.turn_scores and not full and most_bytes > 0:
-            plan, is_alone = self.plan_turns(most - len(claims), share, rounds)
+            plan, is_alone, aside = self.plan_turns(most - len(claims), share, rounds)
+            most -= aside
             rounds -= len(plan)
             moved = {}
-            for topic, places, is_free in plan:
+            for topic, places, is_free, first_due in plan:
                 if full or most_bytes <= 0:
                     break
                 before = len(claims)
-                first_due = min((due for due, _ in self.waiting(topic)), default=self.now)
                 for due, job_id in places:
                     record = self.jobs[job_id]
                     if len(record) > most_bytes and claims:
@@ -1217,6 +1267,8 @@ class Pool(Workflows):
                     due = self.held.pop(job_id, due)
                     self.leases[job_id] = self.now + LEASE_MS
                     self.holders[job_id] = (nonce, due)
+                    if job_id == self.next_suspect:
+                        self.note_attempted(job_id, nonce)
                     claims.append(Claim(job_id, int(due), record))
                 if self.rate_of(topic):
                     live = sum(not is_expired(claim.record, self.now) for claim in claims[before:])
@@ -1229,6 +1281,8 @@ class Pool(Workflows):
             if is_alone:
                 self.offered = {topic: False for topic, is_ready in self.offered.items() if not is_ready}
             self.write_offers(moved)
+        self.touched, self.places = {}, {}
+        self.shown, self.last_scores = None, {}
         self.ring()
         return claims
 
@@ -1666,7 +1720,7 @@ class Pool(Workflows):
             "outbox": self.outbox, "outbox ids": self.outbox_ids, "outbox read": self.outbox_read, "outbox last": self.outbox_last,
             "outbox numbers": [self.outbox_bytes(), len(self.dropped), self.outbox_again, self.outbox_removed],
             "event bytes": [self.event_bytes()],
-            "held": self.held, "kept_until": self.kept_until, "due": self.due, "turns": self.turns,
+            "held": self.held, "suspects": self.suspects, "kept_until": self.kept_until, "due": self.due, "turns": self.turns,
             "ready": self.bell, "rates": self.spent, "sends_until": self.sends_until,
             "schedules": self.schedules, "fires": self.fires, "skipped": self.skipped,
             "skipped until": self.skipped_until(), "schedule names": sorted(self.schedules),

@@ -99,7 +99,7 @@ static bool has_places(struct slice name)
 {
     return slice_starts_with(name, SLICE("holders:")) || slice_starts_with(name, SLICE("ended")) ||
            slice_ends_with(name, SLICE("lingering")) || slice_starts_with(name, SLICE("workflow:")) ||
-           slice_starts_with(name, SLICE("event_names:"));
+           slice_starts_with(name, SLICE("event_names:")) || slice_equal(name, SLICE("suspects"));
 }
 
 /* Replaces the character from by to, at most "most" times. */

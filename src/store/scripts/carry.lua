@@ -44,7 +44,7 @@ look_at_holders(topics, most)
 for i = 1, #topics do touch(topics[i], 'left') end
 finish()
 if #turns_added == 0 and is_tick and is_owner then ring() end
-if #topics > 0 then next_due = first_due() end
+if #topics > 0 or has(SUSPECTS) then next_due = first_due() end
 if next_due == math.huge then next_due = -1 end
 local next_fire = first_fire()
 if is_tick and has_clock_stepped_back() then next_fire = now end

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- claim.lua - leases due jobs to a consumer. Topics that may be served are in the sorted set "turns" (lib/offer.lua),
--- and take turns.
+-- and take turns. Only one of the jobs that have lost several consumers is leased at a time (lib/suspects.lua).
 --
 -- ARGV[2] maximum number of jobs   [3] nonce   [4] lease, ms   [5] maximum number of jobs of one topic in a
 --      row, while other topics are ready
@@ -11,7 +11,7 @@
 -- number of jobs, then for each job: id, due, record; then topic, settings for each topic that has settings and has one
 -- of these jobs or was skipped, because its settings cannot be read or need a later version (only a few skipped topics
 -- are returned). If ARGV[7] is not 0, the next due time or -1 follows}.
--- uses: due expiry forget_lost places probe serve settings weights
+-- uses: again crashes due expiry forget_lost places probe serve settings suspects weights
 local left, note, lease_ms, share = tonumber(ARGV[2]), ARGV[3] .. ' ', tonumber(ARGV[4]), tonumber(ARGV[5])
 local bytes_left = tonumber(ARGV[6])
 local READ_AT_ONCE = 16 -- records
@@ -70,11 +70,47 @@ local function read_due_places(turn, most)
   until is_end
 end
 
+local next_suspect, is_suspect_leased -- the suspect that this claim may lease, and whether it has leased it
+
+-- Decides whether this claim may lease a suspect (lib/suspects.lua).
+-- rare: claimed_suspect
+local function may_lease_suspect(id)
+  if next_suspect == nil then
+    local place = has(SUSPECTS) and suspect_ahead()
+    next_suspect = not (place and is_attempted(place)) and id
+  end
+  return next_suspect == id
+end
+
+-- Removes the suspects that this claim may not lease from a turn, and sets them aside.
+-- rare: claimed_suspect
+local function set_suspects_aside(turn)
+  local crashes, topic, ids, scores, times, dues = call('HMGET', CRASHES, unpack(turn.ids)), turn.topic, {}, {}, {}, {}
+  for i = 1, #crashes do
+    local id, due = turn.ids[i], turn.dues[i] or turn.scores[i]
+    if losses_in(crashes[i]) < SUSPECT_LOSSES or may_lease_suspect(id) then
+      local at = #ids + 1
+      ids[at], scores[at], times[at], dues[at] = id, turn.scores[i], turn.times[i], turn.dues[i]
+    else
+      again(id, due, now + WAIT_MS)
+      hold(topic, id, due)
+      call('ZADD', SUSPECTS, integer(now), id)
+      is_there[SUSPECTS] = true
+    end
+  end
+  turn.aside = #crashes - #ids
+  if turn.aside == 0 then return end
+  left = left - turn.aside -- limits the work of this call
+  write_places(topic, places[topic])
+  places[topic] = nil
+  turn.ids, turn.scores, turn.times, turn.dues, turn.is_front = ids, scores, times, dues, false
+end
+
 local NONE_HELD = {}
 -- Plans the turn of a topic: selects the due jobs to lease (maximum: most), with their scores. turn.next is the score
 -- of the job behind them in the bucket, or false if there is no other job.
 local function plan_turn(topic, most, score, weight)
-  local turn = {topic = topic, score = score, weight = weight, ids = {}, scores = {}, times = {}, dues = NONE_HELD, taken = 0, leased = 0,
+  local turn = {topic = topic, score = score, weight = weight, ids = {}, scores = {}, times = {}, dues = NONE_HELD, taken = 0, leased = 0, aside = 0,
     holders = {}, has_rate = any_settings and settings_of(topic).rate, spending = 0, is_front = true}
   most, turn.limit = most_of(topic, most)
   if most < 1 then return turn end
@@ -83,6 +119,7 @@ local function plan_turn(topic, most, score, weight)
   local number = #turn.ids
   if number == most and tonumber(turn.first) <= now - BEHIND_MS and turn.next and is_due(turn.next) then take_newest(turn, most) end
   if number > 0 and has(HELD) then turn.dues = held_dues(topic, turn.ids) end
+  if number > 0 and has(CRASHES) then set_suspects_aside(turn) end
   return turn
 end
 
@@ -103,6 +140,7 @@ local function lease(turn, record)
   leases[lease_at + 1], leases[lease_at + 2] = deadline, id
   holders[holder_at + 1], holders[holder_at + 2] = id, note .. (held_due or turn.scores[at])
   replies[reply_at + 1], replies[reply_at + 2], replies[reply_at + 3] = id, held_due and tonumber(held_due) or turn.times[at], record
+  if id == next_suspect then is_suspect_leased = true end
   if turn.has_rate and not is_expired(record) then turn.spending = turn.spending + 1 end
   return true
 end
@@ -191,7 +229,7 @@ local function take_turns(carried)
   for i = 1, ended do end_turn(turns[i]) end
   delete_buckets()
   are_all_over = #topics <= last and ended == #topics and #turns_added == 0
-  local is_stuck = is_alone and turns_added[1] and turns[1].taken == 0
+  local is_stuck = is_alone and turns_added[1] and turns[1].taken + turns[1].aside == 0
   if carried then
     turns_removed = {} -- no topic is in turns
   elseif is_alone then
@@ -226,6 +264,7 @@ local carried = ARGV[7] ~= '0' and carry() or nil
 if ARGV[7] == '2' then first_before = 0 end -- no other process has a carry worker to wake, so wake publishes nothing
 while has_work() and take_turns(carried) do carried = nil end
 if leased > 0 then call('ZADD', LEASES, unpack(leases)) end
+if is_suspect_leased then note_attempted(next_suspect, ARGV[3]) end
 write_waiting()
 if has(HELD) then write_held() end
 write_names()

@@ -3,8 +3,8 @@
 -- not failed, so no attempt is counted.
 --
 -- After the first loss of a consumer, the job is due at once, with its old time. After the second, third and fourth
--- loss, it waits for a random time. If it were due at once again, a job that crashes its consumer would each time be
--- attempted together with the same other jobs. After the fifth loss, the script leases the job to the caller and lists
+-- loss, it waits for a random time, so that a job that ends its consumers does not end them every few seconds. It is
+-- then a suspect, see lib/suspects.lua. After the fifth loss, the script leases the job to the caller and lists
 -- it, up to a few MiB of such jobs in one call. The caller buries the job with its follow-ups, see follow.lua. If the
 -- caller dies first, its lease runs out, and a later call lists the job again. If the consumer of a cancelled job was
 -- lost, its attempt no longer counts as in flight.

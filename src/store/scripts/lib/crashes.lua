@@ -2,11 +2,11 @@
 -- crashed, or could not renew its lease.
 -- uses: has
 
+-- Returns the number of lost consumers in an entry of CRASHES, or 0 if there is no entry.
+local function losses_in(crash) return crash and tonumber(string.match(crash, '^%d+')) or 0 end
+
 -- Returns how many consumers were lost with this job since an attempt last had an outcome.
-local function losses_of(id)
-  local crash = call('HGET', CRASHES, id)
-  return crash and tonumber(string.match(crash, '^%d+')) or 0
-end
+local function losses_of(id) return losses_in(call('HGET', CRASHES, id)) end
 
 -- Returns whether the nonce of a lease (or the value in holders:<topic>, which begins with the nonce) belongs to
 -- recovery. Recovery leases a job that has lost too many consumers, and then buries the job. The nonces of recovery

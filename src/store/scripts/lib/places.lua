@@ -1,6 +1,6 @@
 -- places.lua - the only writer of buckets. A bucket is the sorted set of a topic's waiting jobs. The score of a job
 -- there, its place, is its due time in ms and a fraction for its order within this ms.
--- uses: bell held topic waiting
+-- uses: bell held line suspects topic waiting
 
 -- Scripts touch each topic whose jobs they change. touched lists the touched topics in order. At the end of a script,
 -- finish() offers each touched topic once (offer.lua), except topics whose has_changed is false. extents[topic] is
@@ -177,6 +177,42 @@ local function write_places(topic, list)
   touch(topic)
 end
 
+-- Resumes jobs of a topic. Does nothing for jobs that are no longer held, because they were cancelled, changed or
+-- claimed since the walk found them.
+local function resume_jobs(topic, ids)
+  if #ids == 0 then return end
+  local dues, places_now = held_dues(topic, ids), call('ZMSCORE', bucket_of(topic), unpack(ids))
+  for i = 1, #ids do
+    if dues[i] and places_now[i] and tonumber(dues[i]) <= tonumber(places_now[i]) then put_back(ids[i], dues[i]) end
+    if dues[i] and has_settings() and is_fifo(topic) then
+      let_go(ids[i], dues[i])
+      touch(topic)
+    end
+  end
+end
+
+-- If no suspect is attempted or on offer, offers the one that has waited longest (suspects.lua). A job that no longer
+-- waits as a suspect leaves the list.
+local SUSPECTS_LOOK_MAX = 16
+-- rare: suspects
+local function offer_suspect()
+  local place, score = suspect_ahead()
+  if place then
+    if is_attempted(place) or score < 0 and now + score < OFFERED_MS and now + score >= 0 then return end
+    call('ZREM', SUSPECTS, place)
+  end
+  local ids = call('ZRANGE', SUSPECTS, '0', SUSPECTS_LOOK_MAX - 1)
+  for i = 1, #ids do
+    local id = ids[i]
+    call('ZREM', SUSPECTS, id)
+    if losses_of(id) >= SUSPECT_LOSSES and call('ZSCORE', bucket_of(topic_of(id)), id) then
+      resume_jobs(topic_of(id), {id})
+      call('ZADD', SUSPECTS, integer(-now), id .. '\n')
+      return
+    end
+  end
+end
+
 -- Sets has_changed to false for topics that were touched only by touch_freed and have a finite time in "due". Such a
 -- topic waits for this time, and not until fewer of its jobs are in flight, so it need not be offered now.
 local function drop_freed()
@@ -195,6 +231,7 @@ end
 -- Writes buckets, offers topics, rings the doorbell (bell.lua) and wakes the carry worker (calendar.lua). Called at the
 -- end of each script that changes leases or waiting jobs.
 local function finish()
+  if has(SUSPECTS) then offer_suspect() end
   look_at_buckets(touched)
   for i = 1, #touched do
     if places[touched[i]] then write_places(touched[i], places[touched[i]]) end

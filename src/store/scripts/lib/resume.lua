@@ -12,20 +12,6 @@ local RESUMING = base .. 'resuming'
 local UNPACK_MAX = 1000 -- unpack has room for about 8,000 values
 local LOST_MAX = 100 -- the maximum number of patterns
 
--- Resumes jobs of a topic. Does nothing for jobs that are no longer held, because they were cancelled, changed or
--- claimed since the walk found them.
-local function resume_jobs(topic, ids)
-  if #ids == 0 then return end
-  local dues, places_now = held_dues(topic, ids), call('ZMSCORE', bucket_of(topic), unpack(ids))
-  for i = 1, #ids do
-    if dues[i] and places_now[i] and tonumber(dues[i]) <= tonumber(places_now[i]) then put_back(ids[i], dues[i]) end
-    if dues[i] and has_settings() and is_fifo(topic) then
-      let_go(ids[i], dues[i])
-      touch(topic)
-    end
-  end
-end
-
 -- Starts or restarts the walk through the held jobs of a topic, if its breaker may be off now. was_on: the topic had a
 -- breaker before this change. If the topic has no setting breaker now, the option --breaker decides. Scripts do not
 -- know this option, so the walk starts anyway; if breakers are on, the jobs will be held again. A sibling topic
