@@ -2,6 +2,7 @@
 #include "api/handler.h"
 #include "api/job_batch.h"
 #include "api/problem.h"
+#include "api/sends.h"
 #include "http/route.h"
 #include "job/token.h"
 
@@ -78,6 +79,12 @@ static const struct route routes[] = {
         .names = route_names_job,
         .methods = {{"GET", "GET /jobs/{topic}/{jobId}/attempts", attempts_handle, REACH_JOB, SCOPE_READ,
                      .body = BODY_NONE}},
+    },
+    {
+        .path = "/jobs/:/:/sent",
+        .names = route_names_job,
+        .methods = {{"GET", "GET /jobs/{topic}/{jobId}/sent", sends_read, REACH_JOB, SCOPE_READ,
+                     .body = BODY_NONE, .takes_query = true}},
     },
     {
         .path = "/access",

@@ -110,7 +110,7 @@ def check(method, target, status, headers, body):
     problems = []
     for response, place in find(method, target, status):
         try:
-            _check(response, method, status, headers, body)
+            _check(response, method, status, headers, body, "?" in target)
         except (AssertionError, jsonschema.ValidationError) as problem:
             problems.append(problem)
         else:
@@ -119,7 +119,7 @@ def check(method, target, status, headers, body):
     raise AssertionError(f"{method} {target} {status}: {problems[0]}") from problems[0]
 
 
-def _check(response, method, status, headers, body):
+def _check(response, method, status, headers, body, has_query):
     for name, header in response.get("headers", {}).items():
         header = _follow(header)
         assert name in headers or not header.get("required"), f"no {name}"
@@ -136,7 +136,8 @@ def _check(response, method, status, headers, body):
         assert body == b"", "a body"
         return
     value = json.loads(body) if media.endswith("json") else body.decode()
-    validator(content["schema"]).validate(value)
+    # Generators of clients cannot describe an answer whose form depends on the query.
+    validator(content.get("x-schema-with-query" if has_query else "schema", content["schema"])).validate(value)
     if media == "application/problem+json":
         assert value["status"] == status, f"its body says {value['status']}"
 

@@ -3,6 +3,7 @@ import java.math.BigDecimal;
 import org.openapitools.client.ApiClient;
 import org.openapitools.client.api.JobsApi;
 import org.openapitools.client.model.CancelJob200Response;
+import org.openapitools.client.model.Duration;
 import org.openapitools.client.model.Job;
 import org.openapitools.client.model.NewJob;
 import org.openapitools.client.model.Placed;
@@ -12,10 +13,10 @@ public class Trip {
         ApiClient client = new ApiClient();
         client.updateBaseUri(arguments[0]);
         JobsApi jobs = new JobsApi(client);
-        NewJob job = new NewJob().topic("made").jobId("java").url("http://127.0.0.1:9/").delay(3600.5);
+        NewJob job = new NewJob().topic("made").jobId("java").url("http://127.0.0.1:9/").delay(new Duration(3600.5));
         Placed scheduled = jobs.scheduleJob(job, null, null, null);
-        Job found = jobs.readJob("made", "java");
-        CancelJob200Response cancelled = jobs.cancelJob("made", "java", null);
+        Job found = jobs.readJob("made", "java", null);
+        CancelJob200Response cancelled = jobs.cancelJob("made", "java", null, null);
         if (!scheduled.getDueAt().equals(found.getDueAt()) || found.getDelay() != 3600.5 || cancelled.getAttemptInFlight()) {
             throw new IllegalStateException(found.toString());
         }
