@@ -68,13 +68,6 @@ static void answer_members(struct exchange *exchange, unsigned status, const str
     exchange_answer(exchange, status, header, header != NULL, buffer_slice(body));
 }
 
-static void refuse_absent(struct exchange *exchange)
-{
-    exchange_refuse(exchange, 404,
-                    "There are no jobs that were sent to this group under this jobId. They have all ended, "
-                    "or never existed.");
-}
-
 /* ---- POST ---- */
 
 struct submission {
@@ -270,8 +263,6 @@ static void on_seen(void *arg, const struct app_verdict *verdict)
 {
     if (verdict->end == APP_DONE)
         answer_seen(arg, verdict);
-    else if (verdict->end == APP_NOT_FOUND)
-        refuse_absent(arg);
     else
         problem_answer_verdict(arg, verdict, &problem_of_read);
 }
@@ -288,10 +279,6 @@ static void on_cancelled(void *arg, const struct app_verdict *verdict)
     static const struct problem_words words = {
         "job", "Repeat the request: the answer 404 then means that the jobs are gone."};
     struct exchange *exchange = arg;
-    if (verdict->end == APP_NOT_FOUND) {
-        refuse_absent(exchange);
-        return;
-    }
     if (verdict->end != APP_DONE) {
         problem_answer_verdict(exchange, verdict, &words);
         return;
