@@ -13,6 +13,9 @@
 struct remote {
     struct remote_options options;
     const char *server;
+    CURLM *multi; /* keeps the connection to the server open between requests */
+    /* The handle of the latest request. Each request has a new handle: libcurl 7.88 writes to freed memory if
+     * an answer begins with a folded header line, and is not the first answer of its handle. */
     CURL *easy;
     bool has_sent;
 };
@@ -46,8 +49,8 @@ struct remote *remote_new(const struct remote_options *options)
     remote->options = *options;
     remote->server = options->server ? options->server : "http://127.0.0.1:7700";
     curl_global_init(CURL_GLOBAL_DEFAULT);
-    remote->easy = curl_easy_init();
-    if (!remote->easy)
+    remote->multi = curl_multi_init();
+    if (!remote->multi)
         abort();
     return remote;
 }
@@ -57,6 +60,7 @@ void remote_free(struct remote *remote)
     if (!remote)
         return;
     curl_easy_cleanup(remote->easy);
+    curl_multi_cleanup(remote->multi);
     curl_global_cleanup();
     free(remote);
 }
@@ -68,11 +72,28 @@ size_t remote_on_data(char *data, size_t unit, size_t count, void *arg)
     return answer->failed ? 0 : unit * count;
 }
 
+/* Sends the request of the handle, and waits for the end. */
+static CURLcode wait_for_end(struct remote *remote)
+{
+    int running = 0, left;
+    CURLcode code = CURLE_FAILED_INIT;
+    CURLMcode progress = curl_multi_add_handle(remote->multi, remote->easy);
+    while (progress == CURLM_OK && (progress = curl_multi_perform(remote->multi, &running)) == CURLM_OK &&
+           running)
+        progress = curl_multi_poll(remote->multi, NULL, 0, (int)TIMEOUT_S * 1000, NULL);
+    for (const CURLMsg *message; (message = curl_multi_info_read(remote->multi, &left));)
+        code = message->data.result;
+    curl_multi_remove_handle(remote->multi, remote->easy);
+    return code;
+}
+
 static CURLcode send_with(struct remote *remote, const char *method, const char *url,
                           struct curl_slist *headers, const char *body, struct buffer *answer)
 {
-    CURL *easy = remote->easy;
-    curl_easy_reset(easy);
+    curl_easy_cleanup(remote->easy);
+    CURL *easy = remote->easy = curl_easy_init();
+    if (!easy)
+        abort();
     curl_easy_setopt(easy, CURLOPT_URL, url);
     curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method);
     curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
@@ -88,7 +109,7 @@ static CURLcode send_with(struct remote *remote, const char *method, const char 
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, answer);
     if (body)
         curl_easy_setopt(easy, CURLOPT_POSTFIELDS, body);
-    CURLcode code = curl_easy_perform(easy);
+    CURLcode code = wait_for_end(remote);
     remote->has_sent |= code != CURLE_URL_MALFORMAT && code != CURLE_UNSUPPORTED_PROTOCOL;
     return code;
 }

@@ -54,7 +54,14 @@ bool http_call_begin_sending(struct http_call *call, const struct sockaddr *addr
     return false;
 }
 
-/* --- Callbacks of libcurl; none of them may call a function of libcurl --- */
+/* These options fail only when there is no memory. */
+#define SET(handle, option, value)                                                                           \
+    do {                                                                                                     \
+        CURLcode set_code = curl_easy_setopt((handle), (option), (value));                                   \
+        assert(set_code == CURLE_OK);                                                                        \
+    } while (0)
+
+/* --- Callbacks of libcurl; they may not call functions of libcurl, except to set FORBID_REUSE --- */
 
 static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
@@ -123,26 +130,28 @@ static int on_send(void *arg, char *remote_ip, char *local_ip, int remote_port, 
     return may_send ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
 }
 
+/* The reader gets the lines of the heads, to decide whether the connection may be used again. libcurl decides
+ * how the body is framed. */
 static size_t on_header(char *data, size_t unit, size_t count, void *arg)
 {
     struct http_call *call = arg;
-    call->head_bytes += unit * count;
-    return http_call_take_line(call, slice_from(data, unit * count)) ? unit * count : 0;
+    struct slice bytes = slice_from(data, unit * count), line = bytes;
+    bool is_trailer = call->has_head;
+    call->head_bytes += bytes.size;
+    enum http_read read = is_trailer ? HTTP_READ_LINE : http_reader_next(&call->reader, &bytes, &line);
+    if (!http_call_take(call, read, line))
+        return 0;
+    if (!is_trailer && call->has_head && call->reader.is_last)
+        SET(call->easy, CURLOPT_FORBID_REUSE, 1L); /* the only function of libcurl that a callback calls */
+    return unit * count;
 }
 
 static size_t on_body(char *data, size_t unit, size_t count, void *arg)
 {
-    return http_call_take_body(arg, slice_from(data, unit * count)) ? unit * count : 0;
+    return http_call_take(arg, HTTP_READ_BODY, slice_from(data, unit * count)) ? unit * count : 0;
 }
 
 /* --- The options of each call --- */
-
-/* These options fail only when there is no memory. */
-#define SET(handle, option, value)                                                                           \
-    do {                                                                                                     \
-        CURLcode set_code = curl_easy_setopt((handle), (option), (value));                                   \
-        assert(set_code == CURLE_OK);                                                                        \
-    } while (0)
 
 static void set_callbacks(struct http_call *call)
 {
@@ -163,14 +172,10 @@ static void set_callbacks(struct http_call *call)
     SET(easy, CURLOPT_WRITEDATA, call);
 }
 
-/* Sets the options that are the same for each call. This happens once for each handle, because resetting a
- * handle costs more than a small call. */
+/* Sets the options that are the same for each call. */
 static void set_constants(struct http_call *call, const char *ca_file, const char *proxy)
 {
     CURL *easy = call->easy;
-    SET(easy, CURLOPT_POST, 1L);
-    SET(easy, CURLOPT_CUSTOMREQUEST, NULL);
-    SET(easy, CURLOPT_CONNECT_ONLY, 0L);
     SET(easy, CURLOPT_NOSIGNAL, 1L);
     SET(easy, CURLOPT_PROXY, proxy ? proxy : "");
     SET(easy, CURLOPT_NOPROXY, ""); /* ignores NO_PROXY of the environment */
@@ -200,13 +205,26 @@ static void set_constants(struct http_call *call, const char *ca_file, const cha
         SET(easy, CURLOPT_CAINFO, ca_file);
 }
 
-static void make_handle(struct http_call *call)
+/* Takes ownership of the handle. */
+static void use_handle(struct http_call *call, CURL *easy)
 {
-    call->easy = http_handles_take(call->owner->handles);
-    call->method = HTTP_METHOD_POST;
-    call->has_body = true;
+    assert(easy && !call->easy);
+    call->easy = easy;
     set_callbacks(call);
     set_constants(call, call->owner->ca_file, call->owner->proxy);
+}
+
+/* Gives a new handle the TLS sessions of this call's earlier handles. (If many calls shared them,
+ * libcurl 7.88 would resume only a third of the sessions, because one connection removes a session that
+ * another connection is using.) */
+static void share_sessions(struct http_call *call)
+{
+    if (!call->sessions) {
+        call->sessions = curl_share_init();
+        CURLSHcode code = curl_share_setopt(call->sessions, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION);
+        assert(code == CURLSHE_OK);
+    }
+    SET(call->easy, CURLOPT_SHARE, call->sessions);
 }
 
 struct http_call *http_call_new(const struct http_call_owner *owner)
@@ -218,13 +236,14 @@ struct http_call *http_call_new(const struct http_call_owner *owner)
     list_init(&call->push_link);
     buffer_init(&call->head, HTTP_HEAD_MAX);
     buffer_init_fallible(&call->headers, HTTP_ANSWER_HEAD_MAX);
-    make_handle(call);
     return call;
 }
 
 void http_call_free(struct http_call *call)
 {
-    http_handles_give(call->owner->handles, call->easy);
+    http_call_release(call);
+    if (call->sessions)
+        curl_share_cleanup(call->sessions);
     free(call->lines);
     free(call->text);
     buffer_fini(&call->head);
@@ -288,8 +307,8 @@ static void put_lines(struct http_call *call, char *at, const struct http_call_r
 }
 
 /* libcurl has three kinds of request: with a body, without a body, and HEAD, which expects no answer body.
- * Each of the three has its own option, which resets the other two. CURLOPT_CUSTOMREQUEST is set last, and
- * replaces the method's name that libcurl would send. */
+ * Each of the three has its own option. CURLOPT_CUSTOMREQUEST is set last, and replaces the method's name
+ * that libcurl would send. */
 static void set_method(struct http_call *call, const struct http_call_request *request)
 {
     static const struct {
@@ -303,17 +322,15 @@ static void set_method(struct http_call *call, const struct http_call_request *r
     enum http_method method = request->method;
     bool has_body = methods[method].has_body || request->body.size > 0;
     assert(method != HTTP_METHOD_HEAD || !has_body);
-    if (call->method == method && call->has_body == has_body)
-        return;
-    if (has_body)
-        SET(call->easy, CURLOPT_POST, 1L);
-    else if (method == HTTP_METHOD_HEAD)
+    if (method == HTTP_METHOD_HEAD)
         SET(call->easy, CURLOPT_NOBODY, 1L);
-    else
-        SET(call->easy, CURLOPT_HTTPGET, 1L);
-    SET(call->easy, CURLOPT_CUSTOMREQUEST, methods[method].name);
-    call->method = method;
-    call->has_body = has_body;
+    if (has_body) {
+        SET(call->easy, CURLOPT_POST, 1L);
+        SET(call->easy, CURLOPT_POSTFIELDS, request->body.size ? request->body.data : "");
+        SET(call->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.size);
+    }
+    if (methods[method].name)
+        SET(call->easy, CURLOPT_CUSTOMREQUEST, methods[method].name);
 }
 
 static void set_start(struct http_call *call, bool needs_fresh, int64_t timeout_ms)
@@ -334,18 +351,16 @@ static void set_request(struct http_call *call, const struct http_call_request *
     SET(easy, CURLOPT_URL, call->text);
     SET(easy, CURLOPT_HTTPHEADER, call->lines);
     set_method(call, request);
-    if (call->has_body) {
-        SET(easy, CURLOPT_POSTFIELDS, request->body.size ? request->body.data : "");
-        SET(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.size);
-    }
     set_start(call, request->needs_fresh, request->timeout_ms);
 }
 
-/* Resets the state of the previous call. */
+/* Resets the state of the previous call, and of an earlier begin of this call. */
 static void forget(struct http_call *call)
 {
+    http_reader_begin(&call->reader, call->request.method == HTTP_METHOD_HEAD);
     call->outcome = (struct http_outcome){0};
     call->verdict = FAILURE_NONE;
+    call->fault = NULL;
     call->head_bytes = 0;
     call->body_bytes = 0;
     call->status = 0;
@@ -375,16 +390,28 @@ static void keep_request(struct http_call *call, const struct http_call_request 
 
 void http_call_prepare(struct http_call *call, const struct http_call_request *request)
 {
-    forget(call);
     keep_request(call, request);
+    forget(call);
+    use_handle(call, curl_easy_init());
+    if (request->url.size > 4 && (request->url.data[4] | 0x20) == 's') /* https */
+        share_sessions(call);
     set_request(call, request);
+}
+
+void http_call_release(struct http_call *call)
+{
+    if (call->easy && call->is_plain) /* the handle has only connected */
+        http_handles_give(call->owner->handles, call->easy);
+    else
+        curl_easy_cleanup(call->easy);
+    call->easy = NULL;
 }
 
 void http_call_prepare_plain(struct http_call *call, const struct http_call_request *request, bool is_tls,
                              struct slice origin)
 {
-    forget(call);
     keep_request(call, request);
+    forget(call);
     call->is_plain = true;
     call->begun_us = clock_steady_us();
     call->is_tls = is_tls;
@@ -396,6 +423,8 @@ void http_call_prepare_connect(struct http_call *call)
     struct http_call_request only_url = {.url = call->request.url};
     make_room(call, &only_url);
     put_text(call->text, call->request.url);
+    if (!call->easy)
+        use_handle(call, http_handles_take(call->owner->handles));
     call->is_connecting = true;
     SET(call->easy, CURLOPT_URL, call->text);
     SET(call->easy, CURLOPT_CONNECT_ONLY, 1L);
@@ -421,18 +450,13 @@ CURL *http_call_take_handle(struct http_call *call)
     SET(taken, CURLOPT_PRIVATE, NULL); /* the call may end before the connection is closed */
     SET(taken, CURLOPT_OPENSOCKETFUNCTION, NULL);
     SET(taken, CURLOPT_PREREQFUNCTION, NULL);
+    call->easy = NULL;
     call->is_connecting = false;
     call->is_in_libcurl = false;
-    make_handle(call);
     return taken;
 }
 
-void http_call_stop_connect(struct http_call *call)
-{
-    call->is_connecting = false;
-    SET(call->easy, CURLOPT_CONNECT_ONLY, 0L);
-}
-
+/* The same handle begins again, because nothing was sent on the connection, and so no answer was read. */
 void http_call_prepare_again(struct http_call *call)
 {
     curl_off_t spent_us = 0;

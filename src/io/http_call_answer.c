@@ -11,17 +11,6 @@ enum {
     BODY_MAX_BYTES = 64 * 1024,
 };
 
-/* Returns the status in a line such as "HTTP/1.1 204 No Content". */
-static int parse_status(struct slice line)
-{
-    struct slice version, rest;
-    uint64_t status;
-    if (!slice_cut(line, ' ', &version, &rest) || rest.size < 3 ||
-        !slice_to_number(slice_from(rest.data, 3), 999, &status))
-        return 0;
-    return (int)status;
-}
-
 /* Returns the seconds until a date, or 0 for an invalid date or a date in the past. Uses curl_getdate,
  * because CURLINFO_RETRY_AFTER has a maximum of six hours in newer versions. */
 static int64_t call_seconds_until(struct slice date)
@@ -79,23 +68,20 @@ static void keep_line(struct http_call *call, struct slice line)
     }
 }
 
-bool http_call_take_line(struct http_call *call, struct slice line)
+/* Begins a head. The headers of an interim head do not count. */
+static void take_status(struct http_call *call)
 {
-    if (call->head_bytes > HEAD_MAX_BYTES) {
-        call->verdict = FAILURE_ANSWER_TOO_LARGE;
-        return false;
-    }
-    if (call->has_head) /* a trailer */
-        return true;
-    if (!slice_starts_with(line, SLICE("HTTP/")))
-        keep_line(call, line);
-    if (line.size >= 5 && slice_starts_with(line, SLICE("HTTP/"))) {
-        call->status = parse_status(line);
-        buffer_clear(&call->headers);
-        call->has_retry_after = false;
-        call->has_again = false;
-        call->again_bytes = 0;
-    } else if (line.size >= 12 && slice_equal_nocase(slice_from(line.data, 12), SLICE("Retry-After:"))) {
+    call->status = call->reader.status;
+    buffer_clear(&call->headers);
+    call->has_retry_after = false;
+    call->has_again = false;
+    call->again_bytes = 0;
+}
+
+static void take_line(struct http_call *call, struct slice line)
+{
+    keep_line(call, line);
+    if (line.size >= 12 && slice_equal_nocase(slice_from(line.data, 12), SLICE("Retry-After:"))) {
         call->has_retry_after = true;
         call->retry_after_s = call_retry_after(slice_skip(line, strlen("Retry-After:")));
     } else if (line.size >= 14 && slice_equal_nocase(slice_from(line.data, 14), SLICE("Duepost-Again:"))) {
@@ -105,10 +91,9 @@ bool http_call_take_line(struct http_call *call, struct slice line)
         if (call->has_head)
             call->owner->on_head(call->owner->arg, call);
     }
-    return true;
 }
 
-bool http_call_take_body(struct http_call *call, struct slice bytes)
+static void take_body(struct http_call *call, struct slice bytes)
 {
     if (call->is_large) {
         size_t room = HTTP_LARGE_ANSWER_MAX - call->large_answer.size;
@@ -118,8 +103,34 @@ bool http_call_take_body(struct http_call *call, struct slice bytes)
         memcpy(call->answer + call->body_bytes, bytes.data, bytes.size < room ? bytes.size : room);
     }
     call->body_bytes += bytes.size;
-    if (call->body_bytes <= BODY_MAX_BYTES)
+}
+
+bool http_call_take(struct http_call *call, enum http_read read, struct slice part)
+{
+    switch (read) {
+    case HTTP_READ_STATUS:
+    case HTTP_READ_LINE:
+        if (call->head_bytes > HEAD_MAX_BYTES)
+            break;
+        if (read == HTTP_READ_STATUS)
+            take_status(call);
+        else if (!call->has_head) /* otherwise a trailer */
+            take_line(call, part);
         return true;
+    case HTTP_READ_BODY:
+        take_body(call, part);
+        if (call->body_bytes > BODY_MAX_BYTES)
+            break;
+        return true;
+    case HTTP_READ_BAD:
+        call->verdict = FAILURE_PROTOCOL;
+        call->fault = "The answer is not valid HTTP/1.1";
+        return false;
+    case HTTP_READ_NO_MEMORY:
+        return false;
+    default: /* HTTP_READ_LONG */
+        break;
+    }
     call->verdict = FAILURE_ANSWER_TOO_LARGE;
     return false;
 }

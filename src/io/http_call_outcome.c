@@ -88,7 +88,7 @@ static void add_system_error(struct http_call *call)
 {
     long number = call->open_errno;
     size_t size = strlen(call->error_text);
-    if (!number)
+    if (!number && call->easy)
         curl_easy_getinfo(call->easy, CURLINFO_OS_ERRNO, &number);
     if (number)
         snprintf(call->error_text + size, sizeof call->error_text - size, "%s%s", size ? ": " : "",
@@ -101,6 +101,8 @@ static void fill_detail(struct http_call *call, CURLcode code)
     size_t size = sizeof call->error_text;
     if (error == FAILURE_IDLE_CLOSED)
         snprintf(call->error_text, size, "A kept-alive connection was closed before an answer began");
+    else if (error == FAILURE_PROTOCOL && call->fault)
+        snprintf(call->error_text, size, "%s", call->fault);
     else if (error == FAILURE_ANSWER_TOO_LARGE)
         snprintf(call->error_text, size, "The answer's header section is too large");
     else if (error == FAILURE_CONNECT && code != CURLE_OUT_OF_MEMORY)

@@ -1,7 +1,9 @@
 /* http_call_private.h - inside the HTTP client: one call, from its options to its outcome.
  *
  * Only http_client.c, http_call*.c and http_plain.c include this. The struct of an ended call is used again
- * for a later call: its easy handle then keeps the options that are the same for each call. */
+ * for a later call, but not the easy handle that has read an answer: libcurl 7.88 keeps a pointer to the last
+ * header of a handle's earlier transfer, and writes there if the next answer begins with a folded header
+ * line. */
 #ifndef DUEPOST_IO_HTTP_CALL_PRIVATE_H
 #define DUEPOST_IO_HTTP_CALL_PRIVATE_H
 
@@ -12,6 +14,7 @@
 #include "io/freeze_guard.h"
 #include "io/http_call.h"
 #include "io/http_handles.h"
+#include "io/http_reader.h"
 #include "io/http_sockets.h"
 
 /* The client that runs the calls. Calls borrow the client. The callbacks below must not call functions of
@@ -34,12 +37,13 @@ struct http_call {
     struct list push_link;
     int64_t drain_until_us;
     const struct http_call_owner *owner;
-    CURL *easy;
+    CURL *easy; /* from http_call_prepare or http_call_prepare_connect until http_call_release, or NULL */
+    CURLSH *sessions; /* TLS sessions of earlier requests that libcurl has sent, or NULL */
     struct http_call_request request;
-    enum http_method method; /* the easy handle is set up for method and has_body */
-    bool has_body;
+    struct http_reader reader; /* reads the answer; for calls that libcurl sends, only the answer's heads */
     struct http_outcome outcome;
     enum failure verdict; /* the failure for which one of our callbacks ended the call */
+    const char *fault;    /* for a verdict of PROTOCOL: a message for people */
     struct curl_slist *lines;
     size_t line_capacity;
     char *text; /* url and lines, each followed by a NUL */
@@ -81,8 +85,11 @@ enum { HTTP_HEAD_MAX = 16 * 1024 * 1024 }; /* maximum size of a request's head; 
 struct http_call *http_call_new(const struct http_call_owner *);
 void http_call_free(struct http_call *);
 
-/* Prepares a call for the multi handle. */
+/* Prepares a call for the multi handle, with a new easy handle. */
 void http_call_prepare(struct http_call *, const struct http_call_request *);
+
+/* Frees the easy handle, or gives it back. The call is not in the multi handle any more. */
+void http_call_release(struct http_call *);
 
 /* Prepares the call again, for a fresh connection and the remaining time of the call. */
 void http_call_prepare_again(struct http_call *);
@@ -102,22 +109,18 @@ void http_call_prepare_connect(struct http_call *);
  * would stay in the epoll set, and libev would have to build a new set.) */
 int http_call_take_connection(const struct http_call *);
 
-/* Returns the handle that has opened the connection. The call gets a new handle. */
+/* Returns the handle that has opened the connection. */
 CURL *http_call_take_handle(struct http_call *);
-
-/* Ends the effect of http_call_prepare_connect: libcurl can send requests with this call's handle again. */
-void http_call_stop_connect(struct http_call *);
 
 /* Asks may_connect and may_send whether the request may be sent to this address now; an address of NULL is
  * refused. If the result is true, the thread is inside the freeze guard, and the caller leaves the guard
  * after sending. If the result is false, the call's verdict says why it was not sent. */
 bool http_call_begin_sending(struct http_call *, const struct sockaddr *, bool is_reused);
 
-/* Take the next part of an answer. http_call_take_line takes a line of a head or of the trailers, with its
- * line end. http_call_take_body takes bytes of the body. Before http_call_take_line, the caller adds the
- * line's size to head_bytes. If the answer is too large, both set the verdict and return false. */
-bool http_call_take_line(struct http_call *, struct slice line);
-bool http_call_take_body(struct http_call *, struct slice bytes);
+/* Takes what the reader has found: a part of the answer, or a failure. For a line, the caller has added the
+ * line's size to head_bytes. Returns false if the call must end; the verdict then says why, except for
+ * HTTP_READ_NO_MEMORY. */
+bool http_call_take(struct http_call *, enum http_read, struct slice part);
 
 /* Fills in the outcome when the call has ended, before the easy handle is reset. Defined in
  * http_call_outcome.c. */

@@ -69,8 +69,7 @@ static void libcurl_remove(struct http_call *call)
 {
     if (call->is_in_libcurl)
         curl_multi_remove_handle(client_of(call)->multi, call->easy);
-    if (call->is_connecting)
-        http_call_stop_connect(call);
+    call->is_connecting = false;
     call->is_in_libcurl = false;
 }
 
@@ -79,6 +78,7 @@ static void detach(struct http_call *call)
 {
     libcurl_remove(call);
     http_plain_drop(call);
+    http_reader_fini(&call->reader);
     if (call->deadline)
         timer_stop(call->deadline);
     list_remove(&call->link);
@@ -131,6 +131,7 @@ static void on_head(void *arg, struct http_call *call)
 static void recycle(struct http_call *call)
 {
     struct http_client *client = client_of(call);
+    http_call_release(call);
     if (call->is_large) {
         buffer_fini(&call->large_answer);
         call->is_large = false;
@@ -232,6 +233,7 @@ static void continue_plain(struct http_client *client, struct http_call *call)
         wire.handles = client->owner.handles;
     }
     libcurl_remove(call);
+    http_call_release(call);
     assert(!http_sockets_is_handing_over(client->owner.sockets));
     http_plain_send_over(client->plain, &wire, call);
 }

@@ -1,9 +1,9 @@
-/* http_handles.h - inside the HTTP client: libcurl's handles that are not in use.
+/* http_handles.h - inside the HTTP client: libcurl's handles that have connected for http_plain.h, and are
+ * not in use.
  *
  * A handle keeps the TLS sessions of its latest receivers, so that its next connection to one of them resumes
- * a session. (Handles do not share their sessions. If many handles shared them, libcurl 7.88 would resume
- * only a third of the sessions, because one connection removes a session that another connection is
- * using.) */
+ * a session. A handle with which libcurl has read an answer must not come here (http_call_private.h says
+ * why). */
 #ifndef DUEPOST_IO_HTTP_HANDLES_H
 #define DUEPOST_IO_HTTP_HANDLES_H
 

@@ -15,7 +15,6 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "io/http_flood.h"
-#include "io/http_reader.h"
 
 enum {
     READS_MAX = 4,       /* maximum number of reads from one connection in a turn */
@@ -44,7 +43,6 @@ struct http_connection {
     unsigned idle_events;
     size_t sent;             /* bytes of the request that were sent */
     struct http_flood flood; /* detects too many TLS records without data while an answer is awaited */
-    struct http_reader reader;
     size_t origin_size;
     char origin[];
 };
@@ -83,7 +81,6 @@ static void connection_close(struct http_connection *connection)
     list_remove(&connection->age_link);
     connection->kind->count--;
     watch_free(connection->watch);
-    http_reader_fini(&connection->reader);
     http_wire_close(&connection->wire);
     free(connection);
 }
@@ -145,11 +142,9 @@ static void connection_end(struct http_connection *connection, CURLcode code)
     struct http_plain *plain = connection->plain;
     struct http_call *call = connection->call;
     size_t request_bytes = call->head.size + call->request.body.size;
-    bool is_kept = code == CURLE_OK && !connection->reader.is_last && connection->sent == request_bytes;
+    bool is_kept = code == CURLE_OK && !call->reader.is_last && connection->sent == request_bytes;
     connection->call = NULL;
     call->connection = NULL;
-    http_reader_fini(&connection->reader);
-    connection->reader = (struct http_reader){0};
     if (is_kept)
         pool_put(plain, connection);
     else
@@ -189,7 +184,6 @@ static void connection_begin(struct http_connection *connection, struct http_cal
     connection->sent = 0;
     connection->flood = (struct http_flood){0};
     call->connection = connection;
-    http_reader_begin(&connection->reader, call->request.method == HTTP_METHOD_HEAD);
     if (!http_call_begin_sending(call, (struct sockaddr *)&connection->peer, connection->is_reused)) {
         connection_end(connection, CURLE_ABORTED_BY_CALLBACK);
         return;
@@ -218,27 +212,12 @@ bool http_plain_send(struct http_plain *plain, struct http_call *call)
 static bool take_part(struct http_connection *connection, enum http_read read, struct slice part)
 {
     struct http_call *call = connection->call;
-    switch (read) {
-    case HTTP_READ_LINE:
-        if (http_call_take_line(call, part))
-            return true;
-        break;
-    case HTTP_READ_BODY:
-        if (http_call_take_body(call, part))
-            return true;
-        break;
-    case HTTP_READ_BAD:
-        call->verdict = FAILURE_PROTOCOL;
-        connection_fail(connection, CURLE_WEIRD_SERVER_REPLY, "The answer is not valid HTTP/1.1");
-        return false;
-    case HTTP_READ_NO_MEMORY:
+    if (http_call_take(call, read, part))
+        return true;
+    if (read == HTTP_READ_NO_MEMORY)
         connection_fail(connection, CURLE_OUT_OF_MEMORY, "Out of memory");
-        return false;
-    default: /* HTTP_READ_LONG */
-        call->verdict = FAILURE_ANSWER_TOO_LARGE;
-        break;
-    }
-    connection_end(connection, CURLE_WRITE_ERROR);
+    else
+        connection_end(connection, CURLE_WRITE_ERROR);
     return false;
 }
 
@@ -249,9 +228,9 @@ static bool take_bytes(struct http_connection *connection, struct slice bytes)
     for (;;) {
         struct slice part = SLICE("");
         size_t before = bytes.size;
-        enum http_read read = http_reader_next(&connection->reader, &bytes, &part);
+        enum http_read read = http_reader_next(&call->reader, &bytes, &part);
         if (read == HTTP_READ_END) {
-            connection->reader.is_last |= bytes.size > 0; /* bytes that no request asked for */
+            call->reader.is_last |= bytes.size > 0; /* bytes that no request asked for */
             connection_end(connection, CURLE_OK);
             return false;
         }
@@ -265,9 +244,9 @@ static bool take_bytes(struct http_connection *connection, struct slice bytes)
 
 static void on_end_of_input(struct http_connection *connection)
 {
-    const struct http_call *call = connection->call;
-    if (http_reader_may_close(&connection->reader)) {
-        connection->reader.is_last = true;
+    struct http_call *call = connection->call;
+    if (http_reader_may_close(&call->reader)) {
+        call->reader.is_last = true;
         connection_end(connection, CURLE_OK);
     } else if (call->head_bytes == 0) {
         connection_fail(connection, CURLE_GOT_NOTHING, "Empty reply from server");
@@ -286,8 +265,8 @@ static void cut_flood(struct http_connection *connection)
     if (!connection->wire.tls || !http_flood_has_come(&connection->flood, connection->wire.fd))
         return;
     connection->call->verdict = FAILURE_PROTOCOL;
-    connection_fail(connection, CURLE_WEIRD_SERVER_REPLY,
-                    "The receiver sends too many TLS records without data");
+    connection->call->fault = "The receiver sends too many TLS records without data";
+    connection_end(connection, CURLE_WEIRD_SERVER_REPLY);
 }
 
 /* Without TLS, a socket that has more to read is readable again in the next turn. With TLS, libcurl may have

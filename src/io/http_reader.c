@@ -17,40 +17,70 @@ void http_reader_fini(struct http_reader *reader)
 
 /* ---- heads ---- */
 
-/* Reads a line such as "HTTP/1.1 204 No Content". */
+/* Takes the version with its space from the front of a status line. Returns false for a version that libcurl
+ * does not accept. */
+static bool take_version(struct slice *line)
+{
+    static const struct slice versions[] = {
+        SLICE_INIT("HTTP/1.1 "),
+        SLICE_INIT("HTTP/1.0 "),
+        SLICE_INIT("HTTP/2 "),
+        SLICE_INIT("HTTP/2.0 "),
+    };
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
+        if (slice_starts_with(*line, versions[i])) {
+            *line = slice_skip(*line, versions[i].size);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Reads a line such as "HTTP/1.1 204 No Content". libcurl also accepts several spaces before the status, and
+ * any byte but a digit behind it. */
 static enum http_read read_status(struct http_reader *reader, struct slice line)
 {
     uint64_t status;
-    bool is_1_1 = slice_starts_with(line, SLICE("HTTP/1.1 "));
-    if ((!is_1_1 && !slice_starts_with(line, SLICE("HTTP/1.0 "))) || line.size < 12 ||
-        (line.size > 12 && line.data[12] != ' ') ||
-        !slice_to_number(slice_from(line.data + 9, 3), 999, &status) || status < 100)
+    struct slice rest = line;
+    if (!take_version(&rest))
+        return HTTP_READ_BAD;
+    while (rest.size && (rest.data[0] == ' ' || rest.data[0] == '\t'))
+        rest = slice_skip(rest, 1);
+    if (rest.size < 3 || (rest.size > 3 && rest.data[3] >= '0' && rest.data[3] <= '9') ||
+        !slice_to_number(slice_from(rest.data, 3), 999, &status) || status < 100)
         return HTTP_READ_BAD;
     if (status == 101) /* 101 is not a valid answer, because no request asks for another protocol */
         return HTTP_READ_BAD;
+    bool is_usual = slice_starts_with(line, SLICE("HTTP/1.1 ")) && rest.data == line.data + 9 &&
+                    (rest.size == 3 || rest.data[3] == ' ');
     reader->status = (int)status;
-    reader->is_last |= !is_1_1;
+    reader->is_last |= !is_usual;
     reader->is_sized = reader->has_coding = reader->is_chunked = false;
     reader->state = READING_HEAD;
-    return HTTP_READ_LINE;
+    return HTTP_READ_STATUS;
 }
 
-/* Reads a length. A length that is too large for 64 bits counts as the largest number, because a body of that
- * size is cut long before its end. */
-static enum http_read read_length(struct http_reader *reader, struct slice value)
+/* Reads a length, or a list such as "2, 2" that repeats one length. A length that is too large for 64 bits
+ * counts as the largest number, because a body of that size is cut long before its end. */
+static enum http_read read_length(struct http_reader *reader, struct slice values)
 {
-    uint64_t length = INT64_MAX;
-    for (size_t i = 0; i < value.size; i++)
-        if (value.data[i] < '0' || value.data[i] > '9')
+    struct slice value;
+    for (bool has_more = true; has_more;) {
+        uint64_t length = INT64_MAX;
+        has_more = slice_cut(values, ',', &value, &values);
+        value = slice_trim(value);
+        for (size_t i = 0; i < value.size; i++)
+            if (value.data[i] < '0' || value.data[i] > '9')
+                return HTTP_READ_BAD;
+        if (value.size == 0)
             return HTTP_READ_BAD;
-    if (value.size == 0)
-        return HTTP_READ_BAD;
-    if (!slice_to_number(value, INT64_MAX, &length))
-        reader->is_last = true;
-    if (reader->is_sized && length != reader->left)
-        return HTTP_READ_BAD;
-    reader->is_sized = true;
-    reader->left = length;
+        if (!slice_to_number(value, INT64_MAX, &length) || reader->is_sized)
+            reader->is_last = true;
+        if (reader->is_sized && length != reader->left)
+            return HTTP_READ_BAD;
+        reader->is_sized = true;
+        reader->left = length;
+    }
     return HTTP_READ_LINE;
 }
 
@@ -96,10 +126,13 @@ static enum http_read read_header(struct http_reader *reader, struct slice line)
     return HTTP_READ_LINE;
 }
 
-/* Decides how the body is framed (RFC 9112, 6.3). */
+/* Decides how the body is framed (RFC 9112, 6.3). If an answer that has no body announces one, the receiver
+ * may send it nevertheless, perhaps together with the next answer. */
 static enum http_read end_head(struct http_reader *reader)
 {
     bool has_no_body = reader->has_no_body || reader->status == 204 || reader->status == 304;
+    reader->is_last |=
+        has_no_body && reader->status >= 200 && ((reader->is_sized && reader->left) || reader->has_coding);
     if (reader->status < 200)
         reader->state = READING_STATUS;
     else if (has_no_body)
@@ -163,7 +196,7 @@ static enum http_read read_line(struct http_reader *reader, struct slice line)
 /* Returns whether these bytes can be the beginning of a status line. */
 static bool may_be_status(struct slice begin)
 {
-    static const char wanted[] = "HTTP/1.";
+    static const char wanted[] = "HTTP/";
     size_t size = begin.size < strlen(wanted) ? begin.size : strlen(wanted);
     return memcmp(begin.data, wanted, size) == 0;
 }

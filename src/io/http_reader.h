@@ -1,23 +1,28 @@
 /* http_reader.h - inside the HTTP client: reads the answer to one request, in pieces as they arrive.
  *
- * Finds the lines, the body and the end of an HTTP/1.1 answer (RFC 9112) without I/O. The reader accepts a
- * line end without CR, folded lines and unknown transfer codings, because an answer's status is what matters.
- * After any of these, and after HTTP/1.0, the connection is not used again. So an answer that is read wrongly
- * can never be taken for the answer to another request. */
+ * Finds the lines, the body and the end of an HTTP/1.1 answer (RFC 9112) without I/O. The reader accepts
+ * folded lines, unknown transfer codings, a length that is repeated, and the status lines that libcurl
+ * accepts, because an answer's status is what matters. After any of these, after HTTP/1.0, and after an
+ * answer without a body that announces one, the connection is not used again. So an answer that is read
+ * wrongly, or a body that comes late, can never be taken for the answer to another request.
+ *
+ * libcurl reads the bodies of the answers that it receives. The reader then gets only the lines of the heads,
+ * so that both clients have the same rules. */
 #ifndef DUEPOST_IO_HTTP_READER_H
 #define DUEPOST_IO_HTTP_READER_H
 
 #include "base/buffer.h"
 
 enum http_read {
-    HTTP_READ_MORE, /* the bytes are used up; the answer continues */
-    HTTP_READ_LINE, /* a line of a head or of the trailers, with its line end; an empty line ends the head or
-                       the trailers */
-    HTTP_READ_BODY, /* bytes of the body */
-    HTTP_READ_END,  /* the answer is complete */
-    HTTP_READ_BAD,  /* the bytes are not an HTTP/1.1 answer; do not read on */
-    HTTP_READ_LONG, /* a line is too long, or the framing of the chunks takes too many bytes; do not read on
-                     */
+    HTTP_READ_MORE,   /* the bytes are used up; the answer continues */
+    HTTP_READ_STATUS, /* the first line of a head */
+    HTTP_READ_LINE,   /* another line of a head or of the trailers, with its line end; an empty line ends the
+                         head or the trailers */
+    HTTP_READ_BODY,   /* bytes of the body */
+    HTTP_READ_END,    /* the answer is complete */
+    HTTP_READ_BAD,    /* the bytes are not an HTTP/1.1 answer; do not read on */
+    HTTP_READ_LONG,   /* a line is too long, or the framing of the chunks takes too many bytes; do not read on
+                       */
     HTTP_READ_NO_MEMORY, /* there is no memory for a line; do not read on */
 };
 

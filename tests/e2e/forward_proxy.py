@@ -9,9 +9,11 @@ import threading
 
 
 class ForwardProxy:
-    def __init__(self, places, credentials=None):
+    def __init__(self, places, credentials=None, folds=False):
         self.places = places            # host: (address, port)
         self.credentials = credentials  # the Proxy-Authorization that clients must send
+        self.folds = folds              # the first header line of every second answer to CONNECT is folded
+        self.tunnels = 0
         self.asked = []                 # (method, target, headers)
         self.socket = socket.create_server(("127.0.0.1", 0))
         self.port = self.socket.getsockname()[1]
@@ -55,7 +57,9 @@ class ForwardProxy:
 
     def _tunnel(self, link, place):
         with socket.create_connection(place) as other:
-            link.sendall(b"HTTP/1.1 200 Go on\r\nX-Proxy: yes\r\n\r\n")
+            self.tunnels += 1
+            fold = b"\t" if self.folds and self.tunnels % 2 == 0 else b""
+            link.sendall(b"HTTP/1.1 200 Go on\r\n" + fold + b"X-Proxy: yes\r\n\r\n")
             threading.Thread(target=self._copy, args=(other, link), daemon=True).start()
             self._copy(link, other)
 

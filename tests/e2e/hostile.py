@@ -4,6 +4,8 @@ tests have one attempt: the dead job shows how long it took."""
 
 import asyncio
 import gzip
+import itertools
+import re
 import socket
 import ssl
 import struct
@@ -185,6 +187,13 @@ TLS = {tls_garbage: "tls", tls_http: "tls", tls_silence: "timeout", tls_drip: "t
 HTTP_2 = {http_2_settings: "protocol", http_2_pings: "protocol", http_2_continuations: "protocol"}
 
 
+# Two answers for one handle of libcurl: the second begins with a folded header line, which libcurl 7.88 adds to the last
+# header of the first. To a command, each answer is a page that is not the last.
+PAGE = b'{"matched":1,"done":1,"skipped":0,"cursor":"more"}'
+TAIL = b"Content-Length: %d\r\n\r\n" % len(PAGE) + PAGE
+TWO_ANSWERS = (b"HTTP/1.1 200 OK\r\nX-A: 1\r\n" + TAIL, b"HTTP/1.1 200 OK\r\n X-A: 1\r\n\tfolded\r\nX-B: 2\r\n" + TAIL)
+
+
 class Hostile:
     """Starts all hostile receivers: those with plain http, those with faults instead of a TLS handshake, and
     those with faults within TLS. authority: the CA that issued the certificate "receiver"."""
@@ -198,12 +207,15 @@ class Hostile:
         self.plain = {each: f"http://127.0.0.1:{self._listen(each)}/" for each in PLAIN}
         self.tls = {each: f"https://127.0.0.1:{self._listen(each)}/" for each in TLS}
         self.within_tls = {each: f"https://127.0.0.1:{self._listen(each, context)}/" for each in (*PLAIN, *HTTP_2)}
+        self._answers = itertools.cycle(TWO_ANSWERS)
+        self.answers = 0  # number of answers by the receivers that answer twice
+        self.twice = {"http": f"http://127.0.0.1:{self._listen(None)}", "https": f"https://127.0.0.1:{self._listen(None, context)}"}
         self._thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self._thread.start()
 
     def _listen(self, act, context=None):
         server = self.loop.run_until_complete(asyncio.start_server(
-            lambda reader, writer: self._serve(reader, writer, act), "127.0.0.1", 0, backlog=4096, ssl=context))
+            lambda reader, writer: self._serve(reader, writer, act) if act else self._serve_twice(reader, writer), "127.0.0.1", 0, backlog=4096, ssl=context))
         self._servers.append(server)
         return server.sockets[0].getsockname()[1]
 
@@ -216,6 +228,20 @@ class Hostile:
             for each in (watch, deed):
                 each.cancel()
             await asyncio.gather(watch, deed, return_exceptions=True)
+        except (OSError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    async def _serve_twice(self, reader, writer):
+        try:
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                size = re.search(rb"(?i)\r\ncontent-length: (\d+)", head)
+                await reader.readexactly(int(size[1]) if size else 0)
+                writer.write(next(self._answers))
+                self.answers += 1
+                await writer.drain()
         except (OSError, asyncio.IncompleteReadError):
             pass
         finally:

@@ -2,6 +2,9 @@
 Settings that could bypass or replace the proxy have no effect."""
 
 import base64
+import contextlib
+import socket
+import threading
 
 import pytest
 
@@ -54,6 +57,27 @@ def test_https_goes_through_a_tunnel_that_sees_nothing(proxy, receiver, topic):
     finally:
         server.stop()
         front.stop()
+
+
+def test_two_answers_of_the_proxy_do_no_harm(proxy, topic):
+    """Each job needs a new tunnel, because the receiver behind the proxy closes its connection."""
+    closing = socket.create_server(("127.0.0.1", 0))
+    between = proxy({"hook.example:443": closing.getsockname()}, folds=True)
+    server = Duepost("--egress-proxy", between.url(), "--breaker", "off", allow=None)
+
+    def close_all():
+        with contextlib.suppress(OSError):
+            while True:
+                closing.accept()[0].close()
+    threading.Thread(target=close_all, daemon=True).start()
+    try:
+        for i in range(8):
+            server.schedule(topic=topic, jobId=str(i), url="https://hook.example/x", retry=0)
+            assert server.wait_for_state(topic, str(i), "dead")["lastAttempt"]["error"] in ("tls", "connect", "protocol")
+        assert between.tunnels == 8
+    finally:
+        server.stop()
+        closing.close()
 
 
 def test_a_refusal_of_the_proxy_is_a_failed_attempt(start, proxy, topic):

@@ -1,11 +1,16 @@
 """Whatever a receiver does, the attempt ends in time and takes little memory."""
 
+import contextlib
 import json
+import os
 import pathlib
 import re
+import subprocess
+import urllib.request
 
 import pytest
 
+import duepost
 from duepost import Duepost
 from hostile import HTTP_2, PLAIN, TLS, Hostile
 from patience import SLOW, until
@@ -76,6 +81,35 @@ def test_a_flood_is_cut_off_before_its_time(shared, hostile, topic, where, kind)
     shared.schedule(topic=topic, jobId="a", url=getattr(hostile, where)[kind], retry=0, timeout=60)
     job = shared.wait_for_state(topic, "a", "dead", 20)
     print(f"{kind.__name__}: {took(job):.2f} s")
+
+
+@pytest.mark.parametrize("scheme", ["http", "https", "HTTP", "HTTPS"])
+@pytest.mark.parametrize("client", ["own", "libcurl"])
+def test_two_answers_do_no_harm(authority, hostile, receiver, topic, client, scheme):
+    """The own client leaves a url with capital letters to libcurl."""
+    server = Duepost("--breaker", "off", "--receiver-ca", str(authority.certificate), "--plain-http", client)
+    try:
+        url, answers = hostile.twice[scheme.lower()].replace(scheme.lower(), scheme) + "/", hostile.answers
+        for i in range(12):
+            server.schedule(topic=topic, jobId=str(i), url=url, retry=0)
+            until(lambda: hostile.answers > answers + i, 10, "an answer")
+        server.schedule(topic=topic, jobId="after", url=receiver.url())
+        server.wait_for_state(topic, "after", None)
+    finally:
+        server.stop()
+    assert "AddressSanitizer" not in server.log()
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_two_answers_do_a_command_no_harm(authority, hostile, scheme):
+    answers = hostile.answers
+    if answers % 2:  # begin with the first answer
+        with contextlib.suppress(OSError):
+            urllib.request.urlopen(hostile.twice["http"], timeout=5)
+    done = subprocess.run([duepost.BINARY, "cancel", "--topic", "x", "--state", "dead", "--all", "--ca-file", str(authority.certificate)],
+                          env={**os.environ, "DUEPOST_SERVER": hostile.twice[scheme]}, capture_output=True, text=True, timeout=30 * SLOW)
+    assert done.returncode == 1, (done.returncode, done.stdout, done.stderr)
+    assert hostile.answers >= answers + 2 and "AddressSanitizer" not in done.stderr
 
 
 def memory(server, name):

@@ -18,7 +18,7 @@ static void read_piece(struct http_reader *reader, struct slice *piece, struct f
         struct slice before = *piece;
         enum http_read read = http_reader_next(reader, piece, &part);
         assert(piece->size <= before.size);
-        if (read == HTTP_READ_LINE) {
+        if (read == HTTP_READ_STATUS || read == HTTP_READ_LINE) {
             assert(part.size && part.data[part.size - 1] == '\n');
             buffer_append(&found->lines, part);
         } else if (read == HTTP_READ_BODY) {

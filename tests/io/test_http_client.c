@@ -376,15 +376,14 @@ END_TEST
 
 /* ---- methods ---- */
 
-/* Answers requests of all methods. The answer to a HEAD has the length of a body that is not sent. */
+/* Answers requests of all methods. */
 static void serve_methods(int fd, int number)
 {
     (void)number;
     while (next_request(fd)) {
         bool is_head = strncmp(fx.last, "HEAD ", 5) == 0;
-        wire_send(fd, SLICE("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"));
-        if (!is_head)
-            wire_send(fd, SLICE("ok"));
+        wire_send(fd, is_head ? SLICE("HTTP/1.1 200 OK\r\n\r\n")
+                              : SLICE("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"));
     }
 }
 
@@ -556,6 +555,17 @@ static const struct answer_case {
     {"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf", 200, -1},
     {"HTTP/1.1 500 No\r\nContent-Length: 100\r\n\r\nhalf", 500, -1},
     {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 200, -1},
+    /* unusual status lines and lengths that libcurl understands */
+    {"HTTP/1.1 204\r\n\r\n", 204, -1},
+    {"HTTP/1.1  200 OK\r\nContent-Length: 0\r\n\r\n", 200, -1},
+    {"HTTP/1.1 200OK\r\nContent-Length: 0\r\n\r\n", 200, -1},
+    {"HTTP/1.1 503\tNo\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n", 503, 7000},
+    {"HTTP/1.0  200\nContent-Length: 0\n\n", 200, -1},
+    {"HTTP/2 200\r\nContent-Length: 0\r\n\r\n", 200, -1},
+    {"HTTP/2.0 201 Created\r\nContent-Length: 0\r\n\r\n", 201, -1},
+    {"HTTP/1.1 200 OK\r\nContent-Length: 2, 2\r\n\r\nok", 200, -1},
+    {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nok", 200, -1},
+    {"HTTP/1.1 200 OK\r\nHTTP/1.1 500: a header's name\r\nContent-Length: 0\r\n\r\n", 200, -1},
 };
 
 static int answer_index;
@@ -897,6 +907,102 @@ static void serve_garbage(int fd, int number)
 START_TEST(garbage_is_a_protocol_error)
 {
     ck_error(post_against(serve_garbage), FAILURE_PROTOCOL, true);
+}
+END_TEST
+
+static const char *const not_understood[] = {
+    "http/1.1 200 OK\r\n",  "HTTP/1.2 200 OK\r\n",
+    "HTTP/1.1 2000 OK\r\n", "HTTP/1.1 20 OK\r\n",
+    "HTTP/1.1\t200 OK\r\n", "HTTP/1.1 -20 OK\r\n",
+    " HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 0, 2\r\n",
+};
+
+static void serve_not_understood(int fd, int number)
+{
+    (void)number;
+    if (next_request(fd)) {
+        wire_send(fd, slice_of(not_understood[answer_index]));
+        wire_send(fd, SLICE("Content-Length: 0\r\n\r\n"));
+    }
+}
+
+START_TEST(a_head_that_no_client_understands_is_a_protocol_error)
+{
+    answer_index = _i;
+    ck_error(post_against(serve_not_understood), FAILURE_PROTOCOL, true);
+}
+END_TEST
+
+/* libcurl 7.88 keeps a pointer to the last header of a handle's earlier transfer. It continues that header
+ * when the first header of the next answer is folded. */
+static void serve_folded(int fd, int number)
+{
+    bool has_header = false;
+    while (next_request(fd)) {
+        wire_send(fd, SLICE("HTTP/1.1 200 OK\r\n"));
+        wire_send(fd, has_header || number % 2 == 0 ? SLICE(" X-A: 1\r\n\tfolded\r\n") : SLICE("X-A: 1\r\n"));
+        wire_send(fd, SLICE("Content-Length: 2\r\n\r\nok"));
+        has_header = true;
+    }
+}
+
+START_TEST(a_first_header_that_is_folded_does_no_harm_after_an_earlier_answer)
+{
+    receive_with(serve_folded);
+    for (size_t i = 0; i < 12; i++) {
+        post(i);
+        run(1);
+        enum failure error = fx.results[i].outcome.error;
+        ck_assert(error == FAILURE_NONE || (i > 0 && error == FAILURE_PROTOCOL));
+    }
+    ck_assert_int_eq(fx.requests, 12);
+}
+END_TEST
+
+/* Answers after which the connection must not carry another request: bytes of a body that is not read, or
+ * that is framed in an unusual way, would be taken for the next answer. */
+static const struct {
+    enum http_method method;
+    const char *answer;
+    bool is_kept;
+} last_answers[] = {
+    {HTTP_METHOD_POST, "HTTP/1.1 204 No Content\r\n\r\n", true},
+    {HTTP_METHOD_POST, "HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n", true},
+    {HTTP_METHOD_POST, "HTTP/1.1 304 Not Modified\r\n\r\n", true},
+    {HTTP_METHOD_HEAD, "HTTP/1.1 200 OK\r\n\r\n", true},
+    {HTTP_METHOD_POST, "HTTP/1.1 204 No Content\r\nContent-Length: 38\r\n\r\n", false},
+    {HTTP_METHOD_POST, "HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n", false},
+    {HTTP_METHOD_POST, "HTTP/1.1 204 No Content\r\nTransfer-Encoding: gzip\r\n\r\n", false},
+    {HTTP_METHOD_POST, "HTTP/1.1 304 Not Modified\r\nContent-Length: 38\r\n\r\n", false},
+    {HTTP_METHOD_POST, "HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n", false},
+    {HTTP_METHOD_HEAD, "HTTP/1.1 200 OK\r\nContent-Length: 38\r\n\r\n", false},
+    {HTTP_METHOD_HEAD, "HTTP/1.1 404 No\r\nTransfer-Encoding: chunked\r\n\r\n", false},
+    {HTTP_METHOD_POST, "HTTP/1.1 200 OK\r\nContent-Length: 2, 2\r\n\r\nok", false},
+    {HTTP_METHOD_POST, "HTTP/1.1 200OK\r\nContent-Length: 2\r\n\r\nok", false},
+    {HTTP_METHOD_POST,
+     "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", false},
+};
+
+/* The late body arrives with the next request. */
+static void serve_last(int fd, int number)
+{
+    (void)number;
+    if (next_request(fd))
+        wire_send(fd, slice_of(last_answers[answer_index].answer));
+    if (next_request(fd))
+        wire_send(fd, SLICE("HTTP/1.1 299 Late\r\nContent-Length: 0\r\n\r\n"));
+}
+
+START_TEST(a_late_body_is_not_the_next_answer)
+{
+    answer_index = _i;
+    receive_with(serve_last);
+    call_with(last_answers[_i].method, "");
+    int status = fx.results[0].outcome.status;
+    ck_assert_int_eq(fx.results[0].outcome.error, FAILURE_NONE);
+    call_with(last_answers[_i].method, "");
+    ck_status(&fx.results[0].outcome, last_answers[_i].is_kept ? 299 : status);
+    ck_assert_int_eq(fx.connections, last_answers[_i].is_kept ? 1 : 2);
 }
 END_TEST
 
@@ -1570,6 +1676,11 @@ static void add_answers(TCase *tc)
     tcase_add_test(tc, endless_header_line_is_too_large);
     tcase_add_test(tc, endless_interim_answers_are_too_large);
     tcase_add_test(tc, garbage_is_a_protocol_error);
+    tcase_add_loop_test(tc, a_head_that_no_client_understands_is_a_protocol_error, 0,
+                        (int)(sizeof not_understood / sizeof *not_understood));
+    tcase_add_test(tc, a_first_header_that_is_folded_does_no_harm_after_an_earlier_answer);
+    tcase_add_loop_test(tc, a_late_body_is_not_the_next_answer, 0,
+                        (int)(sizeof last_answers / sizeof *last_answers));
 }
 
 static void add_shortages(Suite *s, void (*start_client)(void))

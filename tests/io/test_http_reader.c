@@ -25,7 +25,8 @@ static void read_all(const char *answer, size_t piece_size, bool is_answer_to_he
             found->end = http_reader_next(&reader, &piece, &part);
             if (found->end == HTTP_READ_BODY)
                 buffer_append(&found->body, part);
-        } while (found->end == HTTP_READ_LINE || found->end == HTTP_READ_BODY);
+        } while (found->end == HTTP_READ_STATUS || found->end == HTTP_READ_LINE ||
+                 found->end == HTTP_READ_BODY);
         rest = slice_skip(rest, size - piece.size);
     } while (rest.size && found->end == HTTP_READ_MORE);
     found->is_last = reader.is_last;
@@ -50,11 +51,15 @@ static const struct {
     {OK "Content-Length: 2\r\n\r\nok", "ok", 200, WHOLE},
     {OK "content-length:2 \r\n\r\nok", "ok", 200, WHOLE},
     {OK "Content-Length: 0\r\n\r\n", "", 200, WHOLE},
-    {OK "Content-Length: 2\r\nContent-Length: 2\r\n\r\nok", "ok", 200, WHOLE},
+    {OK "Content-Length: 2\r\nContent-Length: 2\r\n\r\nok", "ok", 200, LAST},
     {OK "Content-Length: 2\r\nContent-Length: 3\r\n\r\nok", "", 200, BAD},
     {OK "Content-Length: +2\r\n\r\nok", "", 200, BAD},
     {OK "Content-Length: \r\n\r\nok", "", 200, BAD},
-    {OK "Content-Length: 2, 2\r\n\r\nok", "", 200, BAD},
+    {OK "Content-Length: 2, 2\r\n\r\nok", "ok", 200, LAST},
+    {OK "Content-Length: 2,2 ,\t2\r\n\r\nok", "ok", 200, LAST},
+    {OK "Content-Length: 2, 3\r\n\r\nok", "", 200, BAD},
+    {OK "Content-Length: 2,\r\n\r\nok", "", 200, BAD},
+    {OK "Content-Length: ,2\r\n\r\nok", "", 200, BAD},
     {OK "Content-Length: 18446744073709551616\r\n\r\nok", "ok", 200, CUT},
     {OK "Content-Length: 3\r\n\r\nok", "ok", 200, CUT},
     {OK "Content-Length : 3\r\n\r\nok", "ok", 200, OPEN},
@@ -68,17 +73,29 @@ static const struct {
     {"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", "ok", 200, LAST},
     {"HTTP/1.0 200 OK\r\n\r\nok", "ok", 200, OPEN},
     {"HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nok", "ok", 200, WHOLE},
-    {"HTTP/1.1 204 No\r\nContent-Length: 2\r\n\r\n", "", 204, WHOLE},
-    {"HTTP/1.1 304 No\r\nContent-Length: 2\r\n\r\n", "", 304, WHOLE},
+    {"HTTP/1.1 204 No\r\n\r\n", "", 204, WHOLE},
+    {"HTTP/1.1 204 No\r\nContent-Length: 0\r\n\r\n", "", 204, WHOLE},
+    {"HTTP/1.1 204 No\r\nContent-Length: 2\r\n\r\n", "", 204, LAST},
+    {"HTTP/1.1 204 No\r\nTransfer-Encoding: chunked\r\n\r\n", "", 204, LAST},
+    {"HTTP/1.1 304 No\r\n\r\n", "", 304, WHOLE},
+    {"HTTP/1.1 304 No\r\nContent-Length: 2\r\n\r\n", "", 304, LAST},
+    {"HTTP/1.1 304 No\r\nTransfer-Encoding: gzip\r\n\r\n", "", 304, LAST},
     {"HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n", "", 999, WHOLE},
     {"HTTP/1.1 100 Go\r\nContent-Length: 5\r\n\r\n" OK "Content-Length: 2\r\n\r\nok", "ok", 200, WHOLE},
     {"HTTP/1.1 103 Hints\r\n\r\n", "", 103, CUT},
     {"HTTP/1.1 101 Switch\r\n\r\n", "", 0, BAD},
     {"HTTP/1.1 99 No\r\n\r\n", "", 0, BAD},
     {"HTTP/1.1 2000 No\r\n\r\n", "", 0, BAD},
-    {"HTTP/1.1  200 No\r\n\r\n", "", 0, BAD},
+    {"HTTP/1.1 \t 200 Odd\r\nContent-Length: 0\r\n\r\n", "", 200, LAST},
+    {"HTTP/1.1 200Odd\r\nContent-Length: 0\r\n\r\n", "", 200, LAST},
+    {"HTTP/1.1 200\tOdd\r\nContent-Length: 0\r\n\r\n", "", 200, LAST},
+    {"HTTP/2 200\r\nContent-Length: 0\r\n\r\n", "", 200, LAST},
+    {"HTTP/2.0 200 Odd\r\nContent-Length: 0\r\n\r\n", "", 200, LAST},
+    {"HTTP/1.1\t200 No\r\n\r\n", "", 0, BAD},
+    {"HTTP/1.1 \r\n\r\n", "", 0, BAD},
+    {"HTTP/1.1 +20 No\r\n\r\n", "", 0, BAD},
     {"HTTP/1.2 200 No\r\n\r\n", "", 0, BAD},
-    {"HTTP/2 200\r\n\r\n", "", 0, BAD},
+    {"HTTP/3 200\r\n\r\n", "", 0, BAD},
     {"http/1.1 200 No\r\n\r\n", "", 0, BAD},
     {"\r\n" OK "\r\n", "", 0, BAD},
     {"SSH-2.0", "", 0, BAD},
@@ -133,6 +150,9 @@ START_TEST(an_answer_to_head_has_no_body)
 {
     struct found found;
     read_all(OK "Content-Length: 2\r\n\r\n", 7, true, &found);
+    ck_found(&found, "", 200, LAST);
+    buffer_fini(&found.body);
+    read_all(OK "\r\n", 7, true, &found);
     ck_found(&found, "", 200, WHOLE);
     buffer_fini(&found.body);
 }
@@ -162,7 +182,7 @@ static size_t bytes_until_long(const char *begin, const char *text)
         enum http_read read;
         do
             read = http_reader_next(&reader, &bytes, &part);
-        while (read == HTTP_READ_LINE || read == HTTP_READ_BODY);
+        while (read == HTTP_READ_STATUS || read == HTTP_READ_LINE || read == HTTP_READ_BODY);
         if (read != HTTP_READ_MORE) {
             ck_assert_int_eq(read, HTTP_READ_LONG);
             break;
@@ -188,7 +208,7 @@ START_TEST(a_nul_is_no_part_of_a_head)
     struct http_reader reader;
     struct slice bytes = slice_from(OK "X: \0\r\n", strlen(OK) + 6), part;
     http_reader_begin(&reader, false);
-    ck_assert_int_eq(http_reader_next(&reader, &bytes, &part), HTTP_READ_LINE);
+    ck_assert_int_eq(http_reader_next(&reader, &bytes, &part), HTTP_READ_STATUS);
     ck_assert_int_eq(http_reader_next(&reader, &bytes, &part), HTTP_READ_BAD);
     http_reader_fini(&reader);
 }
@@ -201,7 +221,7 @@ START_TEST(a_lack_of_memory_is_not_a_long_line)
     struct slice bytes = SLICE(OK "X: the beginning of a line"), part;
     http_reader_begin(&reader, false);
     reader.line.max = 10;
-    ck_assert_int_eq(http_reader_next(&reader, &bytes, &part), HTTP_READ_LINE);
+    ck_assert_int_eq(http_reader_next(&reader, &bytes, &part), HTTP_READ_STATUS);
     ck_assert_int_eq(http_reader_next(&reader, &bytes, &part), HTTP_READ_NO_MEMORY);
     http_reader_fini(&reader);
 }
