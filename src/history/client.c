@@ -265,6 +265,11 @@ void history_stats(struct history *history, const struct history_stats *stats, h
     call_send(history, call);
 }
 
+void history_prune(struct history *history, int64_t now_ms)
+{
+    history_thread_prune(history->thread, now_ms);
+}
+
 void history_delete(struct history *history, const struct history_filter *filter, history_deleted_fn *fn,
                     void *arg)
 {

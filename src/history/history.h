@@ -1,11 +1,11 @@
 /* history.h - jobs that have ended, in a database outside Redis.
  *
  * A process has at most one history_thread. The thread owns the connection to the database, creates and
- * migrates the tables, and removes old rows by age and size. Each reactor has a history, through which it
- * calls that thread. No call blocks. Each call has exactly one callback, in the reactor's loop, after the
- * call has returned and at the latest after about HISTORY_DEADLINE_MS (HISTORY_APPEND_DEADLINE_MS for an
- * append), even if the database hangs. While the database is known to be unavailable, the answer comes at
- * once.
+ * migrates the tables, and, in one process (history_prune), removes old rows by age and size. Each reactor
+ * has a history, through which it calls that thread. No call blocks. Each call has exactly one callback, in
+ * the reactor's loop, after the call has returned and at the latest after about HISTORY_DEADLINE_MS
+ * (HISTORY_APPEND_DEADLINE_MS for an append), even if the database hangs. While the database is known to be
+ * unavailable, the answer comes at once.
  *
  * Appends keep their order, and so do the other calls. Appends and other calls take turns.
  *
@@ -193,6 +193,12 @@ typedef void history_stats_fn(void *arg, enum status, const struct history_count
                               const char *why);
 
 void history_stats(struct history *, const struct history_stats *, history_stats_fn *, void *arg);
+
+/* Lets the thread remove old rows for some seconds: those of jobs that ended more than max_age_ms before
+ * now_ms, and then the oldest ones above max_bytes. now_ms is Redis's time, which all processes share; 0:
+ * only by size. One process calls it each second. The others remove nothing, so a host whose clock is wrong
+ * does no harm. */
+void history_prune(struct history *, int64_t now_ms);
 
 /* Called with the number of rows removed. If has_more is true, more matching rows remain: call
  * history_delete again. */

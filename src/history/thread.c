@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/timestamp.h"
 
 #define SECOND_US     INT64_C(1000000)
 #define SYNC_US       SECOND_US
@@ -17,7 +18,8 @@
 #define TIDY_PAUSE_US INT64_C(20000)   /* pause between steps of upkeep */
 #define APPENDER_US   (10 * SECOND_US) /* for this long after an append, each upkeep removes old rows */
 #define PRUNE_US      (60 * SECOND_US)
-#define STEP_US       INT64_C(20000) /* a step that removes rows should take this time */
+#define PRUNER_US     (3 * SECOND_US) /* a call of history_prune is valid for this long */
+#define STEP_US       INT64_C(20000)  /* a step that removes rows should take this time */
 #define CONNECT_US    (60 * SECOND_US)
 #define READ_US       (8 * SECOND_US)
 #define APPEND_US     (30 * SECOND_US)
@@ -32,12 +34,14 @@ struct history_thread {
     int stop_fd;
     atomic_bool is_stopping;
 
-    pthread_mutex_t lock; /* guards the members up to state */
+    pthread_mutex_t lock; /* guards the members up to redis_ms */
     pthread_cond_t has_work;
     struct list appends, reads; /* calls that wait */
     size_t waiting, waiting_bytes;
     history_thread_done_fn *done;
     struct history_state state;
+    int64_t pruner_us; /* when history_prune was last called; 0: never */
+    int64_t redis_ms;  /* Redis's time at that moment; 0: no row may be removed by age */
 
     /* Only the thread uses these. */
     bool is_open;
@@ -46,12 +50,12 @@ struct history_thread {
     struct list unsynced;      /* appends whose rows were added since the last sync */
     int64_t synced_us;         /* when the last sync began */
     int64_t appended_us;       /* when rows were last added */
-    /* When old rows are removed next. Each process removes old rows, even if only other processes add
-     * rows. */
-    int64_t prune_us;
-    int64_t tidy_us;   /* time of the next step of upkeep */
-    bool appends_next; /* if calls of both kinds wait, the next call is an append */
-    size_t remove_max; /* maximum number of rows that a step removes */
+    int64_t prune_us;          /* when old rows are removed next */
+    size_t by_age, by_size;    /* rows removed since the last line in the log */
+    int64_t told_us;           /* time of that line */
+    int64_t tidy_us;           /* time of the next step of upkeep */
+    bool appends_next;         /* if calls of both kinds wait, the next call is an append */
+    size_t remove_max;         /* maximum number of rows that a step removes */
 };
 
 void history_call_free(struct history_call *call)
@@ -377,27 +381,66 @@ static void run_call(struct history_thread *thread, struct history_call *call)
 
 /* ---- upkeep ---- */
 
+void history_thread_prune(struct history_thread *thread, int64_t now_ms)
+{
+    history_thread_lock(thread);
+    thread->pruner_us = clock_steady_us();
+    thread->redis_ms = now_ms;
+    history_thread_unlock(thread);
+}
+
+/* Returns whether this process may remove old rows now. *before_ms becomes the time before which jobs must
+ * have ended to be removed by age; not above 0: none is. */
+static bool may_prune(struct history_thread *thread, int64_t *before_ms)
+{
+    history_thread_lock(thread);
+    bool may = thread->pruner_us && clock_steady_us() - thread->pruner_us < PRUNER_US;
+    *before_ms = thread->redis_ms - thread->options.max_age_ms;
+    history_thread_unlock(thread);
+    return may;
+}
+
+/* Logs what was removed: at the end of a round, and at most once in PRUNE_US, because a busy history has rows
+ * that become too old each second. */
+static void log_pruned(struct history_thread *thread, int64_t before_ms)
+{
+    char before[TIMESTAMP_SIZE];
+    if (thread->by_age + thread->by_size == 0 ||
+        (thread->told_us && clock_steady_us() - thread->told_us < PRUNE_US))
+        return;
+    timestamp_format(before_ms > 0 ? before_ms : 0, before);
+    log_info("history_pruned", LOG_NUMBER("by_age", thread->by_age), LOG_NUMBER("by_size", thread->by_size),
+             LOG_TEXT("ended_before", before_ms > 0 ? before : "-"));
+    thread->told_us = clock_steady_us();
+    thread->by_age = thread->by_size = 0;
+}
+
 /* Does a step of removing old rows: by age, then by size. */
-static enum status prune(struct history_thread *thread, bool *has_more, struct problem *problem)
+static enum status prune(struct history_thread *thread, int64_t before_ms, bool *has_more,
+                         struct problem *problem)
 {
     struct driver *driver = thread->driver;
-    struct history_filter filter = {.before_ms = clock_wall_ms() - thread->options.max_age_ms};
+    struct history_filter filter = {.before_ms = before_ms};
     int64_t bytes = 0;
-    size_t removed = 0;
+    size_t by_age = 0, by_size = 0;
     enum status status = STATUS_OK;
-    if (filter.before_ms > 0)
-        status = remove_step(thread, &filter, INT64_MAX, &removed, has_more, problem);
+    if (before_ms > 0)
+        status = remove_step(thread, &filter, INT64_MAX, &by_age, has_more, problem);
     if (status == STATUS_OK)
         status = driver->kind->measure(driver, &bytes, problem);
-    if (status == STATUS_OK && removed == 0 && bytes > thread->options.max_bytes) {
+    if (status == STATUS_OK && by_age == 0 && bytes > thread->options.max_bytes) {
         filter.before_ms = 0;
-        status = remove_step(thread, &filter, bytes - thread->options.max_bytes, &removed, has_more, problem);
-        *has_more = removed > 0;
+        status = remove_step(thread, &filter, bytes - thread->options.max_bytes, &by_size, has_more, problem);
+        *has_more = by_size > 0;
     }
+    thread->by_age += by_age;
+    thread->by_size += by_size;
     history_thread_lock(thread);
-    thread->state.pruned += (int64_t)removed;
+    thread->state.pruned += (int64_t)(by_age + by_size);
     thread->state.bytes = bytes;
     history_thread_unlock(thread);
+    if (!*has_more)
+        log_pruned(thread, before_ms);
     return status;
 }
 
@@ -406,17 +449,17 @@ static void tidy(struct history_thread *thread)
     struct driver *driver = thread->driver;
     struct problem problem;
     bool has_more = false, has_more_to_tidy = false;
-    int64_t now_us = clock_steady_us();
-    bool is_appender = now_us < thread->appended_us + APPENDER_US;
+    int64_t now_us = clock_steady_us(), before_ms;
+    bool is_appender = now_us < thread->appended_us + APPENDER_US, may = may_prune(thread, &before_ms);
     enum status status = STATUS_OK;
     driver->deadline_us = now_us + READ_US;
-    if (now_us >= thread->prune_us || is_appender) {
-        status = prune(thread, &has_more, &problem);
+    if (may && (now_us >= thread->prune_us || is_appender)) {
+        status = prune(thread, before_ms, &has_more, &problem);
         thread->prune_us = has_more ? now_us : now_us + PRUNE_US;
     }
     if (status == STATUS_OK && driver->kind->tidy)
         status = driver->kind->tidy(driver, &has_more_to_tidy, &problem);
-    int64_t pause_us = is_appender ? TIDY_US : PRUNE_US; /* a process that appends nothing pauses longer */
+    int64_t pause_us = is_appender || may ? TIDY_US : PRUNE_US; /* a process that only reads pauses longer */
     thread->tidy_us = clock_steady_us() + (has_more || has_more_to_tidy ? TIDY_PAUSE_US : pause_us);
     if (status == STATUS_UNAVAILABLE)
         thread_fail(thread, &problem);

@@ -15,6 +15,9 @@ void history_thread_send(struct history_thread *, struct history_call *, history
  * and will free it. Call under the lock. */
 bool history_thread_withdraw(struct history_thread *, struct history_call *);
 
+/* See history_prune. */
+void history_thread_prune(struct history_thread *, int64_t now_ms);
+
 void history_thread_lock(struct history_thread *);
 void history_thread_unlock(struct history_thread *);
 

@@ -158,12 +158,14 @@ struct shard_carry {
     /* Take over the lock from this owner if its beat is still stuck_beat; empty: do not take it. */
     struct slice stuck_owner;
     int64_t stuck_beat;
+    int64_t expected_ms; /* time that Redis's clock should show; -1: unknown */
 };
 
 /* Says which calls have work to do, as shard_carry has found. All members except forgets are found only
  * once a second (is_tick). A process that does not hold the lock only receives has_turns. */
 struct shard_chores {
-    bool has_turns;                           /* a claim would find due jobs */
+    bool has_turns; /* a claim would find due jobs */
+    bool rests;     /* the clock has stepped ahead, so nothing may be removed by age now */
     bool forgets, sweeps, reoffers, archives; /* shard_forget, shard_sweep, shard_reoffer, outbox_read */
 };
 

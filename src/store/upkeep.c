@@ -58,6 +58,7 @@ static struct shard_chores read_chores(struct slice letters)
 {
     return (struct shard_chores){
         .has_turns = has_letter(letters, 't'),
+        .rests = has_letter(letters, 'r'),
         .forgets = has_letter(letters, 'f'),
         .sweeps = has_letter(letters, 's'),
         .reoffers = has_letter(letters, 'o'),
@@ -94,6 +95,7 @@ void shard_carry(struct shard *shard, const struct shard_carry *carry, shard_car
     script_call_number(call, carry->stuck_beat);
     script_call_number(call, STORE_LEASE_MS);
     script_call_number(call, carry->patience_ms);
+    script_call_number(call, carry->expected_ms);
     script_call_send(call, shard->worker, on_carried, upkeep);
 }
 

@@ -233,10 +233,12 @@ struct archiver *archiver_new(struct loop *loop, const struct archiver_options *
     return archiver;
 }
 
-void archiver_tick(struct archiver *archiver, bool has_texts)
+void archiver_tick(struct archiver *archiver, bool has_texts, int64_t now_ms)
 {
     if (!archiver || archiver->is_stopping)
         return;
+    if (archiver->options.history && shard_of(archiver) == 0)
+        history_prune(archiver->options.history, now_ms);
     archiver->ticked_us = clock_boot_us();
     if ((archiver->options.history && has_texts) || archiver->ticked_us - archiver->set_us >= SET_US)
         pace_run(archiver->pace);

@@ -30,8 +30,10 @@ struct archiver_options {
 /* Borrows the pointers. */
 struct archiver *archiver_new(struct loop *, const struct archiver_options *);
 
-/* Called each second by the owner of the carry lock. has_texts: the outbox is not empty. NULL is ignored. */
-void archiver_tick(struct archiver *, bool has_texts);
+/* Called each second by the owner of the carry lock. has_texts: the outbox is not empty. now_ms: Redis's
+ * time, by which the archiver of the first shard removes old jobs from the history, for all processes; 0:
+ * nothing may be removed by age now. NULL is ignored. */
+void archiver_tick(struct archiver *, bool has_texts, int64_t now_ms);
 
 /* Stops reading batches. Texts that were read and not removed stay in the outbox. NULL is ignored. */
 void archiver_stop(struct archiver *);

@@ -18,6 +18,7 @@
 
 #define TICK_US      INT64_C(1000000)
 #define STEP_US      INT64_C(1000000) /* if the clocks drift apart by more, one of them has stepped */
+#define OFF_US       INT64_C(2000000) /* difference between the host's clock and Redis's that is logged */
 #define EARLY_US     INT64_C(200)     /* the due timer fires this long after the due time */
 #define RECONNECT_US INT64_C(100000)
 #define PATIENCE_US  (INT64_C(1000) * CARRY_PATIENCE_MS)
@@ -32,7 +33,9 @@ struct carry_worker {
     bool is_carrying; /* a call of carry.lua is under way */
     bool is_ticking;  /* this call is that of a tick */
     bool wants_tick, wants_carry;
-    int64_t sent_us; /* CLOCK_BOOTTIME before the call under way was sent */
+    int64_t sent_us;    /* CLOCK_BOOTTIME before the call under way was sent */
+    bool removals_rest; /* see shard_chores */
+    bool is_clock_off;  /* the host's wall clock differs from Redis's clock */
     /* Redis's clock and this host's clock at the time of the last reply. */
     bool has_clock;
     int64_t redis_us, boot_us;
@@ -91,6 +94,25 @@ static void compare_clocks(struct carry_worker *worker, int64_t now_us, int64_t 
     worker->has_clock = true;
     worker->redis_us = now_us;
     worker->boot_us = sent_us;
+}
+
+/* Compares this host's wall clock with Redis's clock, and logs when they begin or cease to differ. Redis's
+ * clock decides when jobs are due. This host's clock is in signatures, in the log, and decides about tokens
+ * and certificates. */
+static void compare_host_clock(struct carry_worker *worker, int64_t now_us)
+{
+    int64_t took_us = clock_boot_us() - worker->sent_us;
+    int64_t off_us = clock_wall_us() - now_us - took_us / 2;
+    int64_t bound_us = OFF_US + took_us / 2;
+    bool is_off = off_us > bound_us || off_us < -bound_us;
+    if (is_off && !worker->is_clock_off)
+        log_warning("host_clock_off", LOG_NUMBER("shard", shard_number(worker->options.shard)),
+                    LOG_NUMBER("ahead_ms", off_us / 1000),
+                    LOG_TEXT("why", "this host's clock and that of Redis differ"),
+                    LOG_TEXT("do", "synchronize the clocks of both hosts, for example with chrony"));
+    if (!is_off && worker->is_clock_off)
+        log_info("host_clock_right", LOG_NUMBER("shard", shard_number(worker->options.shard)));
+    worker->is_clock_off = is_off;
 }
 
 /* Returns the rest of the quiet time; 0: it is over. */
@@ -220,7 +242,14 @@ static void do_chores(struct carry_worker *worker, const struct shard_chores *ch
     if (!worker->is_ticking)
         return;
     pattern_keeper_tick(worker->options.pattern_keeper, chores->reoffers);
-    archiver_tick(worker->options.archiver, chores->archives);
+    if (chores->rests && !worker->removals_rest)
+        log_warning(
+            "removals_rest", LOG_NUMBER("shard", shard_number(worker->options.shard)),
+            LOG_TEXT("why", "the clock of Redis has stepped ahead, or no duepost has run for a long time"),
+            LOG_TEXT("then", "for 5 minutes, nothing is removed because of its age"));
+    worker->removals_rest = chores->rests;
+    archiver_tick(worker->options.archiver, chores->archives,
+                  chores->rests ? 0 : redis_now_us(worker) / 1000);
 }
 
 static void act_as_owner(struct carry_worker *worker, const struct shard_carried *carried)
@@ -268,6 +297,8 @@ static void on_carried(void *arg, enum status status, const struct shard_carried
         return;
     }
     compare_clocks(worker, carried->now_us, worker->sent_us);
+    if (worker->is_ticking)
+        compare_host_clock(worker, carried->now_us);
     if (slice_equal(carried->owner, slice_of(worker->me))) {
         act_as_owner(worker, carried);
     } else {
@@ -296,6 +327,7 @@ static void carry(struct carry_worker *worker, bool is_tick)
         .stuck_owner = slice_of(is_stuck ? worker->owner : ""),
         .stuck_beat = worker->beat,
         .patience_ms = CARRY_PATIENCE_MS,
+        .expected_ms = worker->redis_us ? redis_now_us(worker) / 1000 : -1,
     };
     worker->is_carrying = true;
     worker->is_ticking = is_tick;
@@ -425,7 +457,7 @@ static void on_left(void *arg, enum status status, const struct shard_carried *c
 
 void carry_worker_stop(struct carry_worker *worker)
 {
-    struct shard_carry call = {.me = slice_of(worker->me), .is_leaving = true};
+    struct shard_carry call = {.me = slice_of(worker->me), .is_leaving = true, .expected_ms = -1};
     worker->is_stopping = true;
     timer_stop(worker->tick);
     timer_stop(worker->due);

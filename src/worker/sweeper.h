@@ -1,6 +1,7 @@
 /* sweeper.h - removes ended jobs that were kept for their retention time, in bounded steps (pace.h).
  * Delivered, cancelled and dead jobs are removed when the retention of their topic is over. Dead jobs are
- * also removed when they exceed the limits on dead jobs.
+ * also removed when they exceed the limits on dead jobs. After a step of Redis's clock, only the limit on
+ * their number removes jobs for some minutes (store/scripts/lib/removals.lua).
  *
  * Measured with 1,000,000 kept jobs: if their retention ends within one hour, each job is removed less
  * than 2 s late. If their retention ends in the same second, they are removed within 10 s if they have one

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+import scratch
 from clock import MovableClock
 from patience import SLOW, until
 from receiver import Answer
@@ -93,3 +94,81 @@ def test_schedules_go_on_after_the_clock_has_stepped_forward_and_back(start, red
         assert len(now) >= 2 and max(now) <= time.time()
         gaps = {round(b - a) for a, b in zip(sorted(now), sorted(now)[1:])}
         assert gaps == {1}, now
+
+
+DAY = 86400
+
+
+def has(server, topic, job_id, state):
+    return server.get(f"/jobs?topic={topic}&state={state}").expect(200)["jobs"][0]["jobId"] == job_id
+
+
+def test_a_step_of_redis_clock_removes_nothing_by_age(start, redis, receiver, topic):
+    """The clock of Redis steps ahead by 31 days, which is longer than the age of anything that is kept: dead jobs,
+    delivered jobs of a topic with a retention, and idempotency keys."""
+    clock = MovableClock()
+    shared = redis(environment=clock.environment)
+    server = start("--dead-max-age", "30d", redis=shared)
+    server.request("PUT", f"/topics/{topic}", '{"retention": 86400}', {"Content-Type": "application/json"})
+    receiver.script(topic, 410, job_id="dead")
+    once = {"topic": topic, "jobId": "once", "url": receiver.url(), "delay": 0}
+    server.schedule(topic=topic, jobId="dead", url=receiver.url())
+    first = server.post(once, headers={"Idempotency-Key": topic}).expect(201)
+    server.wait_for_state(topic, "dead", "dead")
+    until(lambda: server.get(f"/jobs/count?topic={topic}&state=delivered").expect(200)["count"] == 1, 5, "the delivery")
+    clock.move_by(31 * DAY)
+
+    until(lambda: "event=removals_rest " in server.log(), 10, "the line in the log")
+    assert server.post(once, headers={"Idempotency-Key": topic}).expect(201) == first  # and no second job
+    time.sleep(5)
+    assert has(server, topic, "dead", "dead") and has(server, topic, "once", "delivered")
+    assert server.post(once, headers={"Idempotency-Key": topic}).expect(201) == first and receiver.count(topic) == 2
+    assert server.log().count("event=removals_rest ") == 1 and "event=host_clock_off " in server.log()
+
+    clock.move_by(0)
+    until(lambda: "event=host_clock_right " in server.log(), 10, "the line in the log")
+    assert has(server, topic, "dead", "dead") and has(server, topic, "once", "delivered")
+    server.request("PUT", f"/topics/{topic}", '{"retention": 1}', {"Content-Type": "application/json"})
+    until(lambda: server.get(f"/jobs/count?topic={topic}&state=dead").expect(200)["count"] == 0, 10, "the removal")
+
+
+def test_after_a_long_time_without_duepost_nothing_is_removed_at_once(start, redis, receiver, topic):
+    """While no duepost runs, nothing watches the clock: it may have stepped, such as on a host without a battery."""
+    shared = redis()
+    server = start("--dead-max-age", "1h", redis=shared)
+    receiver.script(topic, 410)
+    server.schedule(topic=topic, jobId="dead", url=receiver.url())
+    server.wait_for_state(topic, "dead", "dead")
+    server.terminate()
+    ago = str(int(time.time() * 1000) - 2 * 3_600_000)
+    for key in "dead", f"dead:{topic}":
+        shared.command("ZADD", "duepost:{0}:" + key, ago, f"{topic}/dead")
+    shared.command("HSET", "duepost:{0}:meta", "clock", ago)
+    server = start("--dead-max-age", "1h", redis=shared)
+    until(lambda: "event=removals_rest " in server.log(), 5, "the line in the log")
+    time.sleep(2)
+    assert has(server, topic, "dead", "dead")
+
+
+def test_a_host_whose_clock_is_ahead_leaves_the_shared_history_alone(start, redis, receiver, topic):
+    """Two processes share a Redis and a history. The clock of the second one's host is ahead by 8 days, more than
+    --history-max-age. Only the owner of the carry lock removes old jobs, by the clock of Redis."""
+    clock, shared, where = MovableClock(), redis(), f"sqlite:{scratch.file('history.sqlite')}"
+    server = start("--history", where, "--history-max-age", "7d", redis=shared)
+    for i in range(50):
+        server.schedule(topic=topic, jobId=str(i), url=receiver.url())
+
+    def delivered():
+        return server.get(f"/jobs/count?topic={topic}&state=delivered").expect(200)["count"]
+    until(lambda: delivered() == 50, 15, "the history")
+    clock.move_by(8 * DAY)
+    ahead = {**clock.environment, "ASAN_OPTIONS": "verify_asan_link_order=0"}
+    other = start("--history", where, "--history-max-age", "7d", redis=shared, extra=ahead)
+    until(lambda: "event=host_clock_off " in other.log(), 5, "the line in the log")
+    time.sleep(2)
+    assert delivered() == 50
+    server.terminate()  # the other one owns the lock now, and goes by the clock of Redis
+    until(lambda: "event=carry_lock_taken " in other.log(), 10, "the lock")
+    time.sleep(4)
+    assert other.get(f"/jobs/count?topic={topic}&state=delivered").expect(200)["count"] == 50
+    assert "event=history_pruned " not in other.log()

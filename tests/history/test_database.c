@@ -376,12 +376,28 @@ static void await_jobs(int64_t at_least, int64_t at_most)
     struct history_counts counts;
     int64_t jobs, deadline_us = clock_boot_us() + INT64_C(30000000);
     do {
+        history_prune(world.history, now_ms);
         ck_assert_int_eq(count_jobs(&world, &all, &counts), STATUS_OK);
         jobs = counts.delivered + counts.dead;
         ck_assert_int_ge(jobs, at_least);
         ck_assert_msg(clock_boot_us() < deadline_us, "there are %lld jobs", (long long)jobs);
         usleep(10000);
     } while (jobs > at_most);
+}
+
+/* Returns the number of jobs after some steps of upkeep. prune_ms: time of calls of history_prune; 0: none is
+ * made. */
+static int64_t keeps_for_a_while(int64_t prune_ms)
+{
+    const struct history_filter all = {.states = 0};
+    struct history_counts counts;
+    for (int i = 0; i < 25; i++) {
+        if (prune_ms)
+            history_prune(world.history, prune_ms);
+        ck_assert_int_eq(count_jobs(&world, &all, &counts), STATUS_OK);
+        usleep(100000);
+    }
+    return counts.delivered + counts.dead;
 }
 
 START_TEST(old_jobs_go)
@@ -396,6 +412,11 @@ START_TEST(old_jobs_go)
     history_world_close(&world);
     options.max_age_ms = 60000;
     history_world_open(&world, &options);
+    /* Only the process that calls history_prune removes jobs, and by the time of this call. */
+    ck_assert_int_eq(keeps_for_a_while(0), 2);
+    ck_assert_int_eq(keeps_for_a_while(now_ms - 70000), 2);
+    history_world_close(&world);
+    history_world_open(&world, &options); /* the next round of removals would be a minute later */
     await_jobs(1, 1);
     history_world_close(&world);
 }

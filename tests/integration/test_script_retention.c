@@ -157,10 +157,13 @@ START_TEST(a_kept_job_is_read_where_there_is_no_other)
 END_TEST
 
 #define SWEEP "sweep 10 0 0"
+#define RESTS "meta: clock=now-5 rest=now+300000\n" /* nothing is removed by age, see lib/removals.lua */
 
 START_TEST(sweep_removes_what_was_kept_for_long_enough)
 {
     CHECK_EXAMPLES( //
+        {"attempts: t/a=1|\nkept: t/a=delivered,now-9,0,3,{o}7|\nkept_until: t/a@now-1\n" DELAYED RESTS,
+         SWEEP, "0 0 0 0 -1", NULL},
         {ABSENT, SWEEP, "0 0 0 0 -1", NULL}, {EARLIER KEEPS, SWEEP, "0 0 0 0 -1", NULL},
         {"cancelled:t: t/b@now-9\ndelivered:t: t/a@now-9\ndelivered:u: u/c@now-9\n"
          "kept: t/a=delivered,now-9,0,3,{r} t/b=cancelled,now-9,0,3,{r} u/c=delivered,now-9,0,3,{r}\n"
@@ -192,6 +195,7 @@ START_TEST(sweep_removes_the_dead_by_the_retention_of_their_topic)
     CHECK_EXAMPLES( //
         {THREE_DEAD("now-1") KEEPS, SWEEP, "0 2 0 0 -1", LAST_DEAD("now+1") KEEPS},
         {THREE_DEAD("now-1") KEEPS, "sweep 1 0 0", "0 1 0 0 0", TWO_DEAD("now") KEEPS},
+        {THREE_DEAD("now-1") KEEPS RESTS, SWEEP, "0 0 0 0 -1", NULL},
         {THREE_DEAD("inf"), SWEEP, "0 0 0 0 -1", NULL},
         {THREE_DEAD("now+5") KEEPS, SWEEP, "0 0 0 0 -1", NULL},
         /* The topic no longer has a retention. */
@@ -216,6 +220,7 @@ END_TEST
 START_TEST(sweep_removes_dead_jobs_of_many_topics_at_once)
 {
     CHECK_EXAMPLES( //
+        {DEAD_OF_THREE OF_OTHERS NAMED RESTS, "sweep 10 7 0", "0 0 0 0 -1", NULL},
         {DEAD_OF_THREE OF_OTHERS NAMED, "sweep 10 7 0", "0 0 3 0 -1",
          "dead: t/d@now-6\ndead:t: t/d@now-6\ndead_due: t@inf\nkept: t/d=dead,now-6,0,3,{4}\n" OF_OTHERS
              NAMED},

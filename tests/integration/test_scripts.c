@@ -1635,11 +1635,47 @@ START_TEST(a_standby_offers_what_the_owner_has_left_overdue)
 }
 END_TEST
 
+/* Nothing is removed by age: the clock has stepped ahead lately, or since it was last watched. */
+#define RESTS   "meta: clock=now-5 rest=now+300000\n"
+#define STEPPED "meta: clock=now-3600001\n"
+/* The rest is over; the clock has stepped back since; the clock was watched lately. */
+#define RESTED "meta: clock=now-3600000 rest=now\n"
+
+START_TEST(the_owner_of_the_lock_watches_the_clock)
+{
+#define OF_ME     "carry: at=now-9 beat=7 owner=me\n"
+#define OF_ME_8   "carry: at=now beat=8 owner=me\n"
+#define WATCH(at) "carry me 1 256 '' 0 5000 250 " at
+    CHECK_EXAMPLES( //
+        {OF_ME, WATCH("-1"), "me 8 -1 -1 0 ''", OF_ME_8 "meta: clock=now\n"},
+        {OF_ME "meta: born=now-3600000\n", WATCH("-1"), "me 8 -1 -1 0 ''",
+         OF_ME_8 "meta: born=now-3600000 clock=now\n"},
+        {OF_ME "meta: born=now-3600001\n", WATCH("-1"), "me 8 -1 -1 0 r",
+         OF_ME_8 "meta: born=now-3600001 clock=now rest=now+300000\n"},
+        {OF_ME STEPPED, WATCH("-1"), "me 8 -1 -1 0 r", OF_ME_8 "meta: clock=now rest=now+300000\n"},
+        {OF_ME "meta: clock=now-599999\n", WATCH("now-10000"), "me 8 -1 -1 0 ''",
+         OF_ME_8 "meta: clock=now-599999\n"},
+        {OF_ME "meta: clock=now-600000\n", WATCH("now"), "me 8 -1 -1 0 ''", OF_ME_8 "meta: clock=now\n"},
+        {OF_ME "meta: clock=now-5\n", WATCH("now-10001"), "me 8 -1 -1 0 r",
+         OF_ME_8 "meta: clock=now rest=now+300000\n"},
+        {OF_ME RESTS, WATCH("now"), "me 8 -1 -1 0 r", OF_ME_8 RESTS},
+        {OF_ME "meta: clock=now-5 rest=now\n", WATCH("now"), "me 8 -1 -1 0 ''",
+         OF_ME_8 "meta: clock=now-5\n"},
+        /* The clock has stepped back by a day. */
+        {OF_ME "meta: clock=now+86400000 rest=now+86700000\n", WATCH("now+86400000"), "me 8 -1 -1 0 ''",
+         OF_ME_8 "meta: clock=now\n"},
+        {"carry: at=now-9 beat=7 owner=you\n" STEPPED, WATCH("now-99999"), "you 7 -1 -1 0 ''", NULL},
+        {OF_ME "meta: clock=now-600000\n", "carry me -1 256 '' 0 5000 250 -1", "'' 7 -1 -1 0 '' wake carry",
+         "meta: clock=now\n"}, );
+}
+END_TEST
+
 START_TEST(forget_removes_the_keys_whose_window_is_over)
 {
     CHECK_EXAMPLES( //
         {ABSENT, "forget 9 9", "0 0", NULL}, {KEY_KEPT, "forget 9 9", "0 0", NULL},
-        {KEY_OVER, "forget 9 9", "1 0", ABSENT},
+        {KEY_OVER, "forget 9 9", "1 0", ABSENT}, {KEY_OVER RESTS, "forget 9 9", "0 0", NULL},
+        {KEY_OVER STEPPED, "forget 9 9", "0 0", NULL}, {KEY_OVER RESTED, "forget 9 9", "1 0", RESTED},
         {"idempotency: a=x b=y c=z\nwindows: a@now+1 b@now c@now-9\n", "forget 1 9", "1 0",
          "idempotency: a=x b=y\nwindows: b@now a@now+1\n"},
         {"idempotency: a=x b=y c=z\nwindows: a@now+1 b@now c@now-9\n", "forget 2 9", "2 0", KEY_KEPT}, );
@@ -1907,6 +1943,7 @@ Suite *suite(void)
     tcase_add_test(group, mend_repairs_each_kind_of_damage);
     tcase_add_test(group, a_job_that_is_nowhere_is_answered_as_ready);
     tcase_add_test(group, data_of_a_newer_format_is_not_changed);
+    tcase_add_test(group, the_owner_of_the_lock_watches_the_clock);
     suite_add_tcase(suite, group);
     return suite;
 }

@@ -31,8 +31,8 @@ static void audit(struct store_counts counts)
     world_answer_audit(STATUS_OK, counts);
 }
 
-/* Lets a step of the patrol's walk begin. If it is the turn of the calendars, this step comes first. A tick at
- * which a round of walks ends makes no call. */
+/* Lets a step of the patrol's walk begin. If it is the turn of the calendars, this step comes first. A tick
+ * at which a round of walks ends makes no call. */
 static void patrol(void)
 {
     for (int i = 0; i < 6; i++) {

@@ -23,6 +23,9 @@ void world_begin(void);
 void world_set_shards(size_t);
 struct shard *world_shard(size_t number);
 
+/* Returns the time of the last call of history_prune. */
+int64_t world_pruned_ms(void);
+
 /* Lets the data of all shards have a newer format than this version supports, or not. */
 void world_raise_format(bool is_newer);
 

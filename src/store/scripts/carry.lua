@@ -11,13 +11,14 @@
 -- ARGV[4] maximum number of topics
 -- ARGV[5] [6] owner and beat of a lock that has not changed for too long, which is taken over; else empty
 -- ARGV[7] lease, ms   [8] time by which a topic must be overdue before a standby offers it, ms
+-- ARGV[9] time that Redis's clock should show by the caller's reckoning, ms, or -1; see lib/removals.lua
 -- Returns {now_us, owner, beat, next due time or -1, ms until the first lease runs out (0: a lease has run out; -1:
 -- there are no leases), number of topics offered, chores, and the first time at which a schedule fires, if there is
 -- one}. The chores are a letter for each call that has work to do: t if a claim would find due jobs, f if forget.lua
--- would find idempotency keys or sends, and the letters of lib/chores.lua. Only expired idempotency keys are looked
+-- would find idempotency keys or sends, r if nothing may be removed by age now, and the letters of lib/chores.lua. Only expired idempotency keys are looked
 -- for in each call, the other chores once a second. A standby gets -1 for the leases, and no chore but t, because the
 -- owner does the others. Attempts of cancelled jobs that still run count as leases here, and so do leases of workers.
--- uses: chores idempotency lingering lost places probe publish schedules sends
+-- uses: chores idempotency lingering lost places probe publish removals schedules sends
 local is_tick = ARGV[3] == '1' or ARGV[3] == '2'
 local me, most, lease_ms, patience_ms = ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[7]), tonumber(ARGV[8])
 local CARRY = base .. 'carry'
@@ -31,6 +32,7 @@ if ARGV[3] == '-1' then
   if not is_owner then return {now_us, owner, beat, -1, -1, 0, ''} end
   publish('carry') -- wakes the standbys before their next tick
   call('DEL', CARRY)
+  if ARGV[9] then watch_clock(-1) end
   return {now_us, '', beat, -1, -1, 0, ''}
 end
 if is_owner and (ARGV[3] == '1' or lock[1] ~= me) then
@@ -64,4 +66,5 @@ end
 local function has_old(key) return call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, 1)[1] end
 if has_old(WINDOWS) or is_tick and has_old(SENDS_UNTIL) then chores = chores .. 'f' end
 if is_tick then chores = chores .. chores_to_do() end
+if is_tick and ARGV[9] and watch_clock(tonumber(ARGV[9])) then chores = chores .. 'r' end
 return {now_us, owner, beat, next_due, first_lost < math.huge and first_lost or -1, #topics, chores, next_fire}

@@ -1,12 +1,14 @@
 #!lua flags=allow-oom
 -- forget.lua - one step of limited size that removes idempotency keys whose window is over, and the entries of
--- sends whose jobs have ended. Redis's own expiry (EXPIRE) is used for neither.
+-- sends whose jobs have ended. Redis's own expiry (EXPIRE) is used for neither. After a step of the clock, removes
+-- nothing for some time (lib/removals.lua).
 --
 -- ARGV[2] maximum number of keys   [3] maximum number of sends
 -- Returns {now_us, number of keys removed, number of sends examined}.
--- uses: clock idempotency probe sends
+-- uses: clock idempotency probe removals sends
 local HOUR_MS = 3600000
 probe()
+if removals_rest() then return {now_us, 0, 0} end
 local keys = call('ZRANGEBYSCORE', WINDOWS, '-inf', now, 'LIMIT', 0, ARGV[2])
 if #keys > 0 then
   call('HDEL', IDEMPOTENCY, unpack(keys))

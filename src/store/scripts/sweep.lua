@@ -1,6 +1,7 @@
 #!lua flags=allow-oom
 -- sweep.lua - one step of retention, of limited size. Removes delivered and cancelled jobs whose time is
--- over, and dead jobs beyond the retention of their topic or beyond the server's limits.
+-- over, and dead jobs beyond the retention of their topic or beyond the server's limits. After a step of the clock,
+-- removes nothing by age for some time (lib/removals.lua).
 --
 -- ARGV[2] maximum number of jobs to remove, and of topics that get new times (see redate) [3] maximum age of dead
 --      jobs, ms; 0: no limit
@@ -8,10 +9,11 @@
 -- Returns {now_us, number of delivered and cancelled jobs removed, number of dead jobs removed by the
 -- retention of their topic, by age, by number, how late the next removal is, ms, or -1 if nothing is left to
 -- remove now}.
--- uses: ended probe rate
+-- uses: ended probe rate removals
 local most, age_ms, dead_max = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local left = most
 probe()
+local rests = removals_rest()
 
 -- A step removes jobs in chunks, with few commands for each chunk. A step ends after the chunk that uses up the step's
 -- time, so that large records or many topics block Redis for a few ms only.
@@ -87,7 +89,7 @@ end
 
 local function sweep_ended()
   local number = 0
-  while may_go_on() do
+  while not rests and may_go_on() do
     local ids = call('ZRANGEBYSCORE', KEPT_UNTIL, '-inf', now, 'LIMIT', 0, math.min(left, CHUNK))
     if #ids == 0 then break end
     local topics, groups = by_topic(ids)
@@ -116,7 +118,7 @@ end
 -- unless the topic's retention has changed.
 local function sweep_by_retention()
   local number, topics_left = 0, most
-  while topics_left > 0 and may_go_on() do
+  while not rests and topics_left > 0 and may_go_on() do
     local room = math.min(left, topics_left, CHUNK)
     local due, topics, ids = call('ZRANGEBYSCORE', DEAD_DUE, '-inf', now, 'LIMIT', 0, room), {}, {}
     if #due == 0 then break end
@@ -136,7 +138,7 @@ end
 
 local function sweep_by_age()
   local number, last = 0, integer(now - age_ms)
-  while age_ms > 0 and may_go_on() do
+  while not rests and age_ms > 0 and may_go_on() do
     local ids = call('ZRANGEBYSCORE', DEAD, '-inf', last, 'LIMIT', 0, math.min(left, CHUNK))
     if #ids == 0 then break end
     drop_oldest_dead(ids)
@@ -188,8 +190,8 @@ local function first_of(key) return tonumber(call('ZRANGE', key, 0, 0, 'WITHSCOR
 -- Returns how late the next removal is, ms; negative if there is nothing to remove. If there are more dead jobs than
 -- dead_max, the oldest one has been overdue since the death of the job that is dead_max places after it.
 local function lateness()
-  local due = math.min(first_of(KEPT_UNTIL), first_of(DEAD_DUE))
-  if age_ms > 0 then due = math.min(due, first_of(DEAD) + age_ms) end
+  local due = rests and math.huge or math.min(first_of(KEPT_UNTIL), first_of(DEAD_DUE))
+  if age_ms > 0 and not rests then due = math.min(due, first_of(DEAD) + age_ms) end
   if dead_max > 0 then due = math.min(due, tonumber(call('ZRANGE', DEAD, dead_max, dead_max, 'WITHSCORES')[2] or 'inf')) end
   return due <= now and now - due or -1
 end

@@ -3,16 +3,21 @@
 
 local IDEMPOTENCY, WINDOWS = base .. 'idempotency', base .. 'windows' -- key -> its answer; key -> its expiry
 
+local FORGOTTEN_MS = 10000 -- time after an expiry in which the answer is removed
+
 -- Returns the answer to a repeated request: {'repeated', due, id} of the first request with this idempotency key;
 -- REUSED if the first request had other content; or nothing if the key is new or has expired. once: fingerprint of the
 -- content, a space, key; see schedule.lua.
+--
+-- An answer is removed within seconds of its expiry (forget.lua). An answer that has expired long ago and still exists
+-- is one that must not be removed, because the clock has stepped ahead, so it counts.
 -- rare: idempotency
 local function answered(once)
   local fingerprint, key = string.match(once, '^(%S+) (.+)$')
   local kept = call('HGET', IDEMPOTENCY, key)
   if not kept then return end
   local its_fingerprint, due, expiry, id = string.match(kept, '^(%S+) (%S+) (%S+) (.+)$')
-  if tonumber(expiry) <= now then return end
+  if tonumber(expiry) <= now and now - expiry <= FORGOTTEN_MS then return end
   return its_fingerprint == fingerprint and {'repeated', tonumber(due), id} or RESULT_REUSED
 end
 

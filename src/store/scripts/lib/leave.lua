@@ -1,6 +1,6 @@
 -- leave.lua - removes jobs from their workflows, and ends workflows. The place of a workflow is its id with the time of
 -- its creation, see workflows.lua.
--- uses: attempts clock crashes keep linger outbox places record settings topic waits workflows
+-- uses: attempts clock crashes keep linger outbox places record removals settings topic waits workflows
 
 local WORKFLOWS_OVER = base .. 'workflows_over' -- place of a workflow that has ended -> when it ended, ms
 local KEPT_MAX, KEPT_MS = 10000, 604800000
@@ -97,7 +97,8 @@ local function forget_old_workflows()
   for _ = 1, 4 do
     local oldest = call('ZRANGE', WORKFLOWS_OVER, '0', '0', 'WITHSCORES')
     if not oldest[1] then return end
-    if tonumber(oldest[2]) > now - KEPT_MS and call('ZCARD', WORKFLOWS_OVER) <= KEPT_MAX then return end
+    local is_old = tonumber(oldest[2]) <= now - KEPT_MS and not removals_rest()
+    if not is_old and call('ZCARD', WORKFLOWS_OVER) <= KEPT_MAX then return end
     remove_workflow(oldest[1])
   end
 end
