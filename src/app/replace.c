@@ -22,18 +22,7 @@ static void replacement_free(struct replacement *replacement)
     free(replacement);
 }
 
-/* Returns the record as Redis now has it, with the opening that the script wrote. */
-static struct slice complete_record(const struct replacement *replacement, int64_t created_ms)
-{
-    char opening[JOB_OPENING_MAX + 1];
-    int size = snprintf(opening, sizeof opening, "{\"createdAt\":%lld,", (long long)created_ms);
-    assert(size > 0 && size <= JOB_OPENING_MAX);
-    size_t first = JOB_OPENING_MAX - (size_t)size;
-    memcpy(replacement->record.data + first, opening, (size_t)size);
-    return slice_skip(buffer_slice(&replacement->record), first);
-}
-
-static void end_placed(const struct replacement *replacement, const struct store_replaced *place)
+static void end_placed(struct replacement *replacement, const struct store_replaced *place)
 {
     struct app_verdict verdict = {
         .end = APP_DONE,
@@ -41,7 +30,7 @@ static void end_placed(const struct replacement *replacement, const struct store
         .job = {.id = replacement->id,
                 .state = place->due_ms > place->now_ms ? JOB_STATE_DELAYED : JOB_STATE_READY,
                 .at_ms = place->due_ms,
-                .record = complete_record(replacement, place->created_ms)},
+                .record = job_record_complete(&replacement->record, place->created_ms)},
     };
     if (!place->was_there) {
         struct slice topic, rest;

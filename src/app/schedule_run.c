@@ -29,6 +29,7 @@ struct schedule_run {
     struct recurring recurring; /* points into record */
     bool is_read;
     struct buffer job; /* id of the job */
+    struct buffer job_record;
     /* With a group: */
     enum status
         /* OK: the jobs for the group were created. NOT_FOUND: there is no group. Otherwise: the error of
@@ -45,6 +46,7 @@ static void run_free(struct schedule_run *run)
         recurring_fini(&run->recurring);
     buffer_fini(&run->record);
     buffer_fini(&run->job);
+    buffer_fini(&run->job_record);
     group_jobs_fini(&run->made);
     free(run);
 }
@@ -126,7 +128,7 @@ static void run_fire(struct schedule_run *run)
         .kind = run->fit == STATUS_OK ? STORE_FIRED_DONE : STORE_FIRED_UNSENDABLE,
         .time_ms = run->now_ms,
         .job = buffer_slice(&run->job),
-        .record = run->made.count ? SLICE("") : recurring_job_record(&run->recurring),
+        .record = run->made.count ? SLICE("") : recurring_job_record(&run->recurring, &run->job_record),
         .once = run->call.once,
         .group = run->recurring.group,
         .mark = slice_of(run->mark),
@@ -233,6 +235,7 @@ void app_schedule_run(struct app *app, const struct app_caller *caller, const st
     run->arg = arg;
     buffer_init_fallible(&run->record, JOB_RECORD_MAX);
     buffer_init(&run->job, JOB_KEY_MAX);
+    buffer_init_fallible(&run->job_record, JOB_RECORD_MAX);
     group_jobs_init(&run->made);
     store_recurrings(app->store, &list, on_definition, run);
 }

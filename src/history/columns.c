@@ -137,7 +137,8 @@ static bool sort_member(struct history_columns *columns, struct slice key, struc
     } else if (slice_equal(key, SLICE("\"bodyLeftOut\""))) {
         columns->is_body_left_out = true;
     } else {
-        return slice_equal(key, SLICE("\"url\"")) || slice_equal(key, SLICE("\"method\""));
+        return slice_equal(key, SLICE("\"url\"")) || slice_equal(key, SLICE("\"method\"")) ||
+               slice_equal(key, SLICE("\"head\"")); /* only scripts read the head, see job.h */
     }
     return true;
 }

@@ -1,11 +1,12 @@
 /* job.h - a job: parsed from a client's JSON, written into a record in Redis, and read from the record again.
  *
- * A record is JSON. The first members are those that the client sent, in duepost's spelling. Members of
- * duepost follow (createdAt, attempts, uncounted, lastAttempt, waitMs, reason, answerHeaders, traceparent,
- * tracestate); body is last, byte for byte as the client sent it. topic and jobId are not in the record,
- * because they are the name of the field under which the HASH "jobs" in Redis holds the record. Members that
- * the client left out are not in the record. So duepost can distinguish a repeated request for the same job
- * from a request for another job with the same id. */
+ * A record is JSON. Its first member is createdAt. The second one is head, a short text for scripts
+ * (store/scripts/lib/head.lua): scripts read no other member by its place. The members that the client sent
+ * follow, in duepost's spelling, then members of duepost (attempts, uncounted, lastAttempt, waitMs, reason,
+ * answerHeaders, traceparent, tracestate); body is last, byte for byte as the client sent it. topic and jobId
+ * are not in the record, because they are the name of the field under which the HASH "jobs" in Redis holds
+ * the record. Members that the client left out are not in the record. So duepost can distinguish a repeated
+ * request for the same job from a request for another job with the same id. */
 #ifndef DUEPOST_JOB_JOB_H
 #define DUEPOST_JOB_JOB_H
 
@@ -27,11 +28,11 @@ enum {
     JOB_DEPTH_MAX = 32,
     JOB_MEMBERS_MAX = 1000,            /* maximum number of members in one object */
     JOB_RECORD_MAX = 64 * 1024 * 1024, /* maximum size of a record; far more than the API accepts */
-    JOB_OPENING_MAX = 40,              /* maximum size of a record's beginning, {"createdAt":<ms>, */
-    JOB_FORM_MAX = 32,                 /* bytes of form */
-    JOB_FORM_DATA_MAX = 16 * 1024,     /* bytes of formData */
-    JOB_WORKFLOW_MAX = 255,            /* bytes of workflow */
-    JOB_ANSWER_HEADERS_MAX = 4096,     /* bytes of answerHeaders */
+    JOB_OPENING_MAX = 80, /* maximum size of a record's beginning: {"createdAt":<ms>,"head":"1 <ms> */
+    JOB_FORM_MAX = 32,    /* bytes of form */
+    JOB_FORM_DATA_MAX = 16 * 1024, /* bytes of formData */
+    JOB_WORKFLOW_MAX = 255,        /* bytes of workflow */
+    JOB_ANSWER_HEADERS_MAX = 4096, /* bytes of answerHeaders */
     JOB_ROUNDS_MAX = 10000,
     JOB_ATTEMPTS_MAX = 1000000000, /* maximum in a record; real jobs have far fewer attempts */
 };
@@ -180,9 +181,16 @@ enum status job_read(struct slice id, struct slice record, struct job *) MUST_US
 
 void job_fini(struct job *);
 
-/* Writes the record. If created_ms is 0, the job is new; then leaves out the opening brace and createdAt.
- * schedule.lua writes them, because it knows Redis's time. */
+/* Writes the record. If created_ms is 0, the job is new; then leaves out the opening brace and createdAt. A
+ * script writes them and completes the head, because it knows Redis's time (scripts/lib/when.lua). */
 void job_write(const struct job *, struct buffer *);
+
+/* Does what job_write does, without the head. For definitions of schedules. */
+void job_write_plain(const struct job *, struct buffer *);
+
+/* Completes the record of a new job as the script has done. written: JOB_OPENING_MAX free bytes, and the text
+ * that job_write wrote. Changes written in place, and returns the record, a part of it. */
+struct slice job_record_complete(struct buffer *written, int64_t created_ms);
 
 /* Returns whether all members that clients can send are equal in both jobs. body is compared byte for byte,
  * numbers by value, and headers in any order. Unknown members are ignored, but a job whose lacks is not empty

@@ -5,8 +5,8 @@
  *     {"cron":"30 4 * * *","timezone":"Europe/Berlin","misfire":"skip","job":{"url":"https://...","body":{}}}
  *
  * The record has the members that the client sent, then createdAt and members that only later versions know,
- * then the job. The job has the form of a job's record without createdAt, so it is used unchanged as the
- * record of each occurrence (recurring_job_record). The member "needs" names the features that a process must
+ * then the job. The job has the form of a job's record without createdAt and head (recurring_job_record
+ * adds the head). The member "needs" names the features that a process must
  * support to fire the schedule. */
 #ifndef DUEPOST_JOB_RECURRING_H
 #define DUEPOST_JOB_RECURRING_H
@@ -98,8 +98,9 @@ enum status recurring_send(const struct recurring *, struct slice id, struct sli
                            const struct delivery_forms *forms, struct group_jobs *, char mark[]) MUST_USE;
 
 /* Returns the record of an occurrence, without the opening brace and createdAt, as job_write writes the
- * record of a new job. recurring is from recurring_read. */
-struct slice recurring_job_record(const struct recurring *);
+ * record of a new job. recurring is from recurring_read. The result is in text, or, if this version cannot
+ * rewrite the job or there is no memory, in the definition; then the record has no head. */
+struct slice recurring_job_record(const struct recurring *, struct buffer *text);
 
 /* Applies a JSON merge patch (RFC 7396) to the definition in record. job is patched as by job_patch: headers
  * by name, body as a whole. text is a buffer for the new members. If OK, the results borrow record and text,

@@ -127,7 +127,7 @@ void recurring_write(const struct recurring *recurring, const struct job *job, s
     carried_write(&recurring->carried, &json);
     json_put_name(&json, "job");
     buffer_append_byte(json_put(&json), '{');
-    job_write(job, out); /* job_write also writes the closing brace */
+    job_write_plain(job, out); /* this also writes the closing brace */
     json_end_object(&json);
 }
 
@@ -157,9 +157,16 @@ enum status recurring_send(const struct recurring *recurring, struct slice id, s
     return status;
 }
 
-struct slice recurring_job_record(const struct recurring *recurring)
+struct slice recurring_job_record(const struct recurring *recurring, struct buffer *text)
 {
-    return slice_skip(recurring->job, 1);
+    struct job job;
+    if (recurring_read_job(recurring, SLICE(""), &job) != STATUS_OK)
+        return slice_skip(recurring->job, 1);
+    buffer_clear(text);
+    if (job.lacks.size == 0)
+        job_write(&job, text);
+    job_fini(&job);
+    return text->failed || text->size == 0 ? slice_skip(recurring->job, 1) : buffer_slice(text);
 }
 
 /* ---- people ---- */

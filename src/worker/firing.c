@@ -56,6 +56,7 @@ struct shooting {
     struct recurring recurring;
     struct recurrence_progress progress; /* the schedule's progress after the calls sent so far */
     bool is_read;
+    struct buffer record;    /* owned: the record of each occurrence; empty until the first one */
     struct sending *sending; /* set if the job is sent to a group; else NULL */
 };
 
@@ -160,6 +161,7 @@ static void shooting_release(struct shooting *shooting)
     if (shooting->sending)
         group_jobs_fini(&shooting->sending->made);
     free(shooting->sending);
+    buffer_fini(&shooting->record);
     buffer_fini(&shooting->text);
     free(shooting);
     firing->pending--;
@@ -227,7 +229,8 @@ static void add_jobs(struct shooting *shooting, struct store_fire *call)
 {
     struct sending *sending = shooting->sending;
     if (!sending) {
-        call->record = recurring_job_record(&shooting->recurring);
+        call->record = shooting->record.size ? buffer_slice(&shooting->record)
+                                             : recurring_job_record(&shooting->recurring, &shooting->record);
         return;
     }
     call->group = shooting->recurring.group;
@@ -496,6 +499,7 @@ static void shoot(struct firing *firing, const struct store_recurring *schedule)
     shooting->schedule = *schedule;
     firing->pending++;
     buffer_init_fallible(&shooting->text, bytes);
+    buffer_init_fallible(&shooting->record, JOB_RECORD_MAX);
     buffer_append(&shooting->text, schedule->id);
     buffer_append(&shooting->text, tag);
     buffer_append(&shooting->text, schedule->record);

@@ -337,10 +337,11 @@ def test_a_job_is_not_moved_beyond_its_end(start, receiver, topic):
     server = start("--breaker", "off")
     server.schedule(topic=topic, jobId="short", url=receiver.url(), delay=600, ttl=1200)
     server.schedule(topic=topic, jobId="until", url=receiver.url(), delay=600, expiresAt=from_ms(FAR))
+    server.schedule(topic=topic, jobId="quoted", url=receiver.url() + '?q="a"', method="PUT", retry=1, delay=600, ttl=1200)
     server.schedule(topic=topic, jobId="long", url=receiver.url(), delay=600)
     before = dues(server, topic)
     assert all_pages(server, "POST", f"/jobs/reschedule?state=delayed&topic={topic}&dueAt={from_ms(FAR)}&all=true") == {
-        "matched": 3, "done": 1, "skipped": 2}
+        "matched": 4, "done": 1, "skipped": 3}
     assert dues(server, topic) == {**before, "long": FAR}
 
 

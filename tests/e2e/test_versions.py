@@ -1,23 +1,29 @@
-"""Two versions on one Redis, side by side, as in an upgrade: the version under test and "next" (script/build next).
-The next version has one more job member, one more topic setting, and one more feature that a job or topic can require
+"""Two versions on one Redis, side by side, as in an upgrade: the version under test and "next" (script/build next), or
+"earlier" (script/build earlier), whose records of jobs have no head. The next version has one more job member, one more topic setting, and one more feature that a job or topic can require
 from the versions that handle it ("needs")."""
 
 import json
 import os
 import pathlib
+import re
+import sqlite3
 
 import pytest
 
+import scratch
 from duepost import ROOT
 from patience import until
 from receiver import Receiver
 from test_batch import post_many
 from test_signatures import SHARED, signatures, v1
+from timestamp import to_ms
 
 NEXT = os.environ.get("DUEPOST_NEXT", str(ROOT / "build" / "next" / "duepost"))
+EARLIER = os.environ.get("DUEPOST_EARLIER", str(ROOT / "build" / "earlier" / "build" / "release" / "duepost"))
 JOBS, NEEDED = 10_000, 40
 
-pytestmark = pytest.mark.skipif(not pathlib.Path(NEXT).exists(), reason="build/next is not built: script/build next")
+pytestmark = [pytest.mark.skipif(not pathlib.Path(path).exists(), reason=f"{path} is not built: script/build {name}")
+              for name, path in (("next", NEXT), ("earlier", EARLIER))]
 
 
 class Flaky(Receiver):
@@ -145,3 +151,76 @@ def test_a_topic_that_needs_the_next_version_is_not_served(versions, receiver, t
         assert '"next"' in reply["detail"]
     this.request("DELETE", f"/topics/{topic}").expect(200)
     until(lambda: this.job(topic, "a")["state"] == "dead", 10, "the job has no url now")
+
+
+# ---- records with a head, and an earlier version, which knows no heads ----
+
+def record(place, topic, job_id="a"):
+    reply = place.command("HGET", "duepost:{0}:jobs", f"{topic}/{job_id}")
+    return reply.partition(b"\r\n")[2].decode()
+
+
+def has_head(text):
+    return re.match(r'{"createdAt":\d+,"head":"1 ', text) is not None
+
+
+@pytest.fixture
+def generations(start, redis):
+    """A Redis, a duepost of this version and one of the earlier version."""
+    place = redis()
+    return place, start("--breaker", "off", redis=place), start("--breaker", "off", redis=place, binary=EARLIER)
+
+
+def patch_a(server, topic, **members):
+    return server.request("PATCH", f"/jobs/{topic}/a", json.dumps(members), {"Content-Type": "application/json"})
+
+
+@pytest.mark.parametrize("first", ["this", "earlier"])
+def test_each_version_changes_jobs_of_the_other(generations, receiver, topic, first):
+    place, this, earlier = generations
+    maker, other = (this, earlier) if first == "this" else (earlier, this)
+    maker.schedule(topic=topic, jobId="a", url=receiver.url() + '?q="a"', delay=600, ttl=900, labels=["l"], body={"n": 1.10})
+    created = to_ms(maker.job(topic, "a")["createdAt"])
+    assert has_head(record(place, topic)) == (first == "this")
+    shown = [server.get(f"/jobs/{topic}/a") for server in generations[1:]]
+    assert shown[0].expect(200) == shown[1].expect(200) and "head" not in shown[0].expect(200)
+    assert shown[0].headers["ETag"] == shown[1].headers["ETag"]  # no reader has written
+    assert has_head(record(place, topic)) == (first == "this")
+    for number, server in enumerate((other, maker, other)):
+        patch_a(server, topic, ttl=1000 + number).expect(200)
+        text = record(place, topic)
+        assert has_head(text) == (server is this) and text.count('"head"') <= 1
+        if server is this:
+            assert f'"head":"1 {created + 1000 * (1000 + number)} ' in text
+        for each in generations[1:]:
+            assert to_ms(each.job(topic, "a")["expiresAt"]) == created + 1000 * (1000 + number)
+            assert [job["jobId"] for job in each.get(f"/jobs?state=delayed&topic={topic}&label=l").expect(200)["jobs"]] == ["a"]
+    skipped = this.request("POST", f"/jobs/reschedule?state=delayed&topic={topic}&delay=2000&all=true").expect(200)
+    assert (skipped["done"], skipped["skipped"]) == (0, 1)
+    tag = earlier.get(f"/jobs/{topic}/a").headers["ETag"]
+    for server, condition, status in ((this, '"x"', 412), (this, tag, 200)):
+        server.request("PUT", f"/jobs/{topic}/a", json.dumps({"url": receiver.url(), "delay": 600, "body": 2}),
+                       {"Content-Type": "application/json", "If-Match": condition}).expect(status)
+    tag = this.get(f"/jobs/{topic}/a").headers["ETag"]
+    earlier.request("PUT", f"/jobs/{topic}/a", json.dumps({"url": receiver.url(), "delay": 600, "body": 3}),
+                    {"Content-Type": "application/json", "If-Match": tag}).expect(200)
+    this.run(topic, "a").expect(202)
+    until(lambda: [arrival.body for arrival in receiver.of(topic)] == [b"3"], 20, "the delivery")
+
+
+def test_versions_retry_and_bury_jobs_of_the_other(start, redis, flaky, topic):
+    """Each job fails once, so its record is written anew by one of the two versions; some die."""
+    place, where = redis(), f"sqlite:{scratch.file('history.sqlite')}"
+    this, earlier = start("--breaker", "off", "--history", where, redis=place), start("--breaker", "off", redis=place, binary=EARLIER)
+    set_topic(this, topic, url=flaky.url(), retrySchedule=[0.5])
+    for at, server in ((0, this), (200, earlier)):
+        schedule_all(server, [{"topic": topic, "jobId": str(at + i), "ttl": 3600, "body": {"n": i}, **({"retry": 0} if i % 4 == 0 else {})}
+                              for i in range(200)])
+    dead = f"/jobs?state=dead&topic={topic}&limit=1000"
+    delivered = f"/jobs?state=delivered&topic={topic}&limit=1000"
+    until(lambda: len(this.get(dead).expect(200)["jobs"]) == 100, 60, "100 dead jobs")
+    until(lambda: len(this.get(delivered).expect(200)["jobs"]) == 300, 60, "300 delivered jobs in the history")
+    jobs = this.get(dead).expect(200)["jobs"] + this.get(delivered).expect(200)["jobs"]
+    assert {job["attempts"] for job in jobs} == {1, 2} and not any("head" in job for job in jobs)
+    with sqlite3.connect(where.partition(":")[2]) as link:
+        assert not [row for row in link.execute("SELECT * FROM duepost_jobs") if any('"head"' in str(value) for value in row)]

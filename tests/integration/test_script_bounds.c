@@ -258,7 +258,7 @@ static void check_large_pages(const char *state, const char *topic)
 
 START_TEST(a_list_reads_a_few_mib_of_records_at_a_time)
 {
-    store_large_ones("{\"createdAt\":1,\"url\":\"http://h/", 6);
+    store_large_ones("{\"createdAt\":1,\"head\":\"1 0 0 0 - 19 \",\"url\":\"http://h/\",", 6);
     check_large_pages("ready", "t");
     for (int i = 0; i < 6; i++) {
         char id[16];

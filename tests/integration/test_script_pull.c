@@ -26,7 +26,7 @@
          "jobs: t/a={r} t/b={r}\n"                                                                           \
          "pulled: t/a@now+3000 t/b@now+3000\n"
 #define LEASED_AFRESH                                                                                        \
-    "holders:t: t/a=p1,now,-,now-1000\n"                                                                     \
+    "holders:t: t/a=p1,now,+,now-1000\n"                                                                     \
     "jobs: t/a={r}\n"                                                                                        \
     "pulled: t/a@now+30000\n"
 #define READY_AGAIN   "bucket:t: t/a@now-1500\ndue: t@inf\njobs: t/a={r}\n"
@@ -47,7 +47,7 @@ START_TEST(lease_gives_due_jobs)
          "lease t 2 p1 30000 0 - t 2 p2 60000 0 -",
          "(p1 0 1 -1 {\"delivery\":\"pull\"} t/a now-3 now now+30000 {a} t/b now-2 now now+30000 {b}) "
          "(p2 0 0 -1 {\"delivery\":\"pull\"} t/c now-1 now now+60000 {c})",
-         PULL "holders:t: t/a=p1,now,-,now-3 t/b=p1,now,-,now-2 t/c=p2,now,-,now-1\n"
+         PULL "holders:t: t/a=p1,now,+,now-3 t/b=p1,now,+,now-2 t/c=p2,now,+,now-1\n"
               "jobs: t/a={a} t/b={b} t/c={c}\n"
               "pulled: t/a@now+30000 t/b@now+30000 t/c@now+60000\n"},
         /* The topic stays in "due", with the time of its next job. */
@@ -55,7 +55,7 @@ START_TEST(lease_gives_due_jobs)
          "(p1 0 0 now+5 {\"delivery\":\"pull\"} t/a now-3 now now+30000 {a}) wake now+5",
          PULL "bucket:t: t/b@now+5\n"
               "due: t@now+5\n"
-              "holders:t: t/a=p1,now,-,now-3\n"
+              "holders:t: t/a=p1,now,+,now-3\n"
               "jobs: t/a={a} t/b={b}\n"
               "pulled: t/a@now+30000\n"}, );
 }
@@ -69,25 +69,30 @@ START_TEST(lease_meets_jobs_that_cannot_be_given)
     CHECK_EXAMPLES( //
         {PULL "bucket:t: t/a@now-3 t/b@now-2\ndue: t@inf\njobs: t/b={b}\n", "lease t 9 p1 30000 0 -",
          "(p1 0 0 -1 {\"delivery\":\"pull\"} t/b now-2 now now+30000 {b})",
-         PULL "holders:t: t/b=p1,now,-,now-2\njobs: t/b={b}\npulled: t/b@now+30000\n"},
+         PULL "holders:t: t/b=p1,now,+,now-2\njobs: t/b={b}\npulled: t/b@now+30000\n"},
         {PULL "bucket:t: t/a@now-3\ndue: t@inf\njobs: t/a=" OLD "\n", "lease t 9 p1 30000 0 -",
          "(p1 0 0 -1 {\"delivery\":\"pull\"} t/a now-3 now now+5000 " OLD ")",
-         PULL "holders:t: t/a=p1,now,-,now-3\njobs: t/a=" OLD "\npulled: t/a@now+5000\n"},
+         PULL "holders:t: t/a=p1,now,+,now-3\njobs: t/a=" OLD "\npulled: t/a@now+5000\n"},
         /* The only due job has expired, so the worker gets no job and waits. */
         {PULL "bucket:t: t/a@now-3\ndue: t@inf\njobs: t/a=" OLD "\n", "lease t 1 p1 30000 9000 -",
          "(p1 0 0 -1 {\"delivery\":\"pull\"} t/a now-3 now now+5000 " OLD ")",
-         PULL WAITING "holders:t: t/a=p1,now,-,now-3\njobs: t/a=" OLD "\npulled: t/a@now+5000\n"}, );
+         PULL WAITING "holders:t: t/a=p1,now,+,now-3\njobs: t/a=" OLD "\npulled: t/a@now+5000\n"}, );
 #undef OLD
 }
 END_TEST
 
 START_TEST(lease_notes_that_a_job_has_callbacks)
 {
-#define CALLS "{\"url\":\"\",\"onDelivered\":\"http://x\"}"
+#define CALLS "{\"createdAt\":1,\"head\":\"1;0;0;0;uc;42;\",\"url\":\"\",\"onDelivered\":\"http://x\"}"
+#define NONE  "{\"createdAt\":1,\"head\":\"1;0;0;0;u;11;\",\"url\":\"\",\"body\":\"\\\"onDelivered\\\":\"}"
     CHECK_EXAMPLES( //
         {PULL "bucket:t: t/a@now-3\ndue: t@inf\njobs: t/a=" CALLS "\n", "lease t 9 p1 30000 0 -",
          "(p1 0 0 -1 {\"delivery\":\"pull\"} t/a now-3 now now+30000 " CALLS ")",
-         PULL "holders:t: t/a=p1,now,+,now-3\njobs: t/a=" CALLS "\npulled: t/a@now+30000\n"}, );
+         PULL "holders:t: t/a=p1,now,+,now-3\njobs: t/a=" CALLS "\npulled: t/a@now+30000\n"},
+        {PULL "bucket:t: t/a@now-3\ndue: t@inf\njobs: t/a=" NONE "\n", "lease t 9 p1 30000 0 -",
+         "(p1 0 0 -1 {\"delivery\":\"pull\"} t/a now-3 now now+30000 " NONE ")",
+         PULL "holders:t: t/a=p1,now,-,now-3\njobs: t/a=" NONE "\npulled: t/a@now+30000\n"}, );
+#undef NONE
 #undef CALLS
 }
 END_TEST
@@ -111,7 +116,7 @@ END_TEST
 START_TEST(lease_keeps_to_the_settings_of_the_topic)
 {
 #define TWO     "bucket:t: t/a@now-3 t/b@now-2\njobs: t/a={a} t/b={b}\ndue: t@inf\n"
-#define ONE     "bucket:t: t/b@now-2\ndue: t@inf\nholders:t: t/a=p1,now,-,now-3\njobs: t/a={a} t/b={b}\n"
+#define ONE     "bucket:t: t/b@now-2\ndue: t@inf\nholders:t: t/a=p1,now,+,now-3\njobs: t/a={a} t/b={b}\n"
 #define ONE_OUT ONE "pulled: t/a@now+30000\n"
 #define S(set)  "{\"delivery\":\"pull\"," set "}"
 #define A       "t/a now-3 now now+30000 {a}"
@@ -138,7 +143,7 @@ START_TEST(lease_spends_the_rate)
         {TWO RATE, "lease t 9 p1 30000 0 -",
          "(p1 0 0 now+59997 " S("\"rate\":{\"jobs\":1,\"per\":60,\"burst\":1}") " " A ") wake now+59997",
          RATE "begun:t: 850000000061=1 first=849999999561 sum=1\n"
-              "bucket:t: t/b@now-2\ndue: t@now+59997\nholders:t: t/a=p1,now,-,now-3\n"
+              "bucket:t: t/b@now-2\ndue: t@now+59997\nholders:t: t/a=p1,now,+,now-3\n"
               "jobs: t/a={a} t/b={b}\npulled: t/a@now+30000\nrates: t=1700000060120000\n"}, );
 }
 END_TEST
@@ -164,7 +169,7 @@ START_TEST(lease_repeats_an_answer)
     check_lease("9", "p2", "f t/k", "(p1 1 0 -1 " HEAD " " A " t/b now-2 now now+30000 {b})");
     check_lease("9", "p2", "g t/k", "-8");
     check_lease("9", "p2", "f t/other", "(p2 0 0 -1 " HEAD ")");
-    freeReplyObject(script_run_text(examples_redis(), "complete t/a p1 ''", NOW_MS));
+    freeReplyObject(script_run_text(examples_redis(), "complete t/a p1 1", NOW_MS));
     check_lease("9", "p2", "f t/k", "(p1 1 0 -1 " HEAD " t/b now-2 now now+30000 {b})");
     /* An answer without jobs is not stored under the key. */
     freeReplyObject(script_run_text(examples_redis(), "release t/b p1 -1 0 - 0", NOW_MS));

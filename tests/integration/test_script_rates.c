@@ -74,7 +74,7 @@ END_TEST
 START_TEST(an_expired_job_costs_no_token)
 {
     CHECK_EXPIRED("{\"createdAt\":1,\"url\":\"h\",\"ttl\":1}",
-                  "{\"createdAt\":now-500,\"url\":\"h\",\"ttl\":.5,\"x\":1}", "{r}");
+                  "{\"createdAt\":now-500,\"url\":\"h\",\"ttl\":0.5,\"x\":1}", "{r}");
     CHECK_EXPIRED("{\"createdAt\":1,\"url\":\"h\",\"expiresAt\":\"2023-11-14T22:13:20.123Z\"}",
                   "{\"createdAt\":1,\"url\":\"\",\"delay\":1,\"expiresAt\":\"2020-02-29T00:00:00.000Z\"}",
                   "{\"createdAt\":1,\"url\":\"h\",\"ttl\":9999999999}");
@@ -82,6 +82,14 @@ START_TEST(an_expired_job_costs_no_token)
         "{\"createdAt\":1,\"url\":\"h\",\"method\":\"PUT\",\"dueAt\":\"2020-01-01T00:00:00.000Z\",\"ttl\":5}",
         "{\"createdAt\":1,\"url\":\"h\",\"ttl\":9999999999,\"expiresAt\":\"2023-11-14T22:13:20.122Z\"}",
         "{\"createdAt\":1,\"url\":\"h\",\"expiresAt\":\"2023-11-14T22:13:20.124Z\"}");
+    /* The head has the expiry, whatever members follow it. */
+    CHECK_EXPIRED("{\"createdAt\":1,\"head\":\"1;now;0;0;-;25;\",\"url\":\"a\\\"\",\"x\":2,\"ttl\":9}",
+                  "{\"createdAt\":1,\"head\":\"1;now-1;0;0;u;11;\",\"url\":\"\",\"body\":1}",
+                  "{\"createdAt\":1,\"head\":\"1;now+1;0;0;-;12;\",\"url\":\"h\"}");
+    /* A head at another place is stale. */
+    CHECK_EXPIRED("{\"createdAt\":1,\"url\":\"a\\\"\",\"ttl\":9,\"head\":\"1;now+9;0;0;-;25;\"}",
+                  "{\"createdAt\":1,\"url\":\"a\\\"\",\"method\":\"PUT\",\"new\":[1],\"delay\":1,\"ttl\":9}",
+                  "{\"createdAt\":1,\"url\":\"h\",\"head\":\"1;now-9;0;0;-;25;\"}");
 }
 END_TEST
 

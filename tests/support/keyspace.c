@@ -92,6 +92,12 @@ static bool has_lines(struct slice name)
                      (const char *const[]){"attempts", "kept", "ended", "idempotency", "completed:", NULL});
 }
 
+static bool has_records(struct slice name)
+{
+    return is_one_of(name, (const char *const[]){"jobs", "kept", "ended", NULL}) &&
+           !slice_equal(name, SLICE("kept_until"));
+}
+
 /* Returns whether members of this key contain a newline. Such a member is an id, a newline and a nonce. In
  * the outbox, a field is an id, a newline and a number. The event of a webhook is "webhook", a newline and
  * the webhook's id. */
@@ -114,6 +120,19 @@ static void swap(struct slice text, char from, char to, int most)
     }
 }
 
+/* Swaps within the head of a record, see job/job.h. */
+static void swap_in_head(struct slice text, char from, char to)
+{
+    static const char name[] = "\"head\":\"";
+    const char *head = memmem(text.data, text.size, name, sizeof name - 1);
+    if (!head)
+        return;
+    head += sizeof name - 1;
+    const char *end = memchr(head, '"', (size_t)(slice_end(text) - head));
+    ck_assert_ptr_nonnull(end);
+    swap(slice_from(head, (size_t)(end - head)), from, to, INT_MAX);
+}
+
 static void load_entry(redisContext *redis, struct slice name, struct slice entry)
 {
     struct slice field, value;
@@ -129,6 +148,8 @@ static void load_entry(redisContext *redis, struct slice name, struct slice entr
             swap(value, ',', ' ', blanks_of(name));
         if (has_lines(name))
             swap(value, '|', '\n', INT_MAX);
+        if (has_records(name))
+            swap_in_head(value, ';', ' ');
         if (has_places(name))
             swap(field, '|', '\n', INT_MAX);
         redis_do(redis, "HSET " KEYSPACE_PREFIX "%b %b %b", name.data, name.size, field.data, field.size,
@@ -251,6 +272,8 @@ static void dump_pairs(struct buffer *text, struct slice name, redisReply *pairs
             swap(slice_from(value->str, value->len), ' ', ',', blanks_of(name));
         if (has_lines(name))
             swap(slice_from(value->str, value->len), '\n', '|', INT_MAX);
+        if (has_records(name))
+            swap_in_head(slice_from(value->str, value->len), ' ', ';');
         if (has_places(name))
             swap(slice_from(pairs->element[i]->str, pairs->element[i]->len), '\n', '|', INT_MAX);
         buffer_printf(text, " %s%c%s", pairs->element[i]->str, separator, value->str);

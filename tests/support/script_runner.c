@@ -59,6 +59,14 @@ static const char *unquote(char *word)
     return word + 1;
 }
 
+/* Returns the word with blanks in place of semicolons, which stand for them in the heads of records. */
+static char *with_blanks(char *word)
+{
+    for (char *at = strstr(word, "\"head\"") ? word : NULL; at && (at = strchr(at, ';'));)
+        *at = ' ';
+    return word;
+}
+
 redisReply *script_run_text(redisContext *redis, const char *text, int64_t now_ms)
 {
     const char *words[WORDS_MAX];
@@ -69,7 +77,7 @@ redisReply *script_run_text(redisContext *redis, const char *text, int64_t now_m
     buffer_append_byte(&numbers, '\0');
     char *state = NULL;
     for (char *word = strtok_r(numbers.data, " ", &state); word; word = strtok_r(NULL, " ", &state))
-        words[count++] = unquote(word);
+        words[count++] = unquote(with_blanks(word));
     redisReply *reply = script_run(redis, count, words);
     buffer_fini(&numbers);
     return reply;
@@ -109,6 +117,10 @@ void script_answer_text(struct buffer *text, const redisReply *reply, int64_t no
             buffer_append_byte(&numbers, ' ');
         append(&numbers, reply->element[i]);
     }
+    for (char *head = strstr((char *)(uintptr_t)buffer_text(&numbers), "\"head\":\""); head;
+         head = strstr(head, "\"head\":\""))
+        for (head += strlen("\"head\":\""); *head && *head != '"'; head++)
+            *head = *head == ' ' ? ';' : *head;
     numbers_to_times(text, buffer_text(&numbers), now_us / 1000);
     buffer_fini(&numbers);
 }

@@ -2,6 +2,7 @@
 
 #include "job/callback_job.h"
 #include "job/job_id.h"
+#include "support/without_head.h"
 
 #define CREATED_MS INT64_C(1700000000000)
 
@@ -35,7 +36,7 @@ static struct callback_report report_of(const struct job *job, const struct atte
 static const char *record(void)
 {
     ck_assert_uint_eq(jobs.count, 1);
-    return buffer_text(&jobs.items[0].record);
+    return without_head(buffer_text(&jobs.items[0].record));
 }
 
 static bool has(const char *part)

@@ -4,6 +4,7 @@
 #include "support/suite.h"
 
 #include "job/ending.h"
+#include "support/without_head.h"
 
 #define HOUR_MS INT64_C(3600000)
 #define NOW_MS  INT64_C(1700000000000)
@@ -266,7 +267,7 @@ static const char *written(const struct ending_facts *facts)
     ending_texts_init(&texts);
     ck_assert(ending_write(&ending, facts, &job, slice_of(raw_record), &texts));
     job_fini(&job);
-    return buffer_text(&texts.record);
+    return without_head(buffer_text(&texts.record));
 }
 
 START_TEST(a_round_is_written_with_its_number)

@@ -6,6 +6,7 @@
 #include "support/suite.h"
 #include "worker/pace.h"
 #include "worker/world.h"
+#include "support/without_head.h"
 
 #define EACH_MINUTE                                                                                          \
     "{\"createdAt\":1000,\"every\":60,\"misfire\":\"all\",\"grace\":1,\"job\":{\"url\":\"http://h/\"}}"
@@ -94,7 +95,7 @@ START_TEST(the_owner_fires_when_the_time_has_come)
     ck_assert(!call->fire.is_missed);
     ck_assert_str_eq(call->id, "t/s");
     ck_assert_int_eq(strncmp(call->job, "t/s~", 4), 0);
-    ck_assert_str_eq(call->record, "\"url\":\"http://h/\"}");
+    ck_assert_str_eq(without_head(call->record), "\"url\":\"http://h/\"}");
     world_answer_fire(STATUS_OK);
     ck_assert_uint_eq(world_counter(METRICS_COUNTER_FIRED), 1);
     /* A further step finds no due schedule; then the role waits for the next time. */
@@ -327,7 +328,7 @@ START_TEST(a_job_goes_to_each_endpoint_of_a_group)
         ck_assert_int_eq(call->fire.kind, STORE_FIRED_DONE);
         ck_assert_int_eq(call->fire.time_ms, next_ms + i * MINUTE_MS);
         ck_assert_uint_eq(call->fire.count, 2);
-        ck_assert_str_eq(call->record,
+        ck_assert_str_eq(without_head(call->record),
                          "a \"url\":\"http://a/\",\"body\":1}\nb \"url\":\"http://b/\",\"body\":1}\n");
         ck_assert_int_eq(strncmp(call->job, "t/s~", 4), 0);
         world_answer_fire(STATUS_OK);
@@ -397,7 +398,7 @@ START_TEST(a_form_makes_the_jobs_for_its_own_groups)
     ck_assert_int_eq(call->fire.kind, cases[_i].kind);
     ck_assert_uint_eq(call->fire.count, cases[_i].count);
     if (cases[_i].count)
-        ck_assert_str_eq(call->record, LOUD_JOB("1") LOUD_JOB("2"));
+        ck_assert_str_eq(without_head(call->record), LOUD_JOB("1") LOUD_JOB("2"));
     world_answer_fire(STATUS_OK);
 }
 END_TEST

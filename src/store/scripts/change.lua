@@ -7,7 +7,7 @@
 -- the result is NOT_AS_SEEN.
 -- Returns {now_us, result ...}. A result is the due time, 0 if the due time is kept, AGAIN, LEASED, NOT_AS_SEEN
 -- or NO_URL.
--- uses: check crashes ended expiry held leases line places seen take url when
+-- uses: check crashes ended head held leases line places seen take url when
 check(2, 4)
 for i = 4, #ARGV, 4 do
   if ARGV[i] ~= '-' and not string.match(ARGV[i], '^@?-?%d+$') then error('not a number') end

@@ -11,7 +11,7 @@
 -- number of jobs, then for each job: id, due, record; then topic, settings for each topic that has settings and has one
 -- of these jobs or was skipped, because its settings cannot be read or need a later version (only a few skipped topics
 -- are returned). If ARGV[7] is not 0, the next due time or -1 follows}.
--- uses: again crashes due expiry forget_lost places probe serve settings suspects weights
+-- uses: again crashes due forget_lost head places probe serve settings suspects weights
 local left, note, lease_ms, share = tonumber(ARGV[2]), ARGV[3] .. ' ', tonumber(ARGV[4]), tonumber(ARGV[5])
 local bytes_left = tonumber(ARGV[6])
 local READ_AT_ONCE = 16 -- records

@@ -165,7 +165,7 @@ local function make_job(item, previous)
     return RESULT_FULL, 'full'
   end
   local at, created = due_of(item.when)
-  if call('HSETNX', JOBS, item.job, opening_of(created) .. item.record) == 0 then return RESULT_TAKEN, 'conflict' end
+  if call('HSETNX', JOBS, item.job, record_of(created, item.record)) == 0 then return RESULT_TAKEN, 'conflict' end
   room = room - 1
   return put(item.job, at), 'fire'
 end

@@ -19,8 +19,7 @@
 -- or 1 or 2 for the leases of an earlier request, 1 if more jobs may be leased now or 0, earliest time for a job if it
 -- is known or -1, settings of the topic or '', then for each job: id, due time, time of the lease, deadline, record}. A
 -- job that has expired is leased for a short time, and the caller buries it.
--- uses: expiry forget_lost idempotency leases places probe pull_waiters record settings
-local find = string.find
+-- uses: forget_lost head idempotency leases places probe pull_waiters record settings
 local SIZE = 6
 local READ_AT_ONCE = 16 -- records
 local EXPIRED_LEASE_MS = 5000
@@ -49,13 +48,6 @@ local function most_of(topic, most, first_due)
   if not own.rate then return most, -1 end
   local tokens, next_at = tokens_of(topic, tonumber(first_due))
   return math.min(most, tokens), next_at
-end
-
--- Returns whether the record may contain callbacks (urls that are informed about the job), so that the call that ends
--- the job must read the record. The result is also true if only the job's body contains the names of callbacks; this
--- costs one more call at the end, and does no other harm.
-local function may_have_callbacks(record)
-  return find(record, '"onDelivered":', 1, true) or find(record, '"onAttempt":', 1, true)
 end
 
 -- Returns the first due jobs of a topic as three lists: ids, scores as texts, and scores as numbers.
@@ -112,7 +104,7 @@ local function lease_due(topic, most, nonce, lease_ms, result)
       number = number + 2
       leases[number - 1], leases[number] = until_text, id
       holders[number - 1], holders[number] = id,
-        (find(record, '"on', 1, true) and may_have_callbacks(record) and with_callbacks or opening) .. (due or scores[i])
+        (may_have(record, 'c') and with_callbacks or opening) .. (due or scores[i])
       due = due and tonumber(due) or times[i]
       if is_expired(record) then
         leases[number - 1] = integer(now + EXPIRED_LEASE_MS)

@@ -27,7 +27,7 @@
 -- the jobs}. Each job of 'jobs' has id, score, record, lost consumers, settings of its topic or '', time
 -- until which it is kept or 0, and line of its last attempt or '' if it has ended. Each job of 'seen' has id
 -- and tag. 'count' has no jobs.
--- uses: crashes held kept leases tag_text until walk
+-- uses: crashes head held kept leases tag_text until walk
 local state, topic, most = ARGV[2], ARGV[3], tonumber(ARGV[4])
 local look, bytes_left = tonumber(ARGV[7]), tonumber(ARGV[8])
 local after, before, host, tell, began = ARGV[9], ARGV[10], ARGV[11], ARGV[12], tonumber(ARGV[13])
@@ -49,12 +49,12 @@ end
 
 local function is_one_of(words, word) return string.find(',' .. words .. ',', ',' .. word .. ',', 1, true) ~= nil end
 
--- Returns the members of a record, or nothing if it is not a JSON object. Decoding a record takes longer than returning
--- it, so each byte of a decoded record counts as several against the limit of bytes.
+-- Returns the members of a record without its body, or nothing if it is not a JSON object. Decoding a text takes longer
+-- than returning it, so each byte of a decoded text counts as several against the limit of bytes.
 local function decode(record)
-  bytes_left = bytes_left - 3 * #record
-  local is_sound, job = pcall(cjson.decode, record)
-  return is_sound and type(job) == 'table' and job or nil
+  local _, _, size = head_of(record)
+  bytes_left = bytes_left - 3 * (tonumber(size) or #record)
+  return members_of(record)
 end
 
 -- Returns whether the job ended with one of the requested reasons and statuses. The C code has written reason and
@@ -69,18 +69,11 @@ local function ended_so(record, lines)
   return statuses == '' or is_one_of(statuses, status) or is_one_of(statuses, string.sub(status, 1, 1) .. 'xx')
 end
 
--- Returns whether the job has all labels. Usually few jobs have all labels, so the record is decoded only if its text
--- contains the JSON of each label.
-local wanted, wanted_json = {}, {}
-for label in string.gmatch(labels, '[^\n]+') do
-  wanted[#wanted + 1] = label
-  wanted_json[#wanted] = '"' .. string.gsub(label, '[\\"]', '\\%0') .. '"'
-end
+-- Returns whether the job has all labels.
+local wanted = {}
+for label in string.gmatch(labels, '[^\n]+') do wanted[#wanted + 1] = label end
 local function has_labels(record)
-  for i = 1, #wanted do
-    if not string.find(record, wanted_json[i], 1, true) then return false end
-  end
-  local job = decode(record)
+  local job = may_have(record, 'l') and decode(record)
   if not job or type(job.labels) ~= 'table' then return false end
   local its = {}
   for _, label in ipairs(job.labels) do its[label] = true end
@@ -90,15 +83,10 @@ local function has_labels(record)
   return true
 end
 
--- Returns the time at which the job was created and the job's url or ''; the time is absent if the record does not have
--- it. Records that this version writes begin with these two members; a record of another form is decoded.
-local function origin_of(record)
-  local created, url = string.match(record, '^{"createdAt":(%d+),"url":"([^"]*)')
-  if created then return tonumber(created), url end
-  if not string.find(record, '"url"', 1, true) then return tonumber(string.match(record, '^{"createdAt":(%d+)')), '' end
+-- Returns the url of a job, or '' if the job has none.
+local function url_of(record)
   local job = decode(record)
-  if not job then return nil, '' end
-  return tonumber(job.createdAt), type(job.url) == 'string' and job.url or ''
+  return job and type(job.url) == 'string' and job.url or ''
 end
 
 -- Returns whether a waiting job became due, or was last attempted, after the walk began. An action on many jobs walks
@@ -108,20 +96,18 @@ local leaves_begun = ARGV[22] == 'unbegun' and began > 0 and not has_ended
 local function has_begun(id, record)
   local due = held_dues(topic_of(id), {id})[1]
   if due and tonumber(due) + 1 >= began then return true end
-  if not string.find(record, '"lastAttempt":{"at":', 1, true) then return false end
-  local job = decode(record)
+  local job = may_have(record, 'a') and decode(record)
   local last = job and job.lastAttempt
   return type(last) == 'table' and (tonumber(last.at) or 0) + 1 >= began
 end
 
 local function passes(id, record, lines)
-  local created, url
-  if began > 0 or host ~= '' then created, url = origin_of(record) end
-  if began > 0 and created and created > began then return false end
+  if began > 0 and (created_of(record) or 0) > began then return false end
   if leaves_begun and has_begun(id, record) then return false end
   if not ended_so(record, lines) then return false end
   if labels ~= '' and not has_labels(record) then return false end
   if host == '' then return true end
+  local url = url_of(record)
   if url == '' then url = settings_of(topic_of(id)).url or '' end
   local there = string.match(url, '^%a+://([^/?#]*)')
   there = there and string.lower(there)

@@ -46,7 +46,7 @@ local function replace(id, when, record, tags)
     return RESULT_FULL
   end
   local at, created = due_of(when)
-  call('HSET', JOBS, id, opening_of(created) .. record)
+  call('HSET', JOBS, id, record_of(created, record))
   at = put(id, at) -- if the call has several new jobs with this id, the last one counts
   return {at, created, is_there and 1 or 0}
 end

@@ -5,7 +5,7 @@
 -- then for each job:
 --   id
 --   when    ms from now, or '@' and the due time
---   record  without '{"createdAt":<ms>,', which the script adds, because the time is Redis's; or empty if the pool
+--   record  without '{"createdAt":<ms>,', which the script adds, because the time is Redis's (when.lua); or empty if the pool
 --           already has the same job: in this case, nothing is scheduled; the answer is stored under the key of once,
 --           with the time in when
 --   once    '-', or the request's fingerprint, a space, and its idempotency key: the first answer is kept
@@ -45,7 +45,7 @@ local function add_free(id, when, record)
   if lacks_url(id, record) then return RESULT_NO_URL end
   local at, created = due_of(when)
   local number = #new
-  new[number + 1], new[number + 2] = id, opening_of(created) .. record
+  new[number + 1], new[number + 2] = id, record_of(created, record)
   room = room - 1
   return put(id, at)
 end
@@ -53,7 +53,7 @@ end
 local function add(id, when, record)
   if lacks_url(id, record) and call('HEXISTS', JOBS, id) == 0 then return RESULT_NO_URL end
   local at, created = due_of(when)
-  if call('HSETNX', JOBS, id, opening_of(created) .. record) == 0 then
+  if call('HSETNX', JOBS, id, record_of(created, record)) == 0 then
     return existing(id, scheduled[id])
   end
   room = room - 1

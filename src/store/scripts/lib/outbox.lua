@@ -7,7 +7,7 @@
 --
 -- If a job ends while ENDED still has the text of an earlier job with the same id, the new text gets another field, and
 -- ENDED_LAST has the name of this field. So no text changes while it is in the outbox.
--- uses: attempts clock crashes has record waiting
+-- uses: attempts clock crashes has head record waiting
 
 local ENDED = base .. 'ended' -- id, or 'id\nb<number>' -> text as in KEPT, see ended.lua
 local ENDED_LAST = base .. 'ended_last' -- id -> the field with its latest text, if this field is not the id itself
@@ -21,34 +21,12 @@ local outbox_ids, outbox_texts = {}, {}
 -- Returns the size of a field and its text, as it counts against the limit backlog.
 local function outbox_size(field, text) return 2 * #field + #text end
 
--- Returns the position of the quotation mark that ends a JSON string. at: position of the one that begins it.
-local function end_of_string(record, at)
-  repeat
-    at = string.find(record, '["\\]', at + 1)
-    local is_escape = at and string.byte(record, at) == 92
-    if is_escape then at = at + 1 end
-  until not is_escape
-  return at
-end
-
--- Returns a record with "bodyLeftOut":true in place of its body. The body is the last member of the record. Nested
--- objects such as headers may also have members with this name, so the function counts the depth.
+-- Returns a record with "bodyLeftOut":true in place of its body. The body of an old record (head.lua) stays: the archiver
+-- leaves it out.
 local function without_body(record)
-  local at, depth = 1, 0
-  while true do
-    at = string.find(record, '["%[%]{}]', at)
-    if not at then return record end
-    local byte = string.byte(record, at)
-    if byte == 34 then
-      local last = end_of_string(record, at)
-      local name = depth == 1 and last and string.match(record, '^"(%w+)":', at)
-      if name == 'body' or name == 'bodyBase64' then return string.sub(record, 1, at - 1) .. '"bodyLeftOut":true}' end
-      at = last or #record
-    else
-      depth = depth + ((byte == 91 or byte == 123) and 1 or -1)
-    end
-    at = at + 1
-  end
+  local _, _, size, at = head_of(record)
+  if not size or string.byte(record, at + size) ~= 44 then return record end -- no comma: there is no body
+  return cut_body(record, ',"bodyLeftOut":true}')
 end
 
 -- Removes these fields from ENDED. Returns how many of the fields existed.

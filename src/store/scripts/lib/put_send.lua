@@ -9,10 +9,10 @@ local function has_room_for_send() return call('HLEN', SENDS) < SENDS_MAX end
 -- free. Returns the due times of the jobs.
 local function put_send(id, when, mark, group, endpoints, records)
   local due, created = due_of(when)
-  local opening, times = opening_of(created), {}
+  local times = {}
   for i = 1, #endpoints do
     local job = job_of(id, endpoints[i])
-    call('HSET', JOBS, job, opening .. records[i])
+    call('HSET', JOBS, job, record_of(created, records[i]))
     times[i] = put(job, due)
   end
   note_send(id, mark, group, endpoints, integer(created))

@@ -4,7 +4,7 @@
 -- found and cancelled together even after the group has changed. The entry exists as long as one of these jobs has not
 -- ended, and some time longer. When a job of a send has ended, a later job may get the same id. This later job does not
 -- count as a job of the send: createdAt must match.
--- uses: keys record
+-- uses: head keys record
 
 -- topic/jobId -> 'mark group endpoint endpoint ... @time'. mark is explained in send.lua. time is createdAt of the
 -- jobs, in ms. Versions before 0.3 wrote no time; then each job whose id is made of the send's id and an endpoint
@@ -23,7 +23,7 @@ end
 
 local function job_of(id, endpoint) return id .. '~' .. endpoint end
 
-local function was_created(record, time) return not time or string.match(record, '^{"createdAt":(%d+)') == time end
+local function was_created(record, time) return not time or created_of(record) == tonumber(time) end
 
 -- Returns whether a job with this id has not ended and was created at this time, which is that of a send. If time is
 -- nil, the time does not matter.
