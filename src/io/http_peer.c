@@ -1,16 +1,102 @@
 #include "io/http_peer.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 
-void http_peers_init(struct http_peers *peers, struct http_deadlines *deadlines, struct http_limits *limits)
+/* ---- lingering connections ---- */
+
+enum { LINGER_READ_BYTES = 16 * 1024 };
+
+struct lingerer {
+    struct list link;
+    struct http_peers *peers;
+    struct watch *watch;
+    int fd;
+    int64_t until_us;
+    size_t dropped_bytes;
+};
+
+static void lingerer_free(struct lingerer *lingerer)
 {
-    peers->deadlines = deadlines;
-    peers->limits = limits;
+    list_remove(&lingerer->link);
+    lingerer->peers->lingerer_count--;
+    watch_free(lingerer->watch);
+    close(lingerer->fd);
+    free(lingerer);
+}
+
+/* Drops bytes of the client. After HTTP_LINGER_BYTES, reads no more: the client then has the rest of the time
+ * to read its answer. */
+static void on_late_bytes(void *arg, bool readable, bool writable)
+{
+    struct lingerer *lingerer = arg;
+    char bytes[LINGER_READ_BYTES];
+    (void)readable, (void)writable;
+    ssize_t size = read(lingerer->fd, bytes, sizeof bytes);
+    if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR)) {
+        lingerer_free(lingerer);
+        return;
+    }
+    lingerer->dropped_bytes += size > 0 ? (size_t)size : 0;
+    if (lingerer->dropped_bytes >= HTTP_LINGER_BYTES)
+        watch_set(lingerer->watch, false, false);
+}
+
+static struct lingerer *oldest_lingerer(struct http_peers *peers)
+{
+    return list_is_empty(&peers->lingerers) ? NULL : LIST_ENTRY(peers->lingerers.next, struct lingerer, link);
+}
+
+static void on_linger_timer(void *arg)
+{
+    struct http_peers *peers = arg;
+    struct lingerer *oldest;
+    int64_t now_us = loop_now_us(peers->loop);
+    while ((oldest = oldest_lingerer(peers)) && oldest->until_us <= now_us)
+        lingerer_free(oldest);
+    if (oldest)
+        timer_arm(peers->linger_timer, oldest->until_us - now_us);
+}
+
+static void linger(struct http_peers *peers, int connection_fd)
+{
+    int fd = fcntl(connection_fd, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0)
+        return;
+    shutdown(fd, SHUT_WR); /* libmicrohttpd has done this, but not under TLS */
+    struct lingerer *lingerer = NEW(struct lingerer);
+    lingerer->peers = peers;
+    lingerer->fd = fd;
+    lingerer->until_us = loop_now_us(peers->loop) + HTTP_LINGER_MS * INT64_C(1000);
+    lingerer->watch = watch_new(peers->loop, fd, on_late_bytes, lingerer);
+    watch_set(lingerer->watch, true, false);
+    list_append(&peers->lingerers, &lingerer->link);
+    if (++peers->lingerer_count > HTTP_LINGERERS_MAX)
+        lingerer_free(oldest_lingerer(peers));
+    timer_arm(peers->linger_timer, HTTP_LINGER_MS * INT64_C(1000));
+}
+
+/* ---- peers ---- */
+
+void http_peers_init(struct http_peers *peers, struct loop *loop, struct http_deadlines *deadlines,
+                     struct http_limits *limits)
+{
+    *peers = (struct http_peers){.deadlines = deadlines, .limits = limits, .loop = loop};
     list_init(&peers->extras);
-    peers->extra_count = 0;
+    list_init(&peers->lingerers);
+    peers->linger_timer = timer_new(loop, on_linger_timer, peers);
+}
+
+void http_peers_fini(struct http_peers *peers)
+{
+    while (!list_is_empty(&peers->lingerers))
+        lingerer_free(oldest_lingerer(peers));
+    timer_free(peers->linger_timer);
 }
 
 static void forget_extra(struct http_peer *peer)
@@ -93,6 +179,8 @@ void http_peer_free(struct http_peer *peer)
     http_deadline_clear(&peer->deadline);
     if (peer->peers->limits)
         http_limits_leave(peer->peers->limits, &peer->share);
+    if (peer->lingers)
+        linger(peer->peers, peer->deadline.fd);
     http_tls_release(peer->tls);
     free(peer);
 }

@@ -314,8 +314,10 @@ static enum MHD_Result send_answer(struct http_request *request)
     request->response = NULL;
     request->state = REQUEST_SENT;
     drop_body(request);
-    if (request->must_close || request->requests->is_quiesced)
+    if (request->must_close || request->requests->is_quiesced) {
         MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+        request->peer->lingers = true;
+    }
     http_deadline_start(request->requests->deadlines, &request->peer->deadline, HTTP_STEP_SEND);
     enum MHD_Result result = MHD_queue_response(request->connection, request->status, response);
     MHD_destroy_response(response);
@@ -404,6 +406,7 @@ static enum MHD_Result begin_body(struct http_request *request)
 {
     struct http_requests *requests = request->requests;
     request->state = REQUEST_BODY;
+    request->must_close |= request->response && request->has_body;
     if (request->response)
         return request->has_body ? send_answer(request) : MHD_YES;
     if (request->content_length > request->max_body_bytes)

@@ -195,7 +195,7 @@ struct http_server *http_server_new(struct loop *loop, const struct http_server_
     list_init(&server->requests.waiting);
     list_init(&server->requests.answered);
     server->requests.deadlines = http_deadlines_new(loop, steps_ms);
-    http_peers_init(&server->peers, server->requests.deadlines, options->handler.limits);
+    http_peers_init(&server->peers, loop, server->requests.deadlines, options->handler.limits);
     server->timer = timer_new(loop, http_server_on_timer, server);
     server->daemon = start_daemon(server);
     assert(server->daemon);
@@ -241,6 +241,7 @@ void http_server_free(struct http_server *server)
     http_requests_resume(&server->requests, &server->requests.waiting);
     http_requests_resume(&server->requests, &server->requests.answered);
     MHD_stop_daemon(server->daemon);
+    http_peers_fini(&server->peers);
     timer_free(server->timer);
     http_deadlines_free(server->requests.deadlines);
     http_bytes_fini(&server->requests.bytes);

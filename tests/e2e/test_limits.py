@@ -14,9 +14,11 @@ import pytest
 
 import contract
 from duepost import Client, Duepost, parse, run
+from fronts import FRONTS
 from patience import SLOW, until
 from receiver import Answer
 from tls import Authority
+from tokens import TokenFile
 import scratch
 
 EXTRAS = 16  # a reactor accepts this number of connections above the limit
@@ -374,3 +376,138 @@ def test_the_health_address_has_to_be_free(start):
     server = start()
     result = run("--listen", "127.0.0.1:0", "--health-listen", f"127.0.0.1:{server.port}", "--data", str(server.data / "other"))
     assert result.returncode == 1 and "already listens" in result.stderr
+
+
+# ---- refusals before the body is read ----
+
+LONG = 900000
+JSON = "Content-Type: application/json\r\n"
+
+
+class Refusing:
+    """A duepost with tokens, for plain HTTP or TLS."""
+
+    def __init__(self, is_tls):
+        self.tokens = TokenFile()
+        full, reader = self.tokens.add("full"), self.tokens.add("reader", ["read"])
+        slow = self.tokens.add("slow", rate="1/h")
+        options, trust = ["--tokens", str(self.tokens.path), "--reactors", "1"], None
+        if is_tls:
+            authority = Authority()
+            authority.issue("refusing", "IP:127.0.0.1")
+            trust = ssl.create_default_context(cafile=authority.certificate)
+            options += ["--tls-cert", str(authority.directory / "refusing.pem"), "--tls-key", str(authority.directory / "refusing.key")]
+        self.server = Duepost(*options, token=full, tls=trust)
+        self.server.with_token(slow).get("/topics").expect(200)
+        full, reader, slow = (f"Authorization: Bearer {token}\r\n" for token in (full, reader, slow))
+        self.heads = {
+            401: ("POST /jobs", JSON), 403: ("POST /jobs", reader + JSON), 404: ("PUT /nothing", full + JSON),
+            405: ("PATCH /jobs", full + JSON), 413: ("POST /groups", full + JSON), 415: ("POST /jobs", full + "Content-Type: text/x\r\n"),
+            429: ("POST /jobs", slow + JSON),
+        }
+        self.heads[413] = ("PUT /topics/t", full + JSON)
+
+    def send(self, status, pieces=1, is_chunked=False):
+        """Sends all of a request before it reads the answer, as urllib and fetch do."""
+        line, headers = self.heads[status]
+        size = 1 << 21 if status == 413 else LONG
+        framing = "Transfer-Encoding: chunked" if is_chunked else f"Content-Length: {size}"
+        link = self.server.connect()
+        link.sendall(f"{line} HTTP/1.1\r\nHost: localhost\r\n{headers}{framing}\r\n\r\n".encode())
+        for _ in range(pieces):
+            time.sleep(0.02)
+            piece = b"x" * (LONG // pieces)
+            link.sendall(b"%x\r\n%b\r\n" % (len(piece), piece) if is_chunked else piece)
+        received = b""
+        while data := link.recv(65536):
+            received += data
+        link.close()
+        return parse(received)
+
+
+@pytest.fixture(scope="module", params=["http", "https"])
+def refusing(request):
+    made = Refusing(request.param == "https")
+    yield made
+    made.server.stop()
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 405, 413, 415, 429])
+def test_a_refusal_arrives_although_the_body_was_not_read(refusing, status):
+    for pieces in 1, 10:
+        reply = refusing.send(status, pieces)
+        assert reply.status == status and reply.headers["Content-Type"] == "application/problem+json"
+        assert reply.headers["Connection"] == "close"
+    if status != 413:
+        assert refusing.send(status, 10, is_chunked=True).status == status
+
+
+def test_a_refusal_for_too_many_connections_arrives(fresh):
+    server = fresh("--max-connections", "2", "--reactors", "1")
+    held = [Link(server), Link(server)]
+    held[0].ask(), held[1].send(b"GET / HTTP/1.1\r\n"), held[0].send(b"GET / HTTP/1.1\r\n")
+    for _ in range(5):
+        link = Link(server, POST + b"Content-Length: %d\r\n\r\n" % LONG)
+        time.sleep(0.05)
+        link.send(b"x" * LONG)
+        reply = link.reply()
+        assert reply.status == 503 and reply.headers["Retry-After"] == "1"
+        link.close()
+    for link in held:
+        link.close()
+
+
+@pytest.mark.parametrize("name", ["nginx", "nginx, lenient", "haproxy"])
+def test_a_refusal_arrives_through_a_proxy(start, name):
+    tokens = TokenFile()
+    server = start("--tokens", str(tokens.path), "--reactors", "1", token=tokens.add("slow", rate="1/h"))
+    server.get("/topics").expect(200)
+    front = FRONTS[name](server.port)
+    try:
+        for size in [1000, 100000, LONG] * 5:
+            link = http.client.HTTPConnection(front.host, front.port, timeout=10 * SLOW)
+            link.request("POST", "/jobs", b"x" * size, {"Content-Type": "application/json", "Authorization": f"Bearer {server.token}"})
+            answer = link.getresponse()
+            assert answer.status == 429 and int(answer.headers["Retry-After"]) > 3000
+            link.close()
+    finally:
+        front.stop()
+
+
+def refused_link(server):
+    link = socket.create_connection((server.host, server.port), timeout=10 * SLOW)
+    link.sendall(b"PUT /nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000\r\n\r\n")
+    received = b""
+    while data := link.recv(65536):
+        received += data
+    assert parse(received).status == 404
+    return link
+
+
+def test_what_a_refused_client_sends_is_bounded_in_time_and_bytes(start):
+    server = start("--reactors", "1")
+    link, sent, began = refused_link(server), 0, time.monotonic()
+    link.settimeout(0.2)
+    try:
+        while time.monotonic() - began < 10 * SLOW:
+            try:
+                sent += link.send(b"x" * 65536)
+            except TimeoutError:
+                pass
+    except OSError:
+        pass
+    took = time.monotonic() - began
+    assert 1.8 < took < 2 + 2 * SLOW and sent > 1 << 20
+    link.close()
+
+
+def test_refused_clients_that_stay_do_not_add_up(start):
+    server = start("--reactors", "1")
+    files = pathlib.Path(f"/proc/{server.process.pid}/fd")
+    before = len(list(files.iterdir()))
+    links = [refused_link(server) for _ in range(200)]
+    assert len(list(files.iterdir())) <= before + 64 + 2
+    until(lambda: len(list(files.iterdir())) <= before + 2, 4, "all are closed")
+    server.get("/topics").expect(200)
+    for link in links:
+        link.close()
