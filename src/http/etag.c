@@ -12,8 +12,15 @@ struct http_header etag_header(const char tag[JOB_TAG_SIZE], struct etag *etag)
     return (struct http_header){SLICE("ETag"), slice_of(etag->text)};
 }
 
-/* Takes one tag and the comma after it from rest. Appends the tag to seen if it can match: not a weak tag,
- * and not a tag that no job can have. */
+/* Returns whether a text begins with a tag of a job, which may be followed by the coding of a compressing
+ * proxy: "-gzip", or ";gzip" of older versions of Apache. */
+static bool is_own(struct slice tag)
+{
+    size_t size = JOB_TAG_SIZE - 1;
+    return tag.size == size || (tag.size > size && (tag.data[size] == '-' || tag.data[size] == ';'));
+}
+
+/* Takes one tag and the comma after it from rest. Appends the tag to seen, unless no job can have it. */
 static bool take_tag(struct slice *rest, struct buffer *seen)
 {
     struct slice tag, behind;
@@ -24,9 +31,9 @@ static bool take_tag(struct slice *rest, struct buffer *seen)
     behind = slice_trim(behind);
     if (behind.size && behind.data[0] != ',')
         return false;
-    if (!is_weak && tag.size == JOB_TAG_SIZE - 1) {
+    if (is_own(tag)) {
         buffer_append_byte(seen, ' ');
-        buffer_append(seen, tag);
+        buffer_append(seen, slice_from(tag.data, JOB_TAG_SIZE - 1));
     }
     *rest = behind.size ? slice_trim(slice_skip(behind, 1)) : behind;
     return true;

@@ -1,5 +1,9 @@
 /* etag.h - versions of a job: ETag in answers, If-Match and If-None-Match in requests (RFC
- * 9110, 8.8.3, 13.1.1 and 13.1.2). */
+ * 9110, 8.8.3, 13.1.1 and 13.1.2).
+ *
+ * A proxy that compresses answers changes their ETag: nginx and HAProxy make it weak (W/"tag"), Apache and
+ * Caddy append the coding ("tag-gzip"). These forms count as the tag itself, also for If-Match. duepost never
+ * sends a weak tag, so no other answer can have had such a tag. */
 #ifndef DUEPOST_HTTP_ETAG_H
 #define DUEPOST_HTTP_ETAG_H
 

@@ -25,6 +25,7 @@ http {{
   }}
 }}
 """
+NGINX_GZIP = "gzip on; gzip_types *; gzip_min_length 1; gzip_proxied any;"
 NGINX_LENIENT = """
     ignore_invalid_headers off; underscores_in_headers on; merge_slashes off; large_client_header_buffers 4 64k;
     proxy_request_buffering off; proxy_buffering off; proxy_pass_request_headers on;
@@ -49,6 +50,7 @@ frontend all
 backend duepost
   server one 127.0.0.1:{behind}
 """
+HAPROXY_GZIP = "compression algo gzip\n  compression type application/json"
 HAPROXY_LENIENT = "option accept-invalid-http-request\n  option http-no-delay"
 
 
@@ -91,4 +93,9 @@ FRONTS = {
     "nginx, lenient": lambda behind: _nginx(behind, NGINX_LENIENT),
     "haproxy": _haproxy,
     "haproxy, lenient": lambda behind: _haproxy(behind, HAPROXY_LENIENT),
+}
+
+COMPRESSING = {
+    "nginx": lambda behind: _nginx(behind, NGINX_GZIP),
+    "haproxy": lambda behind: _haproxy(behind, HAPROXY_GZIP),
 }

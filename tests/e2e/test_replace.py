@@ -6,9 +6,12 @@ import time
 
 import pytest
 
+from duepost import Client
+from fronts import COMPRESSING
 from patience import SLOW, until, watch
 from receiver import HANG, Answer
 from timestamp import to_ms
+from tokens import TokenFile
 
 JSON = {"Content-Type": "application/json"}
 
@@ -152,12 +155,14 @@ def test_a_change_with_if_match_needs_the_current_etag(server, receiver, topic, 
         change(if_match).expect(412 if method == "PUT" else 404)
     old = put(server, topic, "a", url=receiver.url(), delay=60).headers["ETag"]
     new = put(server, topic, "a", url=receiver.url(), delay=61).headers["ETag"]
-    for if_match in (old, f"W/{new}", '"x"', '"x", "y,z"', f'{new[:-3]}0"'):
+    for if_match in (old, f"W/{old}", f'{old[:-1]}-gzip"', '"x"', '"x", "y,z"', f'{new[:-3]}0"'):
         change(if_match).expect(412)
     for if_match in ("", "x", "'x'", '"x', '"x" "y"', "W/", "*, *"):
         assert change(if_match).fields() == ["If-Match"]
     assert server.get(f"/jobs/{topic}/a").headers["ETag"] == new
-    change(f'"x", {old},{new}').expect(200)
+    for seen in '"x", {old},"{tag}"', 'W/"{tag}"', '"{tag}-gzip"':
+        new = put(server, topic, "a", url=receiver.url(), delay=61).headers["ETag"]
+        change(seen.format(old=old, tag=new[1:-1])).expect(200)
     if method == "PUT":
         change("*").expect(200)
     server.cancel(topic, "a")
@@ -215,3 +220,30 @@ def test_a_leased_job_is_cancelled_as_it_was_seen(server, receiver, topic):
     tag = server.get(f"/jobs/{topic}/a").headers["ETag"]
     time.sleep(2.5)  # meanwhile, duepost renews the job's lease
     assert server.request("DELETE", f"/jobs/{topic}/a", headers={"If-Match": tag}).expect(200)["attemptInFlight"]
+
+
+@pytest.mark.parametrize("name", COMPRESSING)
+def test_a_job_is_edited_behind_a_compressing_proxy(start, receiver, topic, name):
+    """Such a proxy makes the ETag weak. The dashboard sends it back as it came."""
+    tokens = TokenFile()
+    server = start("--tokens", str(tokens.path), token=tokens.add("all"))
+    front = COMPRESSING[name](server.port)
+    paths = {f"/jobs/{topic}/a": {"url": receiver.url(), "delay": 60}, f"/groups/{topic}": {"endpoints": {"a": {"url": receiver.url()}}},
+             f"/schedules/{topic}/a": {"cron": "0 0 1 1 *", "job": {"url": receiver.url()}}}
+    try:
+        through = Client(front.host, front.port, server.token)
+        for path, content in paths.items():
+            server.request("PUT", path, json.dumps(content), JSON).expect(201)
+            seen = through.request("GET", path, headers={"Accept-Encoding": "gzip"}, check=False).headers
+            assert seen["Content-Encoding"] == "gzip" and seen["ETag"].startswith('W/"')
+            tag = {**JSON, "If-Match": seen["ETag"]}
+            excluded = {**JSON, "If-None-Match": seen["ETag"]}
+            assert through.request("PUT", path, json.dumps(content), excluded, check=False).status == 412
+            assert through.request("PUT", path, json.dumps(content), tag, check=False).status == 200
+            if path.startswith("/jobs"):
+                assert through.request("PATCH", path, '{"delay": 70}', tag, check=False).status == 412
+                tag["If-Match"] = through.request("GET", path, headers={"Accept-Encoding": "gzip"}, check=False).headers["ETag"]
+                assert through.request("PATCH", path, '{"delay": 70}', tag, check=False).status == 200
+            through.close()
+    finally:
+        front.stop()
