@@ -3,15 +3,13 @@
 #include <stdio.h>
 
 #include "api/problem.h"
+#include "api/submission.h"
 #include "api/view.h"
 #include "app/send.h"
 #include "base/memory.h"
-#include "base/percent.h"
 #include "http/idempotency.h"
 #include "http/query.h"
 #include "http/trace_context.h"
-
-enum { LOCATION_MAX = sizeof "/jobs//?group=" + JOB_TOPIC_NAME_MAX + JOB_TOPIC_MAX + (size_t)3 * JOB_ID_MAX };
 
 /* ---- answers ---- */
 
@@ -85,16 +83,9 @@ static void free_submission(void *arg)
 static void answer_new(struct exchange *exchange, unsigned status, const struct app_verdict *verdict,
                        struct slice members)
 {
-    char room[LOCATION_MAX + 1];
+    char room[SUBMISSION_LOCATION_MAX + 1];
     struct buffer location = buffer_of(room, sizeof room);
-    struct slice topic, job_id;
-    slice_cut(verdict->job.id, '/', &topic, &job_id);
-    buffer_append(&location, SLICE("/jobs/"));
-    buffer_append(&location, topic);
-    buffer_append_byte(&location, '/');
-    percent_append(&location, job_id);
-    buffer_append(&location, SLICE("?group="));
-    buffer_append(&location, verdict->group);
+    submission_write_location(&location, exchange, verdict->job.id, verdict->group);
     struct http_header header = {SLICE("Location"), buffer_slice(&location)};
     answer_members(exchange, status, &header, members);
 }

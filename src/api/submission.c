@@ -4,6 +4,7 @@
 
 #include "api/problem.h"
 #include "api/view.h"
+#include "base/percent.h"
 
 enum { CONSEQUENCE_MAX = 64 + JOB_KEY_MAX + 64 };
 
@@ -19,6 +20,24 @@ static void write_consequence(const struct app_submission *submission, char text
     else
         snprintf(text, CONSEQUENCE_MAX, "Repeating the same request is safe: it schedules %.*s once.",
                  SLICE_ARG(submission->id));
+}
+
+void submission_write_location(struct buffer *location, const struct exchange *exchange, struct slice id,
+                               struct slice group)
+{
+    struct slice path, query, topic, job_id;
+    slice_cut(http_request_target(exchange->request), '?', &path, &query);
+    slice_cut(id, '/', &topic, &job_id);
+    for (size_t i = 1; i < path.size; i++)
+        if (path.data[i] == '/')
+            buffer_append(location, SLICE("../"));
+    buffer_append(location, SLICE("jobs/"));
+    buffer_append(location, topic);
+    buffer_append_byte(location, '/');
+    percent_append(location, job_id);
+    if (group.size)
+        buffer_append(location, SLICE("?group="));
+    buffer_append(location, group);
 }
 
 unsigned submission_write(struct buffer *members, const struct exchange *exchange,

@@ -5,23 +5,15 @@
 #include "api/submission.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/percent.h"
 #include "http/idempotency.h"
 #include "http/trace_context.h"
-
-enum { LOCATION_MAX = sizeof "/jobs/" + JOB_TOPIC_NAME_MAX + 1 + 3 * (size_t)JOB_ID_MAX };
 
 static void answer_placed(struct exchange *exchange, unsigned status, struct slice id, struct slice members)
 {
     struct buffer *body = exchange_scratch(exchange);
-    char room[LOCATION_MAX + 1];
+    char room[SUBMISSION_LOCATION_MAX + 1];
     struct buffer location = buffer_of(room, sizeof room);
-    struct slice topic, job_id;
-    slice_cut(id, '/', &topic, &job_id);
-    buffer_append(&location, SLICE("/jobs/"));
-    buffer_append(&location, topic);
-    buffer_append_byte(&location, '/');
-    percent_append(&location, job_id);
+    submission_write_location(&location, exchange, id, SLICE(""));
     struct http_header header = {SLICE("Location"), buffer_slice(&location)};
     buffer_append_byte(body, '{');
     buffer_append(body, members);

@@ -28,16 +28,44 @@ static bool is_media_type(struct slice type, struct slice wanted)
     return slice_equal_nocase(slice_trim(media), wanted);
 }
 
-/* Returns whether the Content-Type is the wanted one, with or without "charset=utf-8". */
+/* Returns whether a parameter says that a text is UTF-8: by its name, by another name that many clients use,
+ * or because ASCII is a part of UTF-8. */
+static bool is_utf8(struct slice parameter)
+{
+    static const struct slice charsets[] = {SLICE_INIT("utf-8"), SLICE_INIT("utf8"), SLICE_INIT("us-ascii")};
+    struct slice name, charset;
+    if (!slice_cut(parameter, '=', &name, &charset) || !slice_equal_nocase(name, SLICE("charset")))
+        return false;
+    if (charset.size >= 2 && charset.data[0] == '"' && slice_ends_with(charset, SLICE("\"")))
+        charset = slice_from(charset.data + 1, charset.size - 2);
+    for (size_t i = 0; i < sizeof charsets / sizeof *charsets; i++)
+        if (slice_equal_nocase(charset, charsets[i]))
+            return true;
+    return false;
+}
+
+/* Returns whether the Content-Type is the wanted one, with or without a charset that is UTF-8. Empty
+ * parameters are ignored (RFC 9110, section 5.6.6). */
 static bool is_media(struct slice type, struct slice wanted)
 {
-    struct slice media, parameter;
+    struct slice parameters, parameter;
     if (!is_media_type(type, wanted))
         return false;
-    slice_cut(type, ';', &media, &parameter);
-    parameter = slice_trim(parameter);
-    return parameter.size == 0 || slice_equal_nocase(parameter, SLICE("charset=utf-8")) ||
-           slice_equal_nocase(parameter, SLICE("charset=\"utf-8\""));
+    slice_cut(type, ';', &parameter, &parameters);
+    while (parameters.size) {
+        slice_cut(parameters, ';', &parameter, &parameters);
+        parameter = slice_trim(parameter);
+        if (parameter.size && !is_utf8(parameter))
+            return false;
+    }
+    return true;
+}
+
+/* Returns whether the body is sent as it is. */
+static bool is_unencoded(const struct http_request *request)
+{
+    return !http_request_has_header(request, "Content-Encoding") ||
+           slice_equal_nocase(http_request_header(request, "Content-Encoding"), SLICE("identity"));
 }
 
 /* Returns whether the body of the request must be JSON. */
@@ -71,7 +99,7 @@ static bool check_media(struct exchange *exchange)
     const char *other = exchange->method->or_media;
     struct slice type = http_request_header(request, "Content-Type");
     exchange->is_other_media = other && is_media(type, slice_of(other));
-    if (http_request_has_header(request, "Content-Encoding"))
+    if (!is_unencoded(request))
         exchange_refuse(exchange, 415,
                         "Content-Encoding is not supported: send the body without an encoding.");
     else if (needs_json(exchange) && !exchange->is_other_media && !is_media(type, SLICE("application/json")))

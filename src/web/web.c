@@ -21,9 +21,11 @@ static const struct http_header common[] = {
 
 enum { COMMON_COUNT = sizeof common / sizeof *common };
 
-/* Returns whether a list such as "gzip, br;q=0.5" accepts the coding. A coding with q=0 is refused. */
+/* Returns whether a list such as "gzip, br;q=0.5" accepts the coding. A coding with q=0 is refused. "*"
+ * stands for codings that the list does not name (RFC 9110, section 12.5.3). */
 static bool accepts(struct slice list, struct slice coding)
 {
+    bool accepts_others = false;
     for (struct slice item; list.size;) {
         struct slice name, weight;
         slice_cut(list, ',', &item, &list);
@@ -32,10 +34,12 @@ static bool accepts(struct slice list, struct slice coding)
         weight = slice_trim(weight);
         bool is_refused = slice_equal(weight, SLICE("q=0")) || slice_equal(weight, SLICE("q=0.0")) ||
                           slice_equal(weight, SLICE("q=0.00")) || slice_equal(weight, SLICE("q=0.000"));
-        if (slice_equal_nocase(name, coding) || slice_equal(name, SLICE("*")))
+        if (slice_equal_nocase(name, coding))
             return !is_refused;
+        if (slice_equal(name, SLICE("*")))
+            accepts_others = !is_refused;
     }
-    return false;
+    return accepts_others;
 }
 
 static void answer_text(struct exchange *exchange, struct slice type, struct slice text, bool is_compressed,

@@ -100,7 +100,14 @@ def test_a_text_is_sent_in_utf_8_and_its_type_is_what_the_job_says(server, recei
     assert (arrival.body, arrival.headers["content-type"]) == ("héllo".encode(), said)
 
 
-@pytest.mark.parametrize("media", ["application/json; charset=iso-8859-1", "application/x-ndjson;charset=latin1", "application/json; version=2"])
+@pytest.mark.parametrize("media", ["application/json;", "application/json; ;charset=UTF-8;", "application/json; charset=utf8",
+                                   'application/json;charset="us-ascii"', "application/x-ndjson; charset=UTF8;"])
+def test_json_in_utf_8_may_be_called_otherwise(server, receiver, topic, media):
+    job = json.dumps({"topic": topic, "jobId": "a", "url": receiver.url(), "delay": 60})
+    server.request("POST", "/jobs", job, {"Content-Type": media, "Content-Encoding": "identity"}).expect(207 if "nd" in media else 201)
+
+
+@pytest.mark.parametrize("media", ["application/json; charset=utf-8; version=2", "application/json; charset=iso-8859-1", "application/x-ndjson;charset=latin1", "application/json; version=2"])
 def test_json_in_another_charset_is_refused(server, receiver, topic, media):
     job = json.dumps({"topic": topic, "url": receiver.url(), "body": "é"}, ensure_ascii=False).encode("latin-1")
     reply = server.request("POST", "/jobs", job, {"Content-Type": media}).expect(415)

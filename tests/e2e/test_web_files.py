@@ -28,14 +28,17 @@ def test_the_page_is_served_compressed_and_plain(server):
     assert gzip.decompress(compressed.body) == plain.body
     assert plain.headers["Content-Type"] == "text/html; charset=utf-8" and plain.headers["Cache-Control"] == "no-cache"
     assert plain.headers["ETag"] != compressed.headers["ETag"]
-    for refusal in "gzip;q=0", "br", "identity":
+    for refusal in "gzip;q=0", "br", "identity", "*, gzip;q=0", "*;q=0":
         assert page(server, **{"Accept-Encoding": refusal}).body == plain.body
+    for wish in "*;q=0, gzip", "br, *", "GZIP;q=0.1":
+        assert page(server, **{"Accept-Encoding": wish}).body == compressed.body
 
 
 def test_a_page_that_is_known_is_not_sent_again(server):
     tag = page(server, **GZIP).headers["ETag"]
     again = page(server, **GZIP, **{"If-None-Match": tag})
     assert (again.status, again.body) == (304, b"") and again.headers["ETag"] == tag
+    assert page(server, **GZIP, **{"If-None-Match": f"W/{tag}"}).status == 304
     assert page(server, **GZIP, **{"If-None-Match": '"other"'}).status == 200
 
 
