@@ -22,9 +22,11 @@ static const char *title_of(unsigned status)
         {409, "Conflict"},
         {412, "Precondition Failed"},
         {413, "Content Too Large"},
+        {414, "URI Too Long"},
         {415, "Unsupported Media Type"},
         {422, "Unprocessable Content"},
         {429, "Too Many Requests"},
+        {431, "Request Header Fields Too Large"},
         {507, "Insufficient Storage"},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)

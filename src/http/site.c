@@ -289,6 +289,21 @@ static void on_malformed(void *arg, struct http_request *request, const char *de
     buffer_fini(&body);
 }
 
+/* Answers a connection whose head is so long that no request exists. */
+static struct slice write_long_head(void *arg, unsigned status, struct buffer *body)
+{
+    struct site *site = arg;
+    const struct dialect *dialect = site->dialects[0].dialect;
+    struct exchange_error error = {
+        .status = status,
+        .detail = status == 414 ? SLICE("The request line is over 16 KiB.")
+                                : SLICE("The header section is over 16 KiB, or has more than 128 headers."),
+    };
+    metrics_request(site->options.metrics, METRICS_ROUTE_OTHER, status, 0);
+    dialect->write_error(body, &error);
+    return dialect->error_type;
+}
+
 static void on_gone(void *arg, struct http_request *request)
 {
     (void)arg;
@@ -354,6 +369,7 @@ void site_attach(struct site *site, struct http_server_options *server)
     handler->on_large = on_large;
     handler->on_too_large = on_too_large;
     handler->on_malformed = on_malformed;
+    handler->write_long_head = write_long_head;
     handler->on_gone = on_gone;
     handler->arg = site;
 }

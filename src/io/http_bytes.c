@@ -15,6 +15,7 @@ enum stream_step {
     STREAM_HEAD_ENDED, /* a head is complete and not taken yet; the bytes after it are kept in rest */
     STREAM_BODY,
     STREAM_OVER, /* no further head is accepted, because an invalid head or a chunked body has come */
+    STREAM_LONG, /* a head is too long; the connection was answered */
 };
 
 struct http_stream {
@@ -22,6 +23,7 @@ struct http_stream {
     char last;           /* the last byte of the head so far */
     size_t line_bytes;   /* length of the current line, without its end */
     size_t head_bytes;   /* bytes of the head so far, without empty lines before it */
+    size_t head_lines;   /* complete lines of the head so far */
     uint64_t body_bytes; /* bytes of the body that have not arrived */
     char *rest;
     size_t rest_bytes;
@@ -29,9 +31,9 @@ struct http_stream {
 
 static _Thread_local struct http_bytes *watched;
 
-void http_bytes_init(struct http_bytes *bytes, bool is_tls)
+void http_bytes_init(struct http_bytes *bytes, bool is_tls, http_long_head_fn *on_long_head, void *arg)
 {
-    *bytes = (struct http_bytes){.is_tls = is_tls};
+    *bytes = (struct http_bytes){.is_tls = is_tls, .on_long_head = on_long_head, .arg = arg};
 }
 
 void http_bytes_fini(struct http_bytes *bytes)
@@ -72,7 +74,7 @@ static void begin_head(struct http_stream *stream)
 {
     stream->step = STREAM_HEAD;
     stream->last = '\0';
-    stream->line_bytes = stream->head_bytes = 0;
+    stream->line_bytes = stream->head_bytes = stream->head_lines = 0;
 }
 
 /* Handles the end of a line. An empty line ends the head. Empty lines before the head do not belong to it
@@ -84,6 +86,8 @@ static void end_line(struct http_stream *stream)
         begin_head(stream);
     else if (is_empty)
         stream->step = STREAM_HEAD_ENDED;
+    else
+        stream->head_lines++;
     stream->line_bytes = 0;
 }
 
@@ -137,7 +141,7 @@ static void keep_rest(struct http_stream *stream, const char *data, size_t size)
 
 static void stream_read(struct http_stream *stream, const char *data, size_t size)
 {
-    while (size > 0 && stream->step != STREAM_OVER) {
+    while (size > 0 && stream->step < STREAM_OVER) {
         size_t used = size;
         if (stream->step == STREAM_HEAD)
             used = read_head(stream, data, size);
@@ -171,17 +175,38 @@ bool http_bytes_take_head(struct http_bytes *bytes, int fd, size_t size, const s
     return true;
 }
 
-void http_bytes_note(bool is_tls, int fd, const void *data, size_t size)
+static bool has_long_head(const struct http_stream *stream)
 {
-    if (watched && watched->is_tls == is_tls && fd >= 0 && (size_t)fd < watched->size && watched->streams[fd])
-        stream_read(watched->streams[fd], data, size);
+    return (stream->step == STREAM_HEAD || stream->step == STREAM_HEAD_ENDED) &&
+           (stream->head_bytes > HTTP_HEAD_MAX || stream->head_lines > HTTP_HEAD_LINES_MAX);
+}
+
+bool http_bytes_has_long_head(const struct http_bytes *bytes, int fd)
+{
+    return bytes->streams[fd]->step == STREAM_LONG;
+}
+
+bool http_bytes_note(int fd, void *session, const void *data, size_t size)
+{
+    struct http_bytes *bytes = watched;
+    bool is_watched = bytes && bytes->is_tls == (session != NULL) && fd >= 0 && (size_t)fd < bytes->size &&
+                      bytes->streams[fd];
+    if (!is_watched)
+        return true;
+    struct http_stream *stream = bytes->streams[fd];
+    stream_read(stream, data, size);
+    if (has_long_head(stream)) {
+        bytes->on_long_head(bytes->arg, fd, session, stream->head_lines == 0);
+        stream->step = STREAM_LONG;
+    }
+    return stream->step != STREAM_LONG;
 }
 
 #undef recv /* sys/socket.h may define recv as a macro with bounds checks */
 ssize_t recv(int fd, void *buf, size_t n, int flags)
 {
     ssize_t got = recvfrom(fd, buf, n, flags, NULL, NULL);
-    if (got > 0 && !(flags & MSG_PEEK))
-        http_bytes_note(false, fd, buf, (size_t)got);
+    if (got > 0 && !(flags & MSG_PEEK) && !http_bytes_note(fd, NULL, buf, (size_t)got))
+        return 0;
     return got;
 }

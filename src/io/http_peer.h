@@ -22,7 +22,7 @@ enum {
     HTTP_EXTRAS_MAX = 16,
     HTTP_LINGERERS_MAX = 64, /* lingering connections of one server; a new one replaces the oldest */
     HTTP_LINGER_MS = 2000,
-    HTTP_LINGER_BYTES = 1024 * 1024, /* when so many bytes were dropped, no more are read */
+    HTTP_LINGER_BYTES = 1024 * 1024, /* when this many bytes were dropped, no more are read */
 };
 
 /* All connections of one server. */

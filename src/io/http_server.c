@@ -7,8 +7,10 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "io/http_head.h"
@@ -19,9 +21,12 @@ enum {
     HEAD_TIMEOUT_MS = 10 * 1000,
     BODY_TIMEOUT_MS = 30 * 1000,
     SEND_TIMEOUT_MS = 30 * 1000,
-    MEMORY_BYTES = 16 * 1024,       /* memory of one connection: the head must fit into it */
+    /* Memory of one connection, for the head and 64 bytes for each of its lines (HTTP_HEAD_MAX) */
+    MEMORY_BYTES = 32 * 1024,
     SEND_BUFFER_BYTES = 128 * 1024, /* size of a connection's send buffer; the kernel doubles this value */
-    RUNS_MAX = 4,                   /* runs of the daemon in a row before other work gets its turn */
+    LONG_HEAD_ANSWER_MAX = 2048,
+    DATE_SIZE = 32,
+    RUNS_MAX = 4, /* runs of the daemon in a row before other work gets its turn */
 };
 
 struct http_server {
@@ -63,11 +68,43 @@ static void on_connection(void *arg, struct MHD_Connection *connection, void **c
         *context = peer;
     } else if (*context) {
         struct http_peer *peer = *context;
+        peer->lingers |= http_bytes_has_long_head(&server->requests.bytes, peer->deadline.fd);
         http_bytes_end(&server->requests.bytes, peer->deadline.fd);
         http_peer_free(peer);
         *context = NULL;
         server->has_closed = true;
     }
+}
+
+/* Answers a connection while libmicrohttpd reads from it, so no other answer is under way. The answer fits
+ * into the send buffer. */
+static void on_long_head(void *arg, int fd, void *session, bool is_line)
+{
+    struct http_server *server = arg;
+    const struct http_handler *handler = &server->options.handler;
+    struct buffer answer, body;
+    unsigned status = is_line ? 414 : 431;
+    char date[DATE_SIZE];
+    struct tm tm;
+    time_t now = (time_t)(clock_wall_ms() / 1000);
+    if (!handler->write_long_head)
+        return;
+    strftime(date, sizeof date, "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&now, &tm));
+    buffer_init(&answer, LONG_HEAD_ANSWER_MAX);
+    buffer_init(&body, LONG_HEAD_ANSWER_MAX);
+    struct slice type = handler->write_long_head(handler->arg, status, &body);
+    buffer_printf(&answer,
+                  "HTTP/1.1 %u %s\r\nDate: %s\r\nConnection: close\r\nContent-Type: %.*s\r\n"
+                  "Content-Length: %zu\r\n\r\n",
+                  status, is_line ? "URI Too Long" : "Request Header Fields Too Large", date, SLICE_ARG(type),
+                  body.size);
+    buffer_append(&answer, buffer_slice(&body));
+    if (session)
+        http_tls_send(session, answer.data, answer.size);
+    else if (send(fd, answer.data, answer.size, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+        log_debug("long_head_not_answered", LOG_NUMBER("fd", fd));
+    buffer_fini(&answer);
+    buffer_fini(&body);
 }
 
 __attribute__((format(printf, 2, 0))) static void on_log(void *arg, const char *format, va_list values)
@@ -191,7 +228,7 @@ struct http_server *http_server_new(struct loop *loop, const struct http_server_
     server->requests.loop = loop;
     if (options->tls)
         http_tls_share(options->tls);
-    http_bytes_init(&server->requests.bytes, options->tls != NULL);
+    http_bytes_init(&server->requests.bytes, options->tls != NULL, on_long_head, server);
     list_init(&server->requests.waiting);
     list_init(&server->requests.answered);
     server->requests.deadlines = http_deadlines_new(loop, steps_ms);

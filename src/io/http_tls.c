@@ -110,9 +110,14 @@ ssize_t gnutls_record_recv(gnutls_session_t session, void *data, size_t size)
         found = dlsym(RTLD_NEXT, "gnutls_record_recv");
     *(void **)&read_record = found;
     ssize_t got = read_record(session, data, size);
-    if (got > 0)
-        http_bytes_note(true, gnutls_transport_get_int(session), data, (size_t)got);
+    if (got > 0 && !http_bytes_note(gnutls_transport_get_int(session), session, data, (size_t)got))
+        return 0;
     return got;
+}
+
+void http_tls_send(void *session, const void *data, size_t size)
+{
+    gnutls_record_send(session, data, size);
 }
 
 void http_tls_library(struct library *library)

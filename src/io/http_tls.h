@@ -42,6 +42,9 @@ extern void (*const http_tls_no_certificate)(void);
  * closed. */
 bool http_tls_begin(const struct http_tls *, void *session);
 
+/* Sends a short text, if the connection takes it now. session is a gnutls_session_t. */
+void http_tls_send(void *session, const void *data, size_t size);
+
 /* Sets the name and the version of GnuTLS. */
 void http_tls_library(struct library *);
 

@@ -1,6 +1,7 @@
 """Limits for clients: connections, time, memory. Clients at the limits leave room for health probes."""
 
 import http.client
+import json
 import pathlib
 import re
 import select
@@ -378,7 +379,37 @@ def test_the_health_address_has_to_be_free(start):
     assert result.returncode == 1 and "already listens" in result.stderr
 
 
-# ---- refusals before the body is read ----
+# ---- long heads, and refusals before the body is read ----
+
+LONG_HEADS = {
+    "headers": (b"X: y\r\n" * 3000, 431), "value": (b"X: " + b"y" * 20000 + b"\r\n", 431), "name": (b"X" * 20000 + b": y\r\n", 431),
+    "values": (b"X: " + b"y" * 1000 + b"\r\n", 431), "pieces": (b"X: " + b"y" * 20000 + b"\r\n", 431), "target": (b"", 414),
+}
+
+
+@pytest.mark.parametrize("name", LONG_HEADS)
+@pytest.mark.parametrize("has_asked", [False, True])
+def test_a_head_that_is_too_long_gets_a_problem(refusing, name, has_asked):
+    more, status = LONG_HEADS[name]
+    more *= 20 if name == "values" else 1
+    head = b"GET /" + b"x" * (20000 if status == 414 else 0) + b" HTTP/1.1\r\nHost: localhost\r\n" + more + b"\r\n"
+    link = refusing.server.connect()
+    if has_asked:
+        link.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert link.recv(65536).startswith(b"HTTP/1.1 200 ")
+    for at in range(0, len(head), 3000 if name == "pieces" else len(head)):
+        link.sendall(head[at:at + (3000 if name == "pieces" else len(head))])
+        time.sleep(0.01)
+    received = b""
+    while data := link.recv(65536):
+        received += data
+    link.close()
+    reply = parse(received)
+    assert reply.status == status and reply.headers["Content-Type"] == "application/problem+json"
+    problem = json.loads(reply.body)
+    assert problem["status"] == status and "16 KiB" in problem["detail"] and problem["title"] != "Service Unavailable"
+    assert refusing.server.get("/healthz").status == 200
+
 
 LONG = 900000
 JSON = "Content-Type: application/json\r\n"
@@ -444,8 +475,8 @@ def test_a_refusal_arrives_although_the_body_was_not_read(refusing, status):
 
 def test_a_refusal_for_too_many_connections_arrives(fresh):
     server = fresh("--max-connections", "2", "--reactors", "1")
-    held = [Link(server), Link(server)]
-    held[0].ask(), held[1].send(b"GET / HTTP/1.1\r\n"), held[0].send(b"GET / HTTP/1.1\r\n")
+    held = [Link(server, b"GET / HTTP/1.1\r\n"), Link(server, b"GET / HTTP/1.1\r\n")]
+    until_connected(server, 2)
     for _ in range(5):
         link = Link(server, POST + b"Content-Length: %d\r\n\r\n" % LONG)
         time.sleep(0.05)

@@ -9,12 +9,22 @@ enum { FD = 7 };
 #define HEAD "POST / HTTP/1.1\r\nHost: x\r\n\r\n"
 
 static struct http_bytes bytes;
+static bool is_long, is_line_long;
+
+static void on_long_head(void *arg, int fd, void *session, bool is_line)
+{
+    ck_assert_ptr_null(arg);
+    ck_assert_int_eq(fd, FD);
+    ck_assert_ptr_null(session);
+    is_line_long = is_line;
+}
 
 static void begin(void)
 {
-    http_bytes_init(&bytes, false);
+    http_bytes_init(&bytes, false, on_long_head, NULL);
     http_bytes_begin(&bytes, FD);
     http_bytes_watch(&bytes);
+    is_long = is_line_long = false;
 }
 
 static void end(void)
@@ -26,7 +36,7 @@ static void end(void)
 
 static void note(struct slice text)
 {
-    http_bytes_note(false, FD, text.data, text.size);
+    is_long |= !http_bytes_note(FD, NULL, text.data, text.size);
 }
 
 static bool take(size_t size, uint64_t body_bytes)
@@ -130,7 +140,7 @@ END_TEST
 START_TEST(other_descriptors_and_encrypted_bytes_are_not_looked_at)
 {
     begin();
-    http_bytes_note(true, FD, "\0", 1);
+    ck_assert(http_bytes_note(FD, &bytes, "\0", 1));
     http_bytes_note(false, FD + 1, "\0", 1);
     http_bytes_note(false, FD + 1000, "\0", 1);
     note(SLICE(HEAD));
@@ -140,6 +150,65 @@ START_TEST(other_descriptors_and_encrypted_bytes_are_not_looked_at)
     http_bytes_watch(&bytes);
     note(SLICE(HEAD));
     ck_assert(take(sizeof HEAD - 1, 0));
+    end();
+}
+END_TEST
+
+/* Passes text again and again, until the head is too long or the bytes are used up. */
+static size_t note_again(const char *text, size_t bytes_max)
+{
+    size_t size = strlen(text), noted = 0;
+    while (!is_long && noted + size <= bytes_max) {
+        note(slice_from(text, size));
+        noted += size;
+    }
+    return noted;
+}
+
+#define LINE "GET / HTTP/1.1\r\n"
+
+START_TEST(head_with_too_many_bytes_is_answered_here)
+{
+    begin();
+    note(SLICE(LINE));
+    size_t noted = note_again("X-Header: this line takes one of the few bytes that a head may have\r\n", 1 << 20);
+    ck_assert(is_long && !is_line_long && http_bytes_has_long_head(&bytes, FD));
+    ck_assert_int_gt(noted + sizeof LINE - 1, HTTP_HEAD_MAX);
+    ck_assert_int_lt(noted, HTTP_HEAD_MAX + 100);
+    ck_assert(!http_bytes_note(FD, NULL, "\r\n", 2)); /* the end of the head does not matter any more */
+    end();
+}
+END_TEST
+
+START_TEST(head_with_too_many_lines_is_answered_here)
+{
+    begin();
+    note(SLICE(LINE));
+    ck_assert_int_eq(note_again("X: y\r\n", 1 << 20), 6 * HTTP_HEAD_LINES_MAX);
+    ck_assert(is_long && !is_line_long);
+    end();
+}
+END_TEST
+
+START_TEST(request_line_that_is_too_long_is_answered_here)
+{
+    begin();
+    note(SLICE("GET /"));
+    note_again("x", 1 << 20);
+    ck_assert(is_long && is_line_long);
+    end();
+}
+END_TEST
+
+START_TEST(only_the_bytes_of_one_head_count)
+{
+    begin();
+    note(SLICE(LINE "X: "));
+    note_again("y", HTTP_HEAD_MAX - sizeof LINE - 7);
+    note(SLICE("\r\n\r\n"));
+    ck_assert(!is_long);
+    note_again("the bytes behind the head", 1 << 15);
+    ck_assert(!is_long);
     end();
 }
 END_TEST
@@ -154,6 +223,10 @@ Suite *suite(void)
     tcase_add_test(tc, nothing_is_taken_behind_chunks);
     tcase_add_test(tc, what_is_read_ahead_is_bounded);
     tcase_add_test(tc, other_descriptors_and_encrypted_bytes_are_not_looked_at);
+    tcase_add_test(tc, head_with_too_many_bytes_is_answered_here);
+    tcase_add_test(tc, head_with_too_many_lines_is_answered_here);
+    tcase_add_test(tc, request_line_that_is_too_long_is_answered_here);
+    tcase_add_test(tc, only_the_bytes_of_one_head_count);
     suite_add_tcase(s, tc);
     return s;
 }
