@@ -171,7 +171,8 @@ START_TEST(head_with_too_many_bytes_is_answered_here)
 {
     begin();
     note(SLICE(LINE));
-    size_t noted = note_again("X-Header: this line takes one of the few bytes that a head may have\r\n", 1 << 20);
+    size_t noted =
+        note_again("X-Header: this line takes one of the few bytes that a head may have\r\n", 1 << 20);
     ck_assert(is_long && !is_line_long && http_bytes_has_long_head(&bytes, FD));
     ck_assert_int_gt(noted + sizeof LINE - 1, HTTP_HEAD_MAX);
     ck_assert_int_lt(noted, HTTP_HEAD_MAX + 100);
