@@ -101,6 +101,7 @@ static CURLcode send_with(struct remote *remote, const char *method, const char 
     if (remote->options.ca_file)
         curl_easy_setopt(easy, CURLOPT_CAINFO, remote->options.ca_file);
     curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    curl_easy_setopt(easy, CURLOPT_DNS_CACHE_TIMEOUT, 0L); /* the server may have moved */
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, remote->options.trusts_any ? 0L : 1L);
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, remote->options.trusts_any ? 0L : 2L);
     curl_easy_setopt(easy, CURLOPT_TIMEOUT,

@@ -86,6 +86,7 @@ static void set_options(struct remote_call *call, const struct remote_request *r
     if (options->ca_file)
         curl_easy_setopt(easy, CURLOPT_CAINFO, options->ca_file);
     curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    curl_easy_setopt(easy, CURLOPT_DNS_CACHE_TIMEOUT, 0L); /* the server may have moved */
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
     curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, request->timeout_ms);

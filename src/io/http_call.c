@@ -192,9 +192,10 @@ static void set_constants(struct http_call *call, const char *ca_file, const cha
     SET(easy, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
     SET(easy, CURLOPT_HTTP_CONTENT_DECODING, 0L);
     SET(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+    SET(easy, CURLOPT_RESOLVE, NULL);
     SET(easy, CURLOPT_MAXLIFETIME_CONN, (long)CONNECTION_LIFETIME_S);
     SET(easy, CURLOPT_QUICK_EXIT, 1L); /* do not wait for an unfinished name lookup at the end of a call */
-    http_call_limit_reads(easy);
+    http_call_set_tls(easy);
     SET(easy, CURLOPT_SSL_VERIFYPEER, 1L);
     SET(easy, CURLOPT_SSL_VERIFYHOST, 2L);
     /* Without ca_file, libcurl uses the system's CA bundle and caches it; if a directory were set as well,
@@ -396,6 +397,12 @@ void http_call_prepare(struct http_call *call, const struct http_call_request *r
     if (request->url.size > 4 && (request->url.data[4] | 0x20) == 's') /* https */
         share_sessions(call);
     set_request(call, request);
+}
+
+void http_call_renew_name(struct http_call *call)
+{
+    call->renewal = (struct curl_slist){.data = call->name_entry};
+    SET(call->easy, CURLOPT_RESOLVE, &call->renewal);
 }
 
 void http_call_release(struct http_call *call)

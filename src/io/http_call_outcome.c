@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "io/http_call_private.h"
+#include "io/http_call_tls.h"
 
 /* The number of CURLE_TOO_LARGE, a name that the headers of older versions lack. */
 enum { CURL_TOO_LARGE = 100 };
@@ -51,6 +52,10 @@ static enum failure error_of(const struct http_call *call, CURLcode code)
     case CURLE_RECV_ERROR:
     case CURLE_SEND_ERROR:
     case CURLE_PARTIAL_FILE: /* with a proxy and no request sent: the proxy has refused the tunnel */
+        /* With TLS 1.3, the handshake ends for the client before the receiver has checked the client's
+         * certificate. */
+        if (call->head_bytes == 0 && !call->outcome.is_reused && http_call_has_alert())
+            return FAILURE_TLS;
         return call->owner->proxy && !call->outcome.was_sent ? FAILURE_CONNECT : FAILURE_RESET;
     case CURLE_OUT_OF_MEMORY:
     case CURL_TOO_LARGE:
@@ -105,6 +110,11 @@ static void fill_detail(struct http_call *call, CURLcode code)
         snprintf(call->error_text, size, "%s", call->fault);
     else if (error == FAILURE_ANSWER_TOO_LARGE)
         snprintf(call->error_text, size, "The answer's header section is too large");
+    else if (error == FAILURE_TLS && http_call_has_alert())
+        http_call_write_alert(call->error_text, size);
+    else if (error == FAILURE_RESET && code == CURLE_SEND_ERROR && !call->is_plain)
+        /* libcurl's message may be about an earlier step that has failed without harm. */
+        snprintf(call->error_text, size, "The receiver closed the connection before it had read the request");
     else if (error == FAILURE_CONNECT && code != CURLE_OUT_OF_MEMORY)
         add_system_error(call);
     if (!call->error_text[0] && code != CURLE_OK)

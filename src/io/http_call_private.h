@@ -16,6 +16,7 @@
 #include "io/http_handles.h"
 #include "io/http_reader.h"
 #include "io/http_sockets.h"
+#include "io/name_lookups.h"
 
 /* The client that runs the calls. Calls borrow the client. The callbacks below must not call functions of
  * libcurl. */
@@ -42,8 +43,10 @@ struct http_call {
     struct http_call_request request;
     struct http_reader reader; /* reads the answer; for calls that libcurl sends, only the answer's heads */
     struct http_outcome outcome;
-    enum failure verdict; /* the failure for which one of our callbacks ended the call */
-    const char *fault;    /* for a verdict of PROTOCOL: a message for people */
+    enum failure verdict;      /* the failure for which one of our callbacks ended the call */
+    const char *fault;         /* for a verdict of PROTOCOL: a message for people */
+    struct curl_slist renewal; /* removes the name in the url from libcurl's cache of names */
+    char name_entry[NAME_ENTRY_MAX];
     struct curl_slist *lines;
     size_t line_capacity;
     char *text; /* url and lines, each followed by a NUL */
@@ -87,6 +90,10 @@ void http_call_free(struct http_call *);
 
 /* Prepares a call for the multi handle, with a new easy handle. */
 void http_call_prepare(struct http_call *, const struct http_call_request *);
+
+/* Makes libcurl look up the name again that call->name_entry removes from its cache. Call it after one of the
+ * functions that prepare a call for libcurl. */
+void http_call_renew_name(struct http_call *);
 
 /* Frees the easy handle, or gives it back. The call is not in the multi handle any more. */
 void http_call_release(struct http_call *);

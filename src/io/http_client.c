@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/test_point.h"
 #include "io/http_call_private.h"
+#include "io/http_call_tls.h"
 #include "io/http_plain_head.h"
 #include "io/http_plain.h"
 #include "io/name_lookups.h"
@@ -55,9 +56,19 @@ static struct http_client *client_of(const struct http_call *call)
 
 /* --- The end of a call --- */
 
+/* Returns the url with the name that libcurl looks up for a call. */
+static struct slice lookup_url(const struct http_call *call)
+{
+    const char *proxy = client_of(call)->proxy;
+    return proxy ? slice_of(proxy) : call->request.url;
+}
+
 static void libcurl_add(struct http_call *call)
 {
     struct http_client *client = client_of(call);
+    if (name_lookups_must_renew(client->lookups, lookup_url(call), loop_now_us(client->loop),
+                                call->name_entry))
+        http_call_renew_name(call);
     client->has_new = true;
     call->is_in_libcurl = true;
     CURLMcode code = curl_multi_add_handle(client->multi, call->easy);
@@ -91,8 +102,11 @@ static void note_lookup(const struct http_call *call)
 {
     struct http_client *client = client_of(call);
     int64_t now_us = loop_now_us(client->loop);
-    if (call->was_opened || call->was_refused)
-        name_lookups_found(client->lookups, call->request.url, now_us);
+    bool has_addresses = call->was_opened || call->was_refused;
+    if (has_addresses && !call->outcome.was_sent && call->outcome.error != FAILURE_UNSENT)
+        name_lookups_failed(client->lookups, lookup_url(call));
+    else if (has_addresses)
+        name_lookups_found(client->lookups, lookup_url(call), now_us);
     else if (call->outcome.error == FAILURE_TIMEOUT && !call->outcome.was_sent)
         name_lookups_abandoned(client->lookups, now_us);
 }
@@ -199,7 +213,7 @@ static void begin_plain(struct http_client *client, struct http_call *call)
     list_append(&client->running, &call->link);
     if (may_reuse && http_plain_send(client->plain, call))
         return;
-    if (!name_lookups_may_begin(client->lookups, call->request.url, now_us)) {
+    if (!name_lookups_may_begin(client->lookups, lookup_url(call), now_us)) {
         detach(call);
         end_crowded(call);
         return;
@@ -279,6 +293,7 @@ static void push(struct http_client *client)
 static void act(struct http_client *client, curl_socket_t fd, int events)
 {
     int running;
+    http_call_forget_alert();
     curl_multi_socket_action(client->multi, fd, events, &running);
     freeze_guard_leave(client->owner.guard);
     collect(client);
@@ -408,7 +423,7 @@ struct http_call *http_call(struct http_client *client, const struct http_call_r
         keep_large_answer(client, call);
     if (is_plain) {
         list_append(&client->fresh, &call->link);
-    } else if (name_lookups_may_begin(client->lookups, request->url, loop_now_us(client->loop))) {
+    } else if (name_lookups_may_begin(client->lookups, lookup_url(call), loop_now_us(client->loop))) {
         list_append(&client->running, &call->link);
         libcurl_add(call);
     } else {

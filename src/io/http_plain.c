@@ -168,6 +168,15 @@ static void connection_break(struct http_connection *connection, CURLcode code)
     connection_fail(connection, code, detail);
 }
 
+/* Ends a call of which nothing could be sent. The receiver may have said why before it closed the
+ * connection. */
+static void connection_refuse(struct http_connection *connection, CURLcode code)
+{
+    bool has_alert =
+        !connection->is_reused && http_wire_has_alert(&connection->wire, connection->plain->room);
+    connection_break(connection, has_alert ? CURLE_SSL_CONNECT_ERROR : code);
+}
+
 /* ---- the request ---- */
 
 /* Writes as many bytes of the request as the connection accepts now. */
@@ -191,7 +200,7 @@ static void connection_begin(struct http_connection *connection, struct http_cal
     CURLcode code = connection_push(connection);
     freeze_guard_leave(call->owner->guard);
     if (code != CURLE_OK && connection->sent == 0)
-        connection_break(connection, code);
+        connection_refuse(connection, code);
     else if (connection->sent <
              call->head.size + call->request.body.size) /* after a failed write, an answer may still come */
         watch_set(connection->watch, true, code == CURLE_OK);
@@ -364,7 +373,7 @@ void http_plain_send_over(struct http_plain *plain, const struct http_wire *wire
     call->connection = connection;
     snprintf(connection->wire.error_text, sizeof connection->wire.error_text, "Connect failure: %s",
              strerror(errno));
-    connection_break(connection, CURLE_COULDNT_CONNECT);
+    connection_refuse(connection, CURLE_COULDNT_CONNECT);
 }
 
 void http_plain_drop(struct http_call *call)

@@ -8,6 +8,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "io/http_call_tls.h"
+
 enum { IDLE_RECORDS_MAX = 8 }; /* maximum number of TLS records without data, such as session tickets */
 
 /* Returns CURLE_AGAIN if errno says that the socket is not ready, or else code with a message. */
@@ -65,13 +67,25 @@ CURLcode http_wire_send(struct http_wire *wire, struct slice head, struct slice 
 
 CURLcode http_wire_receive(struct http_wire *wire, char *room, size_t *size)
 {
-    if (wire->tls)
+    if (wire->tls) {
+        http_call_forget_alert();
         return curl_easy_recv(wire->tls, room, HTTP_WIRE_ROOM, size);
+    }
     ssize_t received = recv(wire->fd, room, HTTP_WIRE_ROOM, MSG_DONTWAIT);
     if (received < 0)
         return code_of_errno(wire, CURLE_RECV_ERROR, "Recv");
     *size = (size_t)received;
     return CURLE_OK;
+}
+
+bool http_wire_has_alert(struct http_wire *wire, char *room)
+{
+    size_t size;
+    CURLcode code = CURLE_AGAIN;
+    http_call_forget_alert();
+    for (int records = 0; wire->tls && records < IDLE_RECORDS_MAX && code == CURLE_AGAIN; records++)
+        code = curl_easy_recv(wire->tls, room, HTTP_WIRE_ROOM, &size);
+    return http_call_has_alert();
 }
 
 /* Returns whether the socket is open, and nothing has arrived at it. */

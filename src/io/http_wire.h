@@ -39,6 +39,9 @@ CURLcode http_wire_send(struct http_wire *, struct slice head, struct slice body
  */
 CURLcode http_wire_receive(struct http_wire *, char *room, size_t *size);
 
+/* Returns whether the receiver has ended the connection with a TLS alert (http_call_tls.h). */
+bool http_wire_has_alert(struct http_wire *, char *room);
+
 /* Returns whether the connection is open, and nothing has arrived. */
 bool http_wire_is_silent(struct http_wire *);
 

@@ -9,13 +9,13 @@ import threading
 
 
 class ForwardProxy:
-    def __init__(self, places, credentials=None, folds=False):
+    def __init__(self, places, credentials=None, folds=False, address=("127.0.0.1", 0)):
         self.places = places            # host: (address, port)
         self.credentials = credentials  # the Proxy-Authorization that clients must send
         self.folds = folds              # the first header line of every second answer to CONNECT is folded
         self.tunnels = 0
         self.asked = []                 # (method, target, headers)
-        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.socket = socket.create_server(address)
         self.port = self.socket.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -27,6 +27,8 @@ class ForwardProxy:
 
     def stop(self):
         self.socket.close()
+
+    close = stop
 
     def _accept(self):
         with contextlib.suppress(OSError):

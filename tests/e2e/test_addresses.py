@@ -11,6 +11,7 @@ import re
 import pytest
 
 from field import Field
+from forward_proxy import ForwardProxy
 from name_server import NXDOMAIN, SERVFAIL, SILENCE, Alias
 from network import Unavailable
 from patience import until
@@ -237,3 +238,25 @@ def test_a_connection_is_not_used_again_once_its_address_is_not_allowed(tmp_path
             assert server.wait_for_state(topic + "later", str(i), "dead")["reason"] == "target_refused"
         assert set(field.forbidden()) == {PRIVATE} and field.said[PRIVATE] == before, "closing is all that it may say there"
         assert len(receiver.arrivals) == 4
+
+
+@pytest.mark.parametrize("scheme", ["http", "HTTP"])
+def test_a_retry_goes_to_the_new_address_of_a_name(topic, scheme):
+    """The receiver has moved: nothing listens at the first address. The own client leaves the second url to libcurl."""
+    with network({"moved.example": [["8.8.4.4"], ["8.8.8.8"]]}) as (field, receiver):
+        del receiver  # it answers at port 80 of all addresses
+        there = Receiver(hosts=("8.8.8.8",), port=8080)
+        server = field.start(allow=None)
+        schedule(server, topic, "a", f"{scheme}://moved.example:8080/".encode(), retry=1, retryWait="100")
+        server.wait_for_state(topic, "a", None)
+        assert [arrival.attempt for arrival in there.of(topic)] == [2]
+        there.stop()
+
+
+def test_the_name_of_a_proxy_is_looked_up_again(topic):
+    with network({"proxy.example": [["8.8.4.4"], ["8.8.8.8"]]}) as (field, receiver):
+        with contextlib.closing(ForwardProxy({"hook.example": ("127.0.0.1", 80)}, address=("8.8.8.8", 3128))) as proxy:
+            server = field.start("--egress-proxy", "http://proxy.example:3128", allow=None)
+            schedule(server, topic, "a", b"http://hook.example/", retry=1, retryWait="100")
+            server.wait_for_state(topic, "a", None)
+            assert proxy.targets() == ["http://hook.example/"] and receiver.count(topic) == 1

@@ -1,5 +1,11 @@
 """Receivers with TLS: certificates are verified, and requests use HTTP/1.1, even if the receiver offers HTTP/2."""
 
+import contextlib
+import socket
+import ssl
+import struct
+import threading
+
 import pytest
 
 from duepost import LOOPBACK, Duepost
@@ -98,3 +104,35 @@ def test_a_certificate_of_an_unknown_ca_fails(server, nginx, receiver, topic):
 def test_a_receiver_that_speaks_no_tls_fails(server, receiver, topic):
     server.schedule(topic=topic, jobId="a", url=receiver.url().replace("http:", "https:"), retry=0, timeout=3)
     assert server.wait_for_state(topic, "a", "dead")["lastAttempt"]["error"] in ("tls", "timeout")
+
+
+@pytest.mark.parametrize("resets", [False, True])
+@pytest.mark.parametrize("scheme", ["https", "HTTPS"])
+def test_a_receiver_that_wants_a_certificate_of_the_client_says_so(authority, trusting, topic, scheme, resets):
+    """With TLS 1.3, the handshake has already ended for the client when the receiver refuses it, and perhaps resets the
+    connection. The own client leaves the second url to libcurl."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(authority.directory / "receiver.pem", authority.directory / "receiver.key")
+    context.load_verify_locations(authority.certificate)
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def refuse_all():
+        with contextlib.suppress(OSError):
+            while True:
+                link = listening.accept()[0]
+                with contextlib.suppress(ssl.SSLError), link:
+                    if resets:
+                        link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                    context.wrap_socket(link, server_side=True)
+    threading.Thread(target=refuse_all, daemon=True).start()
+    for job_id in "abcdef":
+        trusting.schedule(topic=topic, jobId=job_id, url=f"{scheme}://127.0.0.1:{listening.getsockname()[1]}/", retry=0)
+        last = trusting.wait_for_state(topic, job_id, "dead")["lastAttempt"]
+        print(last)
+        if scheme == "HTTPS" and last["error"] == "reset":  # libcurl has written first, and does not read after a failed write
+            assert last["errorDetail"] == "The receiver closed the connection before it had read the request"
+        else:
+            assert (last["error"], last["errorDetail"]) == ("tls", "TLS alert 116 of the receiver: certificate required")
+    listening.close()

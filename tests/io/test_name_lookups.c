@@ -77,6 +77,59 @@ START_TEST(addresses_are_not_looked_up)
 }
 END_TEST
 
+static bool must_renew(const char *url, int64_t now_us, const char *wanted)
+{
+    char entry[NAME_ENTRY_MAX];
+    bool must = name_lookups_must_renew(lookups, slice_of(url), now_us, entry);
+    if (must)
+        ck_assert_str_eq(entry, wanted);
+    return must;
+}
+
+START_TEST(a_name_is_looked_up_again_after_a_failure)
+{
+    name_lookups_found(lookups, SLICE("http://a.example/x"), SECOND);
+    ck_assert(!must_renew("http://a.example/x", SECOND, ""));
+    name_lookups_failed(lookups, SLICE("http://a.example/x"));
+    ck_assert(!must_renew("http://b.example/", SECOND, ""));
+    ck_assert(must_renew("http://a.example/y", SECOND, "-a.example:80"));
+    ck_assert(!must_renew("http://a.example/x", 3 * SECOND, ""));
+    name_lookups_failed(lookups, SLICE("https://a.example"));
+    ck_assert(must_renew("https://a.example", 3 * SECOND, "-a.example:443"));
+    name_lookups_failed(lookups, SLICE("http://u:p@a.example:3128"));
+    ck_assert(must_renew("http://u:p@a.example:3128", 3 * SECOND, "-a.example:3128"));
+}
+END_TEST
+
+START_TEST(a_name_is_looked_up_again_at_most_once_a_second)
+{
+    name_lookups_failed(lookups, SLICE("http://a.example/x"));
+    ck_assert(must_renew("http://a.example/x", 5 * SECOND, "-a.example:80"));
+    name_lookups_failed(lookups, SLICE("http://a.example/x"));
+    ck_assert(!must_renew("http://a.example/x", 6 * SECOND - 1, ""));
+    ck_assert(must_renew("http://a.example/x", 6 * SECOND, "-a.example:80"));
+    name_lookups_failed(lookups, SLICE("http://a.example/x"));
+    name_lookups_found(lookups, SLICE("http://a.example/x"), 7 * SECOND);
+    ck_assert(!must_renew("http://a.example/x", 9 * SECOND, ""));
+}
+END_TEST
+
+START_TEST(a_renewed_name_counts_as_a_lookup)
+{
+    name_lookups_found(lookups, SLICE("http://a.example/x"), SECOND);
+    name_lookups_failed(lookups, SLICE("http://a.example/x"));
+    abandon(NAME_LOOKUPS_MAX, 2 * SECOND);
+    ck_assert(!must_renew("http://a.example/x", 2 * SECOND, "")); /* the addresses are better than none */
+    ck_assert(may_begin("http://a.example/x", 2 * SECOND));
+    ck_assert(may_begin("http://a.example/x", 33 * SECOND));
+    ck_assert(must_renew("http://a.example/x", 33 * SECOND, "-a.example:80"));
+    abandon(NAME_LOOKUPS_MAX, 33 * SECOND);
+    ck_assert(!may_begin("http://a.example/x", 33 * SECOND));
+    name_lookups_failed(lookups, SLICE("http://127.0.0.1/"));
+    ck_assert(!must_renew("http://127.0.0.1/", 90 * SECOND, ""));
+}
+END_TEST
+
 Suite *suite(void)
 {
     Suite *suite = suite_create("name_lookups");
@@ -86,6 +139,9 @@ Suite *suite(void)
     tcase_add_test(tests, they_end_by_themselves);
     tcase_add_test(tests, names_that_libcurl_still_knows_may_be_asked_for);
     tcase_add_test(tests, addresses_are_not_looked_up);
+    tcase_add_test(tests, a_name_is_looked_up_again_after_a_failure);
+    tcase_add_test(tests, a_name_is_looked_up_again_at_most_once_a_second);
+    tcase_add_test(tests, a_renewed_name_counts_as_a_lookup);
     suite_add_tcase(suite, tests);
     return suite;
 }
