@@ -63,6 +63,10 @@ enum status history_url_check(const char *url, bool *has_password, struct proble
  */
 enum status history_check(const struct history_options *, int64_t *version, struct problem *) MUST_USE;
 
+/* Returns whether the history has at least one job, without creating or changing anything; false if the
+ * database cannot be read. Blocks for some seconds at most. */
+bool history_has_jobs(const struct history_options *);
+
 struct history_thread;
 
 /* Starts the thread, which connects, and connects again after each loss. Copies the options. */

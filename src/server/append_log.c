@@ -1,5 +1,6 @@
 #include "server/append_log.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -17,7 +18,9 @@ enum {
     MANIFEST_MAX = 64 << 10,
     NAME_MAX_BYTES = 256,
     WINDOW_BYTES = 1 << 20,
-    HEAD_MAX = 32, /* maximum size of a line such as "*3\r\n" or "$1234\r\n" */
+    BASE_EMPTY_MAX = 1024, /* a base file without data has some 90 bytes */
+    ZEROS_MAX = 4096,      /* one block, whose size a power cut may leave without its data */
+    HEAD_MAX = 32,         /* maximum size of a line such as "*3\r\n" or "$1234\r\n" */
 };
 
 /* Reads the file through a window: the part of the file that is in memory. at is the offset in the file of
@@ -33,8 +36,8 @@ struct reader {
 
 enum piece { PIECE_WHOLE, PIECE_TORN, PIECE_DAMAGED };
 
-/* Returns at least count bytes that begin at reader->at, or fewer at the end of the file. count is at most
- * WINDOW_BYTES. */
+/* Returns at least count bytes that begin at reader->at, or fewer at the end, which is reader->size. count is
+ * at most WINDOW_BYTES. */
 static struct slice append_log_look(struct reader *reader, size_t count)
 {
     int64_t from = reader->at - reader->window_at;
@@ -53,7 +56,8 @@ static struct slice append_log_look(struct reader *reader, size_t count)
         }
         from = 0;
     }
-    return slice_from(reader->window + from, reader->window_size - (size_t)from);
+    int64_t left = reader->size - reader->at, found = (int64_t)reader->window_size - from;
+    return slice_from(reader->window + from, (size_t)(found < left ? found : left));
 }
 
 /* Reads a line such as "*3\r\n". */
@@ -131,12 +135,28 @@ static int64_t find_end(struct reader *reader)
     return end;
 }
 
+/* Returns the number of zeros at the end of the file, or 0 if there are more than ZEROS_MAX. No whole command
+ * ends with a zero. */
+static int64_t count_zeros(int fd, int64_t size)
+{
+    char tail[ZEROS_MAX + 1];
+    int64_t from = size > (int64_t)sizeof tail ? size - (int64_t)sizeof tail : 0;
+    ssize_t got = pread(fd, tail, sizeof tail, from);
+    int64_t zeros = 0;
+    if (got != size - from)
+        return 0;
+    while (zeros < got && tail[got - 1 - zeros] == '\0')
+        zeros++;
+    return zeros <= ZEROS_MAX ? zeros : 0;
+}
+
 static int64_t cut_file(int fd)
 {
     struct stat file;
     if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode))
         return 0;
-    struct reader reader = {.fd = fd, .size = file.st_size, .window = memory_new(WINDOW_BYTES)};
+    struct reader reader = {
+        .fd = fd, .size = file.st_size - count_zeros(fd, file.st_size), .window = memory_new(WINDOW_BYTES)};
     int64_t end = find_end(&reader);
     free(reader.window);
     if (end < 0 || end == file.st_size || ftruncate(fd, end) != 0)
@@ -176,6 +196,39 @@ static bool find_last(struct slice manifest, char path[NAME_MAX_BYTES])
             snprintf(path, NAME_MAX_BYTES, FOLDER "/%.*s", SLICE_ARG(name));
     }
     return found;
+}
+
+/* Returns whether a file of the append-only file may contain jobs. At its very first start, redis-server
+ * creates a base file without data and an empty file for changes before it writes the manifest, so a power
+ * cut may leave these two. */
+static bool may_have_jobs(struct slice name, int64_t bytes)
+{
+    if (!slice_starts_with(name, slice_of("appendonly.aof.")))
+        return false;
+    return (slice_ends_with(name, slice_of(".aof")) && bytes > 0) ||
+           (slice_ends_with(name, slice_of(".rdb")) && bytes > BASE_EMPTY_MAX);
+}
+
+enum append_log_state append_log_find(int dir_fd)
+{
+    enum append_log_state state = APPEND_LOG_NONE;
+    int fd = openat(dir_fd, FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+    struct stat file;
+    if (!folder && fd >= 0)
+        close(fd);
+    for (const struct dirent *entry; folder && (entry = readdir(folder));) {
+        struct slice name = slice_of(entry->d_name);
+        if (slice_equal(name, slice_of("appendonly.aof.manifest"))) {
+            state = APPEND_LOG_WHOLE;
+            break;
+        }
+        if (fstatat(fd, entry->d_name, &file, AT_SYMLINK_NOFOLLOW) == 0 && may_have_jobs(name, file.st_size))
+            state = APPEND_LOG_WITHOUT_MANIFEST;
+    }
+    if (folder)
+        closedir(folder);
+    return state;
 }
 
 int64_t append_log_cut(int dir_fd)

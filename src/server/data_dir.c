@@ -156,6 +156,13 @@ static enum status lock(struct data_dir *dir, struct problem *problem)
 {
     int holder;
     dir->lock_fd = data_dir_lock(dir->fd, LOCK_NAME, &holder);
+    /* Locks the directory, too, because the lock file of a running duepost may have been deleted. Some
+     * file systems cannot lock directories; there, only the file protects. */
+    if (dir->lock_fd >= 0 && flock(dir->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        problem_set(problem, "another duepost already uses %.200s, although its " LOCK_NAME " was deleted",
+                    dir->path);
+        return STATUS_FAILED;
+    }
     if (dir->lock_fd >= 0) {
         data_dir_name_holder(dir->lock_fd, getpid());
         return STATUS_OK;

@@ -83,6 +83,11 @@ enum status embedded_redis_new(struct loop *loop, const char *data_dir, const ch
     return STATUS_OK;
 }
 
+bool embedded_redis_is_new(const struct embedded_redis *redis)
+{
+    return append_log_find(redis->dir.fd) == APPEND_LOG_NONE;
+}
+
 void embedded_redis_start(struct embedded_redis *redis, embedded_redis_fn *on_started, void *arg)
 {
     assert(redis->state == STATE_IDLE);
@@ -149,6 +154,16 @@ static enum status launch(struct embedded_redis *redis, struct problem *problem)
         return STATUS_FAILED;
     }
     redis->holder = 0;
+    if (append_log_find(redis->dir.fd) == APPEND_LOG_WITHOUT_MANIFEST) {
+        close(lock_fd);
+        problem_set(
+            problem,
+            "%.150s/appendonlydir has files of jobs, but no appendonly.aof.manifest: redis-server would "
+            "start without these jobs. Restore the whole folder from one backup; or move the folder away, "
+            "to start without jobs",
+            redis->dir.path);
+        return STATUS_FAILED;
+    }
     if (!data_dir_has_room(redis->dir.fd)) {
         close(lock_fd);
         return STATUS_FULL;
@@ -253,7 +268,7 @@ static void on_exit_of_redis(void *arg, bool readable, bool writable)
     if (redis->on_started && was_child) {
         struct problem problem;
         problem_set(&problem,
-                    "redis-server exited before it answered (%s); %.200s/" REDIS_LOG_NAME " says why%s%.200s",
+                    "redis-server exited before it answered (%s); %.150s/" REDIS_LOG_NAME " says why%s%.280s",
                     how, redis->dir.path, words[0] ? ": " : "", words);
         tell_started(redis, STATUS_FAILED, problem.text);
         return;

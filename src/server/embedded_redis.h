@@ -29,6 +29,9 @@ enum status embedded_redis_new(struct loop *, const char *data_dir, const char *
  * Redis. */
 typedef void embedded_redis_fn(void *arg, enum status, const char *why);
 
+/* Returns whether the data directory has no files of jobs. */
+bool embedded_redis_is_new(const struct embedded_redis *);
+
 /* Starts or takes over redis-server. Calls on_started once. STATUS_OK means that Redis answers: it has loaded
  * its data, it is still loading after a minute, or the disk is full and Redis will be started when the disk
  * has room. STATUS_FAILED means that redis-server exited. STATUS_UNAVAILABLE means that it does not answer.

@@ -48,6 +48,6 @@ void redis_log_last_words(int dir_fd, pid_t pid, char words[REDIS_LOG_WORDS_MAX]
     }
     if (last.size == 0)
         before = SLICE("");
-    snprintf(words, REDIS_LOG_WORDS_MAX, "%.*s%s%.*s", SLICE_ARG(before), before.size ? "; " : "",
-             SLICE_ARG(last));
+    snprintf(words, REDIS_LOG_WORDS_MAX, "%.*s%s%.*s", SLICE_ARG(last), before.size ? "; before: " : "",
+             SLICE_ARG(before));
 }

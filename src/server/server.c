@@ -348,6 +348,20 @@ static void begin_preflight(struct server *server)
     timer_start(server->timer, PREFLIGHT_US);
 }
 
+/* Warns if the data directory has no files of jobs, but the history has jobs that ended: the files may have
+ * been lost, or left out of a backup. */
+static void warn_of_missing_jobs(const struct server *server)
+{
+    const struct options *options = server->options;
+    const struct history_options history = {.sqlite_path = options->history_path,
+                                            .postgres_url = options->history_url};
+    if (options_have_history(options) && embedded_redis_is_new(server->embedded) &&
+        history_has_jobs(&history))
+        log_warning("jobs_files_missing", LOG_TEXT("data", options->data_dir),
+                    LOG_TEXT("why", "the history has jobs, but the data directory has no files of jobs"),
+                    LOG_TEXT("do", "if jobs are missing, stop duepost and restore the whole data directory"));
+}
+
 static void on_redis_started(void *arg, enum status status, const char *why)
 {
     struct server *server = arg;
@@ -513,10 +527,12 @@ int server_run(struct options *options, const struct options_input *input)
     if (open_all(&server, &problem) != STATUS_OK) {
         server_fail(&server, "cannot_start", problem.text);
     } else {
-        if (server.embedded)
+        if (server.embedded) {
+            warn_of_missing_jobs(&server);
             embedded_redis_start(server.embedded, on_redis_started, &server);
-        else
+        } else {
             begin_preflight(&server);
+        }
         loop_run(server.loop);
         log_info("stopped", LOG_NUMBER("exit_code", server.exit_code));
     }

@@ -101,3 +101,64 @@ if VALKEY:  # Debian has Valkey since version 13
             assert program_of(server) == "valkey-server"
             assert server.terminate() == 0
         until(lambda: receiver.count(topic) == 2, 10, "delivered")
+
+
+def keep_jobs(start, data, topic):
+    server = start(data=data)
+    for i in range(30):
+        server.schedule(topic=topic, jobId=str(i), url="http://127.0.0.1:9/", delay=3600)
+    server.terminate()
+    return data / "appendonlydir"
+
+
+def test_files_without_their_manifest_stop_the_start(start, data, topic):
+    """A backup was restored without the manifest. redis-server would start without the jobs, and append behind them."""
+    folder = keep_jobs(start, data, topic)
+    manifest = folder / "appendonly.aof.manifest"
+    kept = manifest.read_bytes()
+    manifest.unlink()
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    result = run("--data", str(data), "--listen", "127.0.0.1:0")
+    assert result.returncode > 0 and "appendonly.aof.manifest" in result.stderr and "move the folder away" in result.stderr
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+    manifest.write_bytes(kept)
+    assert start(data=data).get(f"/jobs/count?topic={topic}").expect(200)["count"] == 30
+
+
+def test_a_history_beside_no_files_of_jobs_is_a_warning(start, data, receiver, topic):
+    server = start("--history", "sqlite", data=data)
+    assert "event=jobs_files_missing " not in server.log()
+    server.schedule(topic=topic, jobId="a", url=receiver.url())
+    until(lambda: server.get(f"/jobs/count?topic={topic}&state=delivered").expect(200)["count"] == 1, 10, "the history")
+    server.terminate()
+    shutil.rmtree(data / "appendonlydir")
+    assert "event=jobs_files_missing " in start("--history", "sqlite", data=data).log()
+
+
+@pytest.mark.parametrize("zeros", [1, 4096])
+def test_zeros_at_the_end_of_the_file_are_cut(start, data, topic, zeros):
+    folder = keep_jobs(start, data, topic)
+    (last,) = folder.glob("*.incr.aof")
+    with last.open("ab") as file:
+        file.write(bytes(zeros))
+    server = start(data=data)
+    assert f"event=append_only_file_cut bytes={zeros}" in server.log()
+    assert server.get(f"/jobs/count?topic={topic}").expect(200)["count"] == 30
+
+
+def test_garbage_in_the_middle_of_the_file_stops_the_start_with_redis_last_words(start, data, topic):
+    folder = keep_jobs(start, data, topic)
+    (last,) = folder.glob("*.incr.aof")
+    whole = last.read_bytes()
+    last.write_bytes(whole[:len(whole) // 2] + b"garbage" + whole[len(whole) // 2:])
+    result = run("--data", str(data), "--listen", "127.0.0.1:0")
+    assert result.returncode > 0
+    assert "says why: Bad file format reading the append only file" in result.stderr, result.stderr
+
+
+def test_a_second_duepost_is_refused_although_the_lock_file_was_deleted(start, data):
+    server = start(data=data)
+    (data / "duepost.lock").unlink()
+    result = run("--data", str(data), "--listen", "127.0.0.1:0")
+    assert result.returncode > 0 and "another duepost already uses" in result.stderr
+    server.get("/readyz").expect(200)

@@ -30,6 +30,7 @@ static void set_up(void)
 static void tear_down(void)
 {
     unlinkat(dir_fd, "appendonlydir/appendonly.aof.manifest", 0);
+    unlinkat(dir_fd, "appendonlydir/appendonly.aof.1.base.rdb", 0);
     unlinkat(dir_fd, "appendonlydir/appendonly.aof.1.incr.aof", 0);
     unlinkat(dir_fd, "appendonlydir/appendonly.aof.2.incr.aof", 0);
     unlinkat(dir_fd, "appendonlydir", AT_REMOVEDIR);
@@ -105,6 +106,63 @@ START_TEST(the_last_whole_change_is_the_end)
 }
 END_TEST
 
+enum { ZEROS = 9 };
+
+/* A file system that has written the size of the file before its data leaves zeros. */
+START_TEST(zeros_at_the_end_are_cut)
+{
+    static const int counts[ZEROS] = {1, 2, 3, 31, 32, 33, 512, 4095, 4096};
+    const int zeros = counts[_i];
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        if (strstr(ends[i].kept, "SET" SET_ONE) || strstr(ends[i].kept, "*one") ||
+            strstr(ends[i].kept, "\n\n\n"))
+            continue; /* damaged before its end */
+        struct buffer text;
+        buffer_init(&text, 16384);
+        buffer_append(&text, slice_of(ends[i].kept));
+        buffer_append(&text, slice_of(ends[i].cut));
+        for (int k = 0; k < zeros; k++)
+            buffer_append_byte(&text, '\0');
+        write_manifest();
+        write_one("appendonly.aof.2.incr.aof", buffer_slice(&text));
+        ck_assert_int_eq(append_log_cut(dir_fd), (int64_t)strlen(ends[i].cut) + zeros);
+        ck_assert_int_eq(size_left(), (int64_t)strlen(ends[i].kept));
+        buffer_fini(&text);
+    }
+}
+END_TEST
+
+START_TEST(many_zeros_and_zeros_in_the_middle_are_left_to_redis)
+{
+    struct buffer text;
+    buffer_init(&text, 16384);
+    buffer_append(&text, SLICE(SET_ONE));
+    for (int k = 0; k < (_i ? 4097 : 512); k++)
+        buffer_append_byte(&text, '\0');
+    if (_i == 0)
+        buffer_append(&text, SLICE(SET_ONE));
+    write_manifest();
+    write_one("appendonly.aof.2.incr.aof", buffer_slice(&text));
+    ck_assert_int_eq(append_log_cut(dir_fd), 0);
+    ck_assert_int_eq(size_left(), (int64_t)text.size);
+    buffer_fini(&text);
+}
+END_TEST
+
+START_TEST(files_without_a_manifest_are_found)
+{
+    ck_assert_int_eq(append_log_find(dir_fd), APPEND_LOG_NONE);
+    /* The first start of redis-server ended before it wrote the manifest. */
+    write_one("appendonly.aof.1.base.rdb", SLICE("REDIS0010 and some bytes more"));
+    write_one("appendonly.aof.2.incr.aof", SLICE(""));
+    ck_assert_int_eq(append_log_find(dir_fd), APPEND_LOG_NONE);
+    write_one("appendonly.aof.2.incr.aof", SLICE(SET_ONE));
+    ck_assert_int_eq(append_log_find(dir_fd), APPEND_LOG_WITHOUT_MANIFEST);
+    write_manifest();
+    ck_assert_int_eq(append_log_find(dir_fd), APPEND_LOG_WHOLE);
+}
+END_TEST
+
 /* The file is read in parts. Some commands cross the border of two parts, and some are larger than a part. */
 START_TEST(a_large_file_is_cut_at_the_same_place)
 {
@@ -171,6 +229,9 @@ Suite *suite(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_loop_test(tcase, the_last_whole_change_is_the_end, 0, sizeof ends / sizeof *ends);
     tcase_add_test(tcase, a_large_file_is_cut_at_the_same_place);
+    tcase_add_loop_test(tcase, zeros_at_the_end_are_cut, 0, ZEROS);
+    tcase_add_loop_test(tcase, many_zeros_and_zeros_in_the_middle_are_left_to_redis, 0, 2);
+    tcase_add_test(tcase, files_without_a_manifest_are_found);
     tcase_add_loop_test(tcase, the_manifest_of_each_version_is_read, 0, sizeof manifests / sizeof *manifests);
     tcase_add_test(tcase, a_file_that_is_missing_is_left_to_redis);
     suite_add_tcase(suite, tcase);

@@ -44,8 +44,8 @@ START_TEST(the_last_warnings_of_the_process_are_its_last_words)
         {"", ""},
         {"\n\n", ""},
         {LINE("7", "#", "one"), "one"},
-        {LINE("7", "#", "one") LINE("7", "#", "two"), "one; two"},
-        {LINE("7", "#", "one") LINE("7", "#", "two") LINE("7", "#", "three") "\n", "two; three"},
+        {LINE("7", "#", "one") LINE("7", "#", "two"), "two; before: one"},
+        {LINE("7", "#", "one") LINE("7", "#", "two") LINE("7", "#", "three") "\n", "three; before: two"},
         {LINE("7", "*", "one") LINE("7", "#", "two"), "two"},
         {LINE("7", "#", "one") LINE("7", "*", "ready to accept connections"), ""}, /* it was killed */
         {LINE("7", "#", "one") LINE("77", "#", "two"), ""},
@@ -69,7 +69,7 @@ START_TEST(a_long_log_is_read_at_its_end_and_long_words_are_cut)
     char words[REDIS_LOG_WORDS_MAX], line[1000] = "7:M 1 # ";
     write_log(LINE("7", "#", "again"), 1000);
     redis_log_last_words(dir_fd, 7, words);
-    ck_assert_str_eq(words, "again; again");
+    ck_assert_str_eq(words, "again; before: again");
     memset(line + strlen(line), 'x', 900);
     write_log(line, 1);
     redis_log_last_words(dir_fd, 7, words);
