@@ -258,10 +258,11 @@ struct shard_survey {
 typedef void shard_survey_fn(void *arg, enum status, const struct shard_survey *);
 void shard_survey(struct shard *, const struct shard_survey *, shard_survey_fn *, void *arg);
 
-/* Decides again which topics can be claimed now, after the settings of patterns have changed. Examines a
- * limited number of topics. is_full: more topics remain. */
+/* Decides again which topics can be claimed now, after the settings of patterns have changed, or after
+ * Redis's clock has stepped by step_ms since the last call; then it also moves the deadlines of workers'
+ * leases. Examines a limited number of topics and leases. is_full: more of them remain. */
 typedef void shard_reoffer_fn(void *arg, enum status, size_t count, bool is_full);
-void shard_reoffer(struct shard *, shard_reoffer_fn *, void *arg);
+void shard_reoffer(struct shard *, int64_t step_ms, shard_reoffer_fn *, void *arg);
 
 /* Counts the jobs of this shard. */
 void shard_audit(struct shard *, store_audit_fn *, void *arg);

@@ -268,12 +268,13 @@ static void on_reoffered(void *arg, enum status status, const struct redis_reply
     free(upkeep);
 }
 
-void shard_reoffer(struct shard *shard, shard_reoffer_fn *fn, void *arg)
+void shard_reoffer(struct shard *shard, int64_t step_ms, shard_reoffer_fn *fn, void *arg)
 {
     struct upkeep *upkeep = upkeep_new(arg);
     struct script_call *call = shard_call(shard, SCRIPT_REOFFER);
     upkeep->fn.reoffer = fn;
     script_call_number(call, REOFFER_MAX);
+    script_call_number(call, step_ms);
     script_call_send(call, shard->worker, on_reoffered, upkeep);
 }
 

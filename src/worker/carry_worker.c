@@ -89,6 +89,8 @@ static void compare_clocks(struct carry_worker *worker, int64_t now_us, int64_t 
     if (worker->has_clock)
         log_warning("redis_clock_stepped", LOG_NUMBER("shard", shard_number(worker->options.shard)),
                     LOG_NUMBER("ms", step_us / 1000));
+    if (worker->has_clock && worker->is_owner)
+        pattern_keeper_step(worker->options.pattern_keeper, step_us / 1000);
     note_disturbance(worker);
     worker->is_first_time = false;
     worker->has_clock = true;

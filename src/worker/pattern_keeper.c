@@ -10,6 +10,8 @@ struct pattern_keeper {
     struct pace *pace;
     size_t offered; /* number of topics that the current walk has offered (pattern_keeper.h) */
     bool is_mending;
+    int64_t step_ms,
+        sent_ms; /* steps of Redis's clock that are not sent yet, and those of the call under way */
 };
 
 /* ---- offering topics again ---- */
@@ -18,6 +20,9 @@ static void on_reoffered(void *arg, enum status status, size_t count, bool is_fu
 {
     struct pattern_keeper *keeper = arg;
     keeper->offered += count;
+    if (status == STATUS_UNAVAILABLE)
+        keeper->step_ms += keeper->sent_ms; /* the next tick sends it again */
+    is_full |= status == STATUS_OK && keeper->step_ms != 0;
     if (status == STATUS_OK && is_full) {
         pace_again(
             keeper->pace,
@@ -34,7 +39,9 @@ static void on_reoffered(void *arg, enum status status, size_t count, bool is_fu
 static void reoffer_step(void *arg)
 {
     struct pattern_keeper *keeper = arg;
-    shard_reoffer(keeper->shard, on_reoffered, keeper);
+    keeper->sent_ms = keeper->step_ms;
+    keeper->step_ms = 0;
+    shard_reoffer(keeper->shard, keeper->sent_ms, on_reoffered, keeper);
 }
 
 /* ---- mending copies ---- */
@@ -71,9 +78,17 @@ void pattern_keeper_tick(struct pattern_keeper *keeper, bool has_walk)
 {
     if (!keeper)
         return;
-    if (has_walk)
+    if (has_walk || keeper->step_ms != 0)
         pace_run(keeper->pace);
     mend(keeper);
+}
+
+void pattern_keeper_step(struct pattern_keeper *keeper, int64_t ms)
+{
+    if (!keeper)
+        return;
+    keeper->step_ms += ms;
+    pace_run(keeper->pace);
 }
 
 void pattern_keeper_free(struct pattern_keeper *keeper)

@@ -22,6 +22,11 @@ struct pattern_keeper *pattern_keeper_new(struct loop *, struct store *, struct 
 /* Called each second by the owner of the carry lock. has_walk: a walk is not at its end. NULL is ignored. */
 void pattern_keeper_tick(struct pattern_keeper *, bool has_walk);
 
+/* Notes that Redis's clock has stepped by this many ms. The keeper offers the topics again that a rate holds,
+ * and moves the deadlines of workers' leases by the step (store/scripts/lib/leap.lua). If this process dies
+ * before Redis has stored the step, the leases and rates keep their times. NULL is ignored. */
+void pattern_keeper_step(struct pattern_keeper *, int64_t ms);
+
 void pattern_keeper_free(struct pattern_keeper *); /* NULL is ignored */
 
 #endif

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+import pull
 import scratch
 from clock import MovableClock
 from patience import SLOW, until
@@ -172,3 +173,48 @@ def test_a_host_whose_clock_is_ahead_leaves_the_shared_history_alone(start, redi
     time.sleep(4)
     assert other.get(f"/jobs/count?topic={topic}&state=delivered").expect(200)["count"] == 50
     assert "event=history_pruned " not in other.log()
+
+
+def test_jobs_that_a_rate_holds_go_on_after_a_step_back(start, redis, receiver, topic):
+    clock = MovableClock()
+    server = start(redis=redis(environment=clock.environment))
+    server.request("PUT", f"/topics/{topic}", json.dumps({"rate": {"jobs": 10, "per": 1}, "paused": True}), pull.JSON).expect(200)
+    server.schedule_many([{"topic": topic, "url": receiver.url()} for _ in range(100)])
+    clock.move_by(60)
+    server.request("PUT", f"/topics/{topic}", json.dumps({"rate": {"jobs": 10, "per": 1}}), pull.JSON).expect(200)
+    until(lambda: receiver.count(topic) >= 10, 10, "jobs before the step")
+    clock.move_by(0)
+    before, began = receiver.count(topic), time.monotonic()
+    until(lambda: receiver.count(topic) >= before + 5, 5, "jobs after the step")
+    assert time.monotonic() - began < 2 * SLOW
+
+
+def test_a_step_ahead_ends_no_lease_of_a_worker(start, redis, topic):
+    clock = MovableClock()
+    server = start(redis=redis(environment=clock.environment))
+    pull.make_pull(server, topic)
+    server.schedule(topic=topic, jobId="a", body="x")
+    job = pull.lease_one(server, topic, lease=25)
+    clock.move_by(40)
+    time.sleep(9)  # longer than the quiet time after a step
+    assert server.job(topic, "a")["state"] == "leased"
+    pull.end(server, "extend", topic, pull.name(job, lease=25))
+    until(lambda: server.job(topic, "a")["state"] == "delayed", 15, "the end of the lease, when it has run out")
+    assert server.job(topic, "a")["lastAttempt"]["error"] == "lease_expired"
+
+
+@pytest.mark.parametrize("is_cancelled", [False, True], ids=["leased", "cancelled"])
+def test_a_lease_that_was_taken_while_the_clock_was_ahead_ends_in_time(start, redis, topic, is_cancelled):
+    clock = MovableClock()
+    clock.move_by(3600)
+    server = start(redis=redis(environment=clock.environment))
+    pull.make_pull(server, topic, maxInFlight=1)
+    server.schedule(topic=topic, jobId="a", body="x")
+    pull.lease_one(server, topic, lease=12)
+    if is_cancelled:
+        server.cancel(topic, "a").expect(200)
+    began = time.monotonic()
+    clock.move_by(0)
+    server.schedule(topic=topic, jobId="b", body="x")
+    until(lambda: pull.lease(server, topic, lease=60), 15, "job b, when the place of job a is free")
+    assert time.monotonic() - began > 9

@@ -953,7 +953,7 @@ static unsigned begin(struct store *store, unsigned number)
         return 1;
     case 35:
         store_set_patterns(store, &one_pattern, on_set, NULL);
-        shard_reoffer(shard, on_reoffered, NULL);
+        shard_reoffer(shard, 0, on_reoffered, NULL);
         return 2;
     case 36:
         store_mend_patterns(store, on_mended_patterns, NULL);

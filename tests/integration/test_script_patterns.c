@@ -84,31 +84,31 @@ START_TEST(topics_are_offered_again)
          STAYS AS_HELD META("", VERSION) "patterns: t*=" PAUSED "\n"},
         /* The walk through all topics has several steps: first the topics in "behind", by name, then the
          * topics in "turns". */
-        {ABSENT, "reoffer 9", "0 0", NULL},
+        {ABSENT, "reoffer 9 0", "0 0", NULL},
         {"bucket:a: a/a@now-9\nbucket:b: b/a@now-9\ndue: a@inf b@inf\njobs: a/a={1} b/a={1}\nmeta: "
          "reoffer=behind//\n",
-         "reoffer 1", "1 1",
+         "reoffer 1 0", "1 1",
          "bucket:a: a/a@now-9\nbucket:b: b/a@now-9\ndue: b@inf\njobs: a/a={1} b/a={1}\nmeta: "
          "reoffer=behind/a/\n"
          "ready: a\nturns: a@1\n"},
         {"bucket:a: a/a@now-9\nbucket:b: b/a@now-9\ndue: b@inf\njobs: a/a={1} b/a={1}\nmeta: "
          "reoffer=behind/a/1\n"
          "patterns: a*=" PAUSED "\nturns: a@1\n",
-         "reoffer 2", "2 1",
+         "reoffer 2 0", "2 1",
          "bucket:a: a/a@now-9\nbucket:b: b/a@now-9\ndue: a@inf\njobs: a/a={1} b/a={1}\nmeta: "
          "reoffer=turns/1/1\n"
          "patterns: a*=" PAUSED "\nready: b\nturns: b@1\n"},
-        {"meta: reoffer=turns/1/1\n", "reoffer 2", "0 0", ABSENT},
+        {"meta: reoffer=turns/1/1\n", "reoffer 2 0", "0 0", ABSENT},
         /* A topic that is no longer fifo is in neither of these sets if its first job is not due. Its first
          * job now waits until the time in the key lines. */
         {BEFORE_ITS_TIME "lines: t=now+500,now+7.9995,t/a\npatterns: t*={\"order\":\"fifo\"}\n",
          "set_patterns 0 '' 3 0", VERSION,
          "bucket:t: t/b@now+8 t/a@now+500\ndue: t@now+8\njobs: t/a={1} t/b={1}\n" META("", VERSION)},
-        {BEFORE_ITS_TIME "lines: t=now+500,now+7.9995,t/a\nmeta: reoffer_lines=0\n", "reoffer 2", "0 0",
+        {BEFORE_ITS_TIME "lines: t=now+500,now+7.9995,t/a\nmeta: reoffer_lines=0\n", "reoffer 2 0", "0 0",
          "bucket:t: t/b@now+8 t/a@now+500\ndue: t@now+8\njobs: t/a={1} t/b={1}\n"},
         /* Both walks have begun: through the topics in "turns", and through the lines of fifo topics. */
         {BEFORE_ITS_TIME "lines: t=now+500,now+7.9995,t/a\nmeta: reoffer=turns/1/1 reoffer_lines=0\n",
-         "reoffer 1", "0 0", "bucket:t: t/b@now+8 t/a@now+500\ndue: t@now+8\njobs: t/a={1} t/b={1}\n"}, );
+         "reoffer 1 0", "0 0", "bucket:t: t/b@now+8 t/a@now+500\ndue: t@now+8\njobs: t/a={1} t/b={1}\n"}, );
 }
 END_TEST
 

@@ -362,6 +362,31 @@ START_TEST(abandon_gives_back_the_jobs_of_a_lost_call)
 }
 END_TEST
 
+START_TEST(a_step_of_the_clock_moves_the_deadlines)
+{
+    static const char taken[] = "holders:t: t/a=p1,now-40000,-,now-50000 t/b=p2,now-500,-,now-1\n"
+                                "jobs: t/a={r} t/b={r}\npulled: t/a@now-10000 t/b@now+29500\n" PULL;
+    CHECK_EXAMPLES( //
+        {ABSENT, "reoffer 9 30000", "0 0", ABSENT},
+        /* The clock has stepped forward; t/b was leased after that. */
+        {taken, "reoffer 9 30000", "0 1",
+         "holders:t: t/a=p1,now-40000,-,now-50000 t/b=p2,now-500,-,now-1\njobs: t/a={r} t/b={r}\n"
+         "pulled: t/a@now+20000 t/b@now+29500\nmeta: leap=pull_lingering/30000/now/+inf\n" PULL},
+        /* A step of one lease, and a continued walk. */
+        {taken, "reoffer 1 30000", "0 1",
+         "holders:t: t/a=p1,now-40000,-,now-50000 t/b=p2,now-500,-,now-1\njobs: t/a={r} t/b={r}\n"
+         "pulled: t/a@now-10000 t/b@now+29500\nmeta: leap=pulled/30000/now/now+29500\n" PULL},
+        {"holders:t: t/a|p1=\npull_lingering: t/a|p1@now-9\nmeta: leap=pull_lingering/5000/now/+inf\n" PULL,
+         "reoffer 9 0", "0 0", "holders:t: t/a|p1=\npull_lingering: t/a|p1@now+4991\n" PULL},
+        /* The clock has stepped back by an hour: t/a was leased before that, t/b after that. */
+        {"holders:t: t/a=p1,now+3590000,-,now t/b=p2,now-500,-,now-1\njobs: t/a={r} t/b={r}\n"
+         "pulled: t/a@now+3620000 t/b@now+29500\n" PULL,
+         "reoffer 9 -3600000", "0 1",
+         "holders:t: t/a=p1,now+3590000,-,now t/b=p2,now-500,-,now-1\njobs: t/a={r} t/b={r}\n"
+         "pulled: t/a@now+20000 t/b@now+29500\nmeta: leap=pull_lingering/-3600000/now/-inf\n" PULL}, );
+}
+END_TEST
+
 Suite *suite(void)
 {
     Suite *suite = suite_create("script_pull");
@@ -383,6 +408,7 @@ Suite *suite(void)
     tcase_add_test(tests, owners_meet_a_leased_job);
     tcase_add_test(tests, audit_and_mend_know_the_place);
     tcase_add_test(tests, abandon_gives_back_the_jobs_of_a_lost_call);
+    tcase_add_test(tests, a_step_of_the_clock_moves_the_deadlines);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -56,27 +56,27 @@ END_TEST
 START_TEST(a_step_goes_on_where_the_last_one_ended)
 {
     CHECK_EXAMPLES( //
-        {ABSENT, "reoffer 9", "0 0", NULL}, {AFTER_NONE, "reoffer 1", "0 1", AFTER_A},
-        {AFTER_A, "reoffer 1", "0 1", AFTER_B},
-        {AFTER_B, "reoffer 1", "0 1", RESUMED_T "resuming: t@now-1000\n" IS_OFF},
-        {RESUMED_T "resuming: t@now-1000\n" IS_OFF, "reoffer 1", "0 1", RESUMED_T IS_OFF},
-        {AFTER_NONE, "reoffer 3", "0 1", RESUMED_T "resuming: t@now-1000\n" IS_OFF},
-        {AFTER_NONE, "reoffer 9", "0 0", RESUMED_T IS_OFF},
+        {ABSENT, "reoffer 9 0", "0 0", NULL}, {AFTER_NONE, "reoffer 1 0", "0 1", AFTER_A},
+        {AFTER_A, "reoffer 1 0", "0 1", AFTER_B},
+        {AFTER_B, "reoffer 1 0", "0 1", RESUMED_T "resuming: t@now-1000\n" IS_OFF},
+        {RESUMED_T "resuming: t@now-1000\n" IS_OFF, "reoffer 1 0", "0 1", RESUMED_T IS_OFF},
+        {AFTER_NONE, "reoffer 3 0", "0 1", RESUMED_T "resuming: t@now-1000\n" IS_OFF},
+        {AFTER_NONE, "reoffer 9 0", "0 0", RESUMED_T IS_OFF},
         /* A job that is held again, after the walk has resumed it, is not resumed a second time. */
         {"bucket:t: t/a@now+9001\ndue: t@now+9001\nheld: t@now-3000\nheld:t: t/a@now-3000\njobs: t/a={1}\n"
          "resuming: t@now-3000\n" IS_OFF,
-         "reoffer 9", "0 0",
+         "reoffer 9 0", "0 0",
          "bucket:t: t/a@now+9001\ndue: t@now+9001\nheld: t@now-3000\nheld:t: t/a@now-3000\njobs: "
          "t/a={1}\n" IS_OFF},
         /* Jobs that were due at the same time are resumed in one step. */
         {"bucket:t: t/a@now+9001 t/b@now+9002 t/c@now+9003\ndue: t@now+9001\nheld: t@now-3000\n"
          "held:t: t/a@now-3000 t/b@now-3000 t/c@now-3000\n" JOBS_T "resuming: t@0\n" IS_OFF,
-         "reoffer 2", "0 1",
+         "reoffer 2 0", "0 1",
          "bucket:t: t/a@now-3000 t/b@now-3000 t/c@now-3000\n" JOBS_T BELL "resuming: t@now-3000\n" IS_OFF
          "turns: t@1\n"},
         /* The setting has been turned on again since the walk began; or no held jobs are left. */
-        {HELD_T "resuming: t@0\ntopics: t=" ON "\n", "reoffer 9", "0 0", HELD_T "topics: t=" ON "\n"},
-        {"resuming: t@0\n" IS_OFF, "reoffer 9", "0 0", IS_OFF}, );
+        {HELD_T "resuming: t@0\ntopics: t=" ON "\n", "reoffer 9 0", "0 0", HELD_T "topics: t=" ON "\n"},
+        {"resuming: t@0\n" IS_OFF, "reoffer 9 0", "0 0", IS_OFF}, );
 }
 END_TEST
 
@@ -96,14 +96,14 @@ START_TEST(a_change_of_patterns_finds_the_topics)
         {HELD_IN_BOTH, "set_patterns 0 '' 3 1 t* " OFF, "1700000000123456",
          HELD_IN_BOTH "meta: format=3 patterns=1700000000123456 redate=0 resume_held=0\npatterns: t*=" OFF
                       "\n"},
-        {HELD_IN_BOTH "meta: resume_held=0\npatterns: t*=" OFF "\n", "reoffer 1", "0 1",
+        {HELD_IN_BOTH "meta: resume_held=0\npatterns: t*=" OFF "\n", "reoffer 1 0", "0 1",
          HELD_IN_BOTH "patterns: t*=" OFF "\nresuming: t@0\n"},
-        {HELD_IN_BOTH "patterns: t*=" OFF "\nresuming: t@0\n", "reoffer 9", "0 0",
+        {HELD_IN_BOTH "patterns: t*=" OFF "\nresuming: t@0\n", "reoffer 9 0", "0 0",
          T_RESUMED "patterns: t*=" OFF "\nturns: t@1\n"},
-        {HELD_IN_BOTH "meta: resume_held=0\npatterns: t*=" OFF "\n", "reoffer 9", "0 0",
+        {HELD_IN_BOTH "meta: resume_held=0\npatterns: t*=" OFF "\n", "reoffer 9 0", "0 0",
          T_RESUMED "patterns: t*=" OFF "\nturns: t@1\n"},
         /* The topic's own setting has priority over the pattern. Without held jobs no walk begins. */
-        {HELD_IN_BOTH "meta: resume_held=0\npatterns: *=" OFF "\ntopics: u=" ON "\n", "reoffer 9", "0 0",
+        {HELD_IN_BOTH "meta: resume_held=0\npatterns: *=" OFF "\ntopics: u=" ON "\n", "reoffer 9 0", "0 0",
          T_RESUMED "patterns: *=" OFF "\ntopics: u=" ON "\nturns: t@1\n"},
         {ABSENT, "set_patterns 0 '' 3 1 t* " OFF, "1700000000123456",
          "meta: format=3 patterns=1700000000123456 redate=0\npatterns: t*=" OFF "\n"},
@@ -117,8 +117,8 @@ START_TEST(a_change_of_patterns_finds_the_topics)
          "1700000000123456",
          HELD_IN_BOTH "meta: format=3 patterns=1700000000123456 redate=0 resume_held=0\n"
                       "patterns: t*=" ON " u*=" LIMITED "\n"},
-        {HELD_IN_BOTH "meta: resume_held=0 resume_lost=t*\n", "reoffer 9", "0 0", T_RESUMED "turns: t@1\n"},
-        {HELD_IN_BOTH "meta: resume_held=0 resume_lost=*\ntopics: u=" ON "\n", "reoffer 9", "0 0",
+        {HELD_IN_BOTH "meta: resume_held=0 resume_lost=t*\n", "reoffer 9 0", "0 0", T_RESUMED "turns: t@1\n"},
+        {HELD_IN_BOTH "meta: resume_held=0 resume_lost=*\ntopics: u=" ON "\n", "reoffer 9 0", "0 0",
          T_RESUMED "topics: u=" ON "\nturns: t@1\n"},
         /* An earlier walk has not ended. The patterns that it has to examine stay in resume_lost. */
         {HELD_IN_BOTH "meta: resume_held=7 resume_lost=u*\npatterns: t*=" ON "\n", "set_patterns 0 '' 0 0",
@@ -128,11 +128,11 @@ START_TEST(a_change_of_patterns_finds_the_topics)
          "1700000000123456",
          HELD_IN_BOTH "meta: patterns=1700000000123456 redate=0 resume_held=0 resume_lost=t*\n"},
         /* Another pattern still sets breaker; and patterns do not match sibling topics. */
-        {HELD_IN_BOTH "meta: resume_held=0 resume_lost=t*\npatterns: *=" ON "\n", "reoffer 9", "0 0",
+        {HELD_IN_BOTH "meta: resume_held=0 resume_lost=t*\npatterns: *=" ON "\n", "reoffer 9 0", "0 0",
          HELD_IN_BOTH "patterns: *=" ON "\n"},
-        {HELD_IN_SIBLING "meta: resume_held=0 resume_lost=*\n", "reoffer 9", "0 0", HELD_IN_SIBLING},
+        {HELD_IN_SIBLING "meta: resume_held=0 resume_lost=*\n", "reoffer 9 0", "0 0", HELD_IN_SIBLING},
         /* The script continues first with the topic whose jobs were resumed up to the earliest due time. */
-        {HELD_IN_BOTH "resuming: t@now-4000 u@now-5000\n", "reoffer 1", "0 1",
+        {HELD_IN_BOTH "resuming: t@now-4000 u@now-5000\n", "reoffer 1 0", "0 1",
          "bucket:t: t/a@now+9001\nbucket:u: u/a@now-2000\ndue: t@now+9001\nheld: t@now-3000\n"
          "held:t: t/a@now-3000\njobs: t/a={1} u/a={2}\nready: u\nresuming: t@now-4000 u@now-2000\nturns: "
          "u@1\n"}, );

@@ -1442,7 +1442,7 @@ class World:
     def step_reoffer(self):
         if not self.is_away:
             held = dict(self.pool.held)
-            self.check("reoffer", (1000,), self.call("reoffer", 1000), self.pool.reoffer())
+            self.check("reoffer", (1000,), self.call("reoffer", 1000, 0), self.pool.reoffer())
             self.note_resumed(held)
 
     def step_lose(self):

@@ -47,6 +47,21 @@ START_TEST(topics_are_offered_again_until_a_step_is_not_full)
 }
 END_TEST
 
+START_TEST(steps_of_the_clock_are_sent_once)
+{
+    begin(1, 0);
+    pattern_keeper_step(keeper, 30000);
+    ck_assert_int_eq(world_call(WORLD_REOFFER)->wait_ms, 30000);
+    pattern_keeper_step(keeper, -2000); /* during the call */
+    world_answer_reoffer(STATUS_UNAVAILABLE, 0, false);
+    pattern_keeper_tick(keeper, false);
+    ck_assert_int_eq(world_call(WORLD_REOFFER)->wait_ms, 28000);
+    world_answer_reoffer(STATUS_OK, 0, false);
+    pattern_keeper_tick(keeper, false);
+    ck_assert_uint_eq(world_made(WORLD_REOFFER), 2);
+}
+END_TEST
+
 START_TEST(copies_are_mended_by_the_shard_that_is_written_first)
 {
     begin(2, 0);
@@ -80,6 +95,7 @@ Suite *suite(void)
     TCase *tests = tcase_create("pattern_keeper");
     tcase_add_checked_fixture(tests, NULL, keeper_teardown);
     tcase_add_test(tests, topics_are_offered_again_until_a_step_is_not_full);
+    tcase_add_test(tests, steps_of_the_clock_are_sent_once);
     tcase_add_test(tests, copies_are_mended_by_the_shard_that_is_written_first);
     tcase_add_test(tests, other_shards_mend_nothing);
     suite_add_tcase(suite, tests);

@@ -655,9 +655,11 @@ void shard_sweep(struct shard *shard, shard_sweep_fn *fn, void *arg)
     add_call(WORLD_SWEEP, shard, arg)->fn.sweep = fn;
 }
 
-void shard_reoffer(struct shard *shard, shard_reoffer_fn *fn, void *arg)
+void shard_reoffer(struct shard *shard, int64_t step_ms, shard_reoffer_fn *fn, void *arg)
 {
-    add_call(WORLD_REOFFER, shard, arg)->fn.reoffer = fn;
+    struct world_call *call = add_call(WORLD_REOFFER, shard, arg);
+    call->fn.reoffer = fn;
+    call->wait_ms = step_ms;
 }
 
 /* In this world, changes of patterns are written to the first shard first. */
