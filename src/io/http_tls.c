@@ -16,7 +16,8 @@ struct http_tls {
     gnutls_certificate_credentials_t credentials;
 };
 
-const char http_tls_versions[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
+const char http_tls_versions[] =
+    "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-RSA:-AES-128-CBC:-AES-256-CBC:-SHA1";
 
 static int no_certificate(gnutls_session_t session, const struct gnutls_cert_retr_st *info,
                           gnutls_pcert_st **certificates, unsigned *count, gnutls_ocsp_data_st **ocsp,

@@ -59,6 +59,14 @@ def server(authority, trust):
     started.stop()
 
 
+@pytest.fixture(scope="module")
+def rsa_server(authority, trust):
+    authority.issue("rsa", "IP:127.0.0.1", key=("rsa:2048",))
+    started = Duepost("--tls-cert", str(authority.directory / "rsa.pem"), "--tls-key", str(authority.directory / "rsa.key"), tls=trust)
+    yield started
+    started.stop()
+
+
 def name_of(server):
     """Returns the name in the certificate of a new connection."""
     with server.connect() as link:
@@ -172,6 +180,22 @@ def test_versions_of_tls(server, authority, version, is_spoken):
             with pytest.raises(ssl.SSLError):
                 context.wrap_socket(link, server_hostname=server.host)
     server.get("/healthz").expect(200)
+
+
+@pytest.mark.parametrize("cipher, is_spoken", [("AES128-GCM-SHA256", False), ("AES256-GCM-SHA384", False), ("AES128-SHA", False),
+                                               ("ECDHE-RSA-AES128-SHA", False), ("ECDHE-RSA-AES256-SHA384", False), ("DHE-RSA-AES256-SHA", False),
+                                               ("ECDHE-RSA-AES128-GCM-SHA256", True), ("ECDHE-RSA-CHACHA20-POLY1305", True)])
+def test_ciphers_of_tls_1_2(rsa_server, authority, cipher, is_spoken):
+    """Without forward secrecy (key exchange with RSA), and with CBC or SHA-1, the server speaks to nobody."""
+    context = ssl.create_default_context(cafile=authority.certificate)
+    context.set_ciphers(f"{cipher}:@SECLEVEL=0")
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    with socket.create_connection((rsa_server.host, rsa_server.port), timeout=15 * SLOW) as link:
+        try:
+            with context.wrap_socket(link, server_hostname=rsa_server.host) as spoken:
+                assert is_spoken and spoken.cipher()[0] == cipher
+        except (ssl.SSLError, ConnectionError):
+            assert not is_spoken
 
 
 def test_plain_http_gets_nothing(server):

@@ -23,11 +23,11 @@ class Authority:
         _openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=test CA",
                  "-addext", "keyUsage=critical,keyCertSign,cRLSign", "-keyout", "ca.key", "-out", "ca.pem", directory=self.directory)
 
-    def issue(self, name, subject_alt_name, days=2):
+    def issue(self, name, subject_alt_name, days=2, key=("ec", "-pkeyopt", "ec_paramgen_curve:P-256")):
         """Makes NAME.key and NAME.pem. With days below 0 the certificate has expired."""
         extensions = f"subjectAltName={subject_alt_name}\nauthorityKeyIdentifier=keyid\nbasicConstraints=CA:FALSE\n"  # as RFC 5280 requires
         (self.directory / f"{name}.ext").write_text(extensions)
-        _openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}",
+        _openssl("req", "-newkey", *key, "-nodes", "-subj", f"/CN={name}",
                  "-keyout", f"{name}.key", "-out", f"{name}.csr", directory=self.directory)
         _openssl("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", str(days),
                  "-extfile", f"{name}.ext", "-out", f"{name}.pem", directory=self.directory)

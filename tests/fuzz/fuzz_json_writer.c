@@ -35,6 +35,7 @@ static void put_name(struct writing *writing)
     struct buffer name = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
     struct slice text = take_text(&writing->input);
     buffer_append_number(&name, writing->names++);
+    buffer_append_byte(&name, ' '); /* otherwise 2 and the text "0" would be the name 20 */
     if (!memchr(text.size ? text.data : "", '\0', text.size)) /* because json_check forbids NUL in names */
         buffer_append(&name, text);
     json_put_name_text(&writing->json, buffer_slice(&name));
