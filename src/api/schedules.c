@@ -193,6 +193,10 @@ static void schedule_define(struct exchange *exchange, bool is_patch)
     keep_etag(exchange);
     if (!etag_read_matches(exchange))
         return;
+    if (!is_patch && job_id_has_dots(exchange->job_id)) {
+        exchange_refuse(exchange, 400, "No part of a scheduleId, between slashes, may be \".\" or \"..\".");
+        return;
+    }
     struct app_schedule_call call = {.id = exchange->key,
                                      .text = http_request_body(exchange->request),
                                      .tags = buffer_slice(&exchange->seen),

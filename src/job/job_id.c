@@ -52,6 +52,17 @@ bool job_id_is_valid(struct slice job_id)
     return is_job_id(job_id, JOB_ID_MAX);
 }
 
+bool job_id_has_dots(struct slice id)
+{
+    struct slice part;
+    bool more = true, has_dots = false;
+    while (more && !has_dots) {
+        more = slice_cut(id, '/', &part, &id);
+        has_dots = is_dots(part);
+    }
+    return has_dots;
+}
+
 bool job_key_parse(struct slice key, struct slice *topic, struct slice *job_id)
 {
     return slice_cut(key, '/', topic, job_id) && topic_is_valid(*topic) &&

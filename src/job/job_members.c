@@ -31,9 +31,10 @@ static void check_job_id(struct member_parse *parse, const struct member *member
 {
     const struct job_rules *rules = parse->context;
     const struct job *job = parse->of;
-    if (!job_id_is_valid(job->job_id))
+    if (!job_id_is_valid(job->job_id) || job_id_has_dots(job->job_id))
         job_refuse(parse, member,
-                   "must be UTF-8 of 1 to 255 bytes without control characters, and not . or ..");
+                   "must be UTF-8 of 1 to 255 bytes without control characters, and no part between slashes "
+                   "may be . or ..");
     else if (rules->job_id.size && !slice_equal(job->job_id, rules->job_id))
         job_refuse(parse, member, "must be the same as in the path");
 }

@@ -123,6 +123,10 @@ static void begin_run(struct run_message *message)
     const struct settings *settings = message->settings;
     bool is_invoked = settings->run.is_invoke;
     struct buffer invoker;
+    if (job_id_has_dots(settings->run.id)) {
+        message_refuse(message, 400, SLICE("the id of a run must not be . or .."));
+        return;
+    }
     buffer_init_fallible(&invoker, message->request.body.size + 1024);
     if (is_invoked)
         run_invoker_write(&message->invoker, &invoker);

@@ -643,6 +643,14 @@ def test_the_end_of_a_run_ends_its_waits(qstash, run, receiver, topic):
     assert wait(run, topic).status == 400
 
 
+def test_the_id_of_a_run_is_a_part_of_a_path(qstash, receiver, topic):
+    item = {"destination": receiver.url(f"/{topic}"), "body": "", "headers": {"upstash-workflow-init": "true", "upstash-workflow-url": receiver.url(f"/{topic}")}}
+    for run_id in ".", "..":
+        answer = qstash.call("POST", "batch", [{**item, "headers": {**item["headers"], "upstash-workflow-runid": run_id}}])
+        assert answer.status == 400 or "error" in answer.json[0]
+    assert receiver.count(f"/{topic}") == 0
+
+
 def test_waits_that_are_refused(qstash, run):
     good = {"url": run.url, "timeout": "1h", "step": {"stepId": 1}}
     for bad in ({"url": 1}, {"step": []}, {"timeout": "soon"}, {"url": ""}, {"step": None}, {"url": "nowhere"}, {"timeoutUrl": "ftp://a.test/"}):

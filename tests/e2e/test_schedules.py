@@ -81,6 +81,14 @@ def test_each_second_has_its_job(server, receiver, topic):
     assert {arrival.body for arrival in receiver.of(topic)} == {b'{"x": 1}'}
 
 
+def test_an_id_is_not_a_way_to_another_path(server, topic):
+    for schedule_id in "a%2F..%2Fb", "..%2F..%2Ftopics%2Fx", ".%2Fa":
+        body = json.dumps({"every": 60, "job": {"url": "http://127.0.0.1:9/"}})
+        reply = server.request("PUT", f"/schedules/{topic}/{schedule_id}", body, {"Content-Type": "application/json"}, check=False)
+        assert reply.status == 400
+    put(server, topic, "a%2F..b%2F...", every=3600, job={"url": "http://127.0.0.1:9/"})
+
+
 def test_cron_fires_at_whole_seconds(server, receiver, topic):
     shown = put(server, topic, "a", cron="* * * * * *", timezone="Europe/Berlin", job={"url": receiver.url()}).json
     assert all(text.endswith(".000Z") for text in shown["next"])

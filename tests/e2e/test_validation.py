@@ -20,6 +20,7 @@ FIELDS = [
     ("topic", {"topic": "t" * 129}), ("topic", {"topic": "a/b"}), ("topic", {"topic": "a~b"}), ("topic", {"topic": "é"}),
     ("topic", {"topic": 1}), ("topic", {"topic": None}), ("topic", {"topic": "a\u0000b"}),
     ("jobId", {"jobId": ""}), ("jobId", {"jobId": "."}), ("jobId", {"jobId": ".."}), ("jobId", {"jobId": "a\nb"}),
+    ("jobId", {"jobId": "../../topics/victim"}), ("jobId", {"jobId": "a/./b"}), ("jobId", {"jobId": "a/.."}),
     ("jobId", {"jobId": "i" * 256}), ("jobId", {"jobId": 7}),
     ("url", {"url": ""}), ("url", {"url": "ftp://127.0.0.1/"}), ("url", {"url": "/hook"}), ("url", {"url": "http://"}),
     ("url", {"url": "http://user@127.0.0.1:9/"}), ("url", {"url": "http://u:p@127.0.0.1:9/"}),

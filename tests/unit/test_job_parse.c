@@ -295,9 +295,9 @@ START_TEST(says_what_is_wrong_with_a_member)
         const char *members, *said;
     } cases[] = {
         {"\"jobId\":\"\"",
-         "jobId: must be UTF-8 of 1 to 255 bytes without control characters, and not . or .."},
+         "jobId: must be UTF-8 of 1 to 255 bytes without control characters, and no part between slashes may be . or .."},
         {"\"jobId\":\"a\\u0000\"",
-         "jobId: must be UTF-8 of 1 to 255 bytes without control characters, and not . or .."},
+         "jobId: must be UTF-8 of 1 to 255 bytes without control characters, and no part between slashes may be . or .."},
         {"\"jobId\":1", "jobId: must be a string"},
         {"\"delay\":-1", "delay: must be 0 to 315360000 seconds"},
         {"\"delay\":315360000.0001", "delay: must be 0 to 315360000 seconds"},
@@ -397,7 +397,7 @@ START_TEST(says_all_at_once_in_the_order_of_the_table)
         STATUS_INVALID);
     ck_assert_str_eq(said(),
                      "topic: must be 1 to 128 characters of A-Z a-z 0-9 . _ - and not . or ..\n"
-                     "jobId: must be UTF-8 of 1 to 255 bytes without control characters, and not . or ..\n"
+                     "jobId: must be UTF-8 of 1 to 255 bytes without control characters, and no part between slashes may be . or ..\n"
                      "url: must begin with http:// or https://\n"
                      "delay: must be 0 to 315360000 seconds\n"
                      "dueAt: cannot be combined with delay\n"
