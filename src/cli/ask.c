@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "cli/name.h"
+#include "cli/table.h"
 
 bool ask_make_job_target(struct buffer *target, struct call *call, const char *suffix)
 {
@@ -29,7 +30,7 @@ bool ask(struct call *call, const char *method, const char *target, const char *
     if (!answer)
         return false;
     if (text && !call->arguments.is_json)
-        puts(text);
+        table_print_line(stdout, "%s\n", text);
     else
         call_print_json(answer);
     json_decref(answer);

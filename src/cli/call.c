@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/duration.h"
+#include "cli/table.h"
 #include "cli/when.h"
 
 void call_add_encoded(struct buffer *target, const char *text)
@@ -104,6 +105,6 @@ long long call_number(const json_t *object, const char *name)
 void call_print_json(const json_t *json)
 {
     char *text = json_dumps(json, JSON_INDENT(2));
-    puts(text);
+    table_print_json(text);
     free(text);
 }

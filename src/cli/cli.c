@@ -15,6 +15,7 @@
 #include "cli/one_job.h"
 #include "cli/schedules.h"
 #include "cli/sign_test.h"
+#include "cli/table.h"
 #include "cli/top.h"
 #include "cli/topic.h"
 #include "cli/work.h"
@@ -300,6 +301,7 @@ static const struct command {
      "  topics=orders-*,mail  limits the token to these topics; default: all\n"
      "  groups=shops-*        limits the token to these groups; default: all, or none if topics= is given\n"
      "  rate=1000/s           limits the token's requests per s, m or h in each process; default: no limit\n"
+     "  --for-qstash          a token for QStash's clients; their createWebhook accepts no other\n"
      "Prints the token, which the client keeps secret, and then the line for the server's file.\n"},
     {"sign-test", "URL FILE", "POSTs a sample request, signed with the keys in FILE", sign_run, 0,
      "FILE is the file of --signing-secret-file. Prints what is signed, the headers and the answer.\n"},
@@ -333,10 +335,11 @@ static int cli_end(const struct command *command, const struct call *call, bool 
     if (is_done)
         return EXIT_SUCCESS;
     const char *text = call->problem.text, *mark = strrchr(text, '?');
-    fprintf(stderr, "duepost %s: %s", command->name, text);
-    if (!call->has_sent)
-        fprintf(stderr, "%s duepost %s -h", mark && !mark[1] ? " See" : "; see", command->name);
-    fputs("\n", stderr);
+    if (call->has_sent)
+        table_print_line(stderr, "duepost %s: %s\n", command->name, text);
+    else
+        table_print_line(stderr, "duepost %s: %s%s duepost %s -h\n", command->name, text,
+                         mark && !mark[1] ? " See" : "; see", command->name);
     return call->has_sent ? EXIT_FAILURE : EXIT_USAGE;
 }
 
@@ -348,7 +351,7 @@ static int refuse_unknown(const char *name)
         suggestion_weigh(&meant, commands[i].name);
     suggestion_weigh(&meant, "--version");
     suggestion_write_hint(&meant, "", "duepost help lists all commands", detail);
-    fprintf(stderr, "duepost: unknown command %s%s\n", name, detail);
+    table_print_line(stderr, "duepost: unknown command %s%s\n", name, detail);
     return EXIT_USAGE;
 }
 

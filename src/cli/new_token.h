@@ -1,4 +1,4 @@
-/* new_token.h - duepost token new NAME scopes=... [topics=...] [rate=...] */
+/* new_token.h - duepost token new NAME scopes=... [topics=...] [rate=...] [--for-qstash] */
 #ifndef DUEPOST_CLI_NEW_TOKEN_H
 #define DUEPOST_CLI_NEW_TOKEN_H
 

@@ -5,6 +5,7 @@
 #include "cli/ask.h"
 #include "cli/list.h"
 #include "cli/new_job.h"
+#include "cli/table.h"
 #include "cli/when.h"
 
 static bool ask_job(struct call *call, const char *method, const char *suffix, const char *member)
@@ -56,9 +57,9 @@ static void print_why(const json_t *answer)
 {
     char span[WHEN_SPAN_SIZE];
     const char *until = call_text(answer, "until");
-    puts(call_text(answer, "detail"));
+    table_print_line(stdout, "%s\n", call_text(answer, "detail"));
     if (until && when_span(until, span))
-        printf("The wait ends %s, at %s.\n", span, until);
+        table_print_line(stdout, "The wait ends %s, at %s.\n", span, until);
 }
 
 bool one_job_why(struct call *call)
@@ -120,11 +121,11 @@ static void print_scheduled(const json_t *answer)
     char span[WHEN_SPAN_SIZE] = "";
     const char *due = call_text(answer, "dueAt");
     if (due && when_span(due, span))
-        printf("%s/%s is %s, due %s, at %s\n", call_text(answer, "topic"), call_text(answer, "jobId"),
-               call_text(answer, "state"), span, due);
+        table_print_line(stdout, "%s/%s is %s, due %s, at %s\n", call_text(answer, "topic"),
+                         call_text(answer, "jobId"), call_text(answer, "state"), span, due);
     else
-        printf("%s/%s is %s\n", call_text(answer, "topic"), call_text(answer, "jobId"),
-               call_text(answer, "state"));
+        table_print_line(stdout, "%s/%s is %s\n", call_text(answer, "topic"), call_text(answer, "jobId"),
+                         call_text(answer, "state"));
 }
 
 bool one_job_schedule(struct call *call)

@@ -6,6 +6,7 @@
 #include "cli/list.h"
 #include "cli/name.h"
 #include "cli/new_job.h"
+#include "cli/table.h"
 #include "cli/when.h"
 
 /* ---- list ---- */
@@ -64,7 +65,7 @@ static bool print_name(const struct call *call, json_t *answer, const char *memb
     if (answer && call->arguments.is_json)
         call_print_json(answer);
     else if (answer)
-        printf("%s/%s%s\n", call_text(answer, "topic"), call_text(answer, member), end);
+        table_print_line(stdout, "%s/%s%s\n", call_text(answer, "topic"), call_text(answer, member), end);
     json_decref(answer);
     return is_there;
 }
@@ -127,13 +128,13 @@ static void print_next(const json_t *answer)
 {
     char span[WHEN_SPAN_SIZE];
     const char *next = json_string_value(json_array_get(json_object_get(answer, "next"), 0));
-    printf("%s/%s ", call_text(answer, "topic"), call_text(answer, "scheduleId"));
+    const char *topic = call_text(answer, "topic"), *id = call_text(answer, "scheduleId");
     if (json_is_true(json_object_get(answer, "paused")))
-        puts("is paused");
+        table_print_line(stdout, "%s/%s is paused\n", topic, id);
     else if (next && when_span(next, span))
-        printf("is next due %s, at %s\n", span, next);
+        table_print_line(stdout, "%s/%s is next due %s, at %s\n", topic, id, span, next);
     else
-        puts("is never due again");
+        table_print_line(stdout, "%s/%s is never due again\n", topic, id);
 }
 
 static bool send_schedule(struct call *call, const char *method, const char *body)

@@ -1,9 +1,10 @@
 #include "cli/table.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { TEXT_MAX = 256 * 1024 * 1024 };
+enum { TEXT_MAX = 256 * 1024 * 1024, LINE_SIZE = 64 * 1024 };
 
 void table_init(struct table *table, size_t columns, const char *const *titles)
 {
@@ -53,6 +54,42 @@ void table_append_shown(struct buffer *out, struct slice text)
         buffer_append_byte(out, unseen ? '?' : text.data[0]);
         text = slice_skip(text, unseen ? unseen : 1);
     }
+}
+
+void table_print_line(FILE *file, const char *format, ...)
+{
+    va_list values;
+    struct buffer shown;
+    char room[LINE_SIZE];
+    va_start(values, format);
+    int size = vsnprintf(room, sizeof room, format, values);
+    va_end(values);
+    size_t length = size < 0 ? 0 : (size_t)size < sizeof room ? (size_t)size : sizeof room - 1;
+    buffer_init(&shown, sizeof room);
+    table_append_shown(&shown, slice_from(room, length > 0 ? length - 1 : 0));
+    fprintf(file, "%.*s\n", SLICE_ARG(buffer_slice(&shown)));
+    buffer_fini(&shown);
+}
+
+void table_print_json(const char *json)
+{
+    struct buffer shown;
+    buffer_init(&shown, TEXT_MAX);
+    for (struct slice text = slice_of(json); text.size;) {
+        size_t unseen = unseen_size(text);
+        const unsigned char *at = (const unsigned char *)text.data;
+        if (at[0] == 0x7f)
+            buffer_append(&shown, SLICE("\\u007f"));
+        else if (unseen == 2)
+            buffer_printf(&shown, "\\u%04x", at[1]);
+        else if (unseen == 3)
+            buffer_printf(&shown, "\\u%04x", 0x2000u | (at[1] & 0x3fu) << 6 | (at[2] & 0x3fu));
+        else
+            buffer_append_byte(&shown, text.data[0]);
+        text = slice_skip(text, unseen ? unseen : 1);
+    }
+    puts(buffer_text(&shown));
+    buffer_fini(&shown);
 }
 
 void table_add(struct table *table, const char *cell)

@@ -2,6 +2,8 @@
 #ifndef DUEPOST_CLI_TABLE_H
 #define DUEPOST_CLI_TABLE_H
 
+#include <stdio.h>
+
 #include "base/buffer.h"
 
 enum { TABLE_COLUMNS_MAX = 12 };
@@ -19,6 +21,13 @@ void table_fini(struct table *);
 /* Appends text in a form that is safe on a terminal: '?' replaces each control character, and each
  * character that is invisible or changes the direction of text. */
 void table_append_shown(struct buffer *, struct slice text);
+
+/* Prints a line of text for people, which is printed as by table_append_shown. format must end with a
+ * newline; other newlines are replaced. */
+void table_print_line(FILE *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Prints JSON for people. These characters are written as \uXXXX, so it stays the same JSON. */
+void table_print_json(const char *json);
 
 /* Adds the next cell. Cells are added row by row, from left to right. NULL adds an empty cell. The cell is
  * added as by table_append_shown. */

@@ -10,6 +10,7 @@
 #include "cli/ask.h"
 #include "cli/list.h"
 #include "cli/name.h"
+#include "cli/table.h"
 
 enum { TAIL_S = 1 };
 
@@ -57,8 +58,8 @@ static void warn_of_new(struct call *call)
     json_t *topic = read_topic(call);
     if (topic && json_object_size(json_object_get(topic, "settings")) == 0 &&
         !has_counts(json_object_get(topic, "jobs")) && !has_counts(json_object_get(topic, "lastHour")))
-        fprintf(stderr, "duepost: topic %s is new: it has no jobs and no settings yet\n",
-                call->arguments.word);
+        table_print_line(stderr, "duepost: topic %s is new: it has no jobs and no settings yet\n",
+                         call->arguments.word);
     json_decref(topic);
 }
 
@@ -95,7 +96,7 @@ static bool print_patterns(struct call *call)
     json_array_foreach(json_object_get(answer, "patterns"), i, pattern)
     {
         char *settings = json_dumps(json_object_get(pattern, "settings"), JSON_COMPACT);
-        printf("%s  %s\n", call_text(pattern, "topic"), settings);
+        table_print_line(stdout, "%s  %s\n", call_text(pattern, "topic"), settings);
         free(settings);
     }
     if (json_array_size(json_object_get(answer, "patterns")) > 0)
@@ -189,12 +190,13 @@ static void print_changes(const struct call *call, const json_t *before, const j
             continue;
         if (call->arguments.is_json) {
             char *line = json_dumps(topic, JSON_COMPACT);
-            puts(line);
+            table_print_json(line);
             free(line);
         } else {
-            printf("%s  delayed %lld  ready %lld  leased %lld  dead %lld%s%s\n", name,
-                   call_number(jobs, "delayed"), call_number(jobs, "ready"), call_number(jobs, "leased"),
-                   call_number(jobs, "dead"), held ? "  held by " : "", held ? held : "");
+            table_print_line(stdout, "%s  delayed %lld  ready %lld  leased %lld  dead %lld%s%s\n", name,
+                             call_number(jobs, "delayed"), call_number(jobs, "ready"),
+                             call_number(jobs, "leased"), call_number(jobs, "dead"), held ? "  held by " : "",
+                             held ? held : "");
         }
     }
     fflush(stdout);

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/utf8.h"
+#include "cli/table.h"
 #include "cli/call.h"
 
 enum {
@@ -19,6 +20,7 @@ enum {
     BACKOFF_FIRST_US = 100 * 1000,
     BACKOFF_DOUBLINGS = 7, /* the longest wait is 12.8 s, partly random */
     EXTEND_TIMEOUT_MS = 10 * 1000,
+    PRINT_MAX = 8 * 1024,
     END_TIMEOUT_MS = 30 * 1000,
     END_EXTRA_US = 60 * 1000 * 1000, /* the worker tries to send an outcome for the length of a lease and this
                                         time, because Redis may be unreachable for a while */
@@ -27,12 +29,12 @@ enum {
 
 void work_print(const char *format, ...)
 {
+    char text[PRINT_MAX];
     va_list values;
     va_start(values, format);
-    fputs("duepost work: ", stderr);
-    vfprintf(stderr, format, values);
-    fputc('\n', stderr);
+    vsnprintf(text, sizeof text, format, values);
     va_end(values);
+    table_print_line(stderr, "duepost work: %s\n", text);
 }
 
 int64_t work_backoff_us(int64_t now_us, int failures)

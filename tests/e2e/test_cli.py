@@ -1,5 +1,6 @@
 """The commands that call a running server."""
 
+import base64
 import hashlib
 import json
 import os
@@ -332,6 +333,33 @@ def test_tail_prints_the_topics_that_change(server, receiver, topic):
             assert tail.stdout.readline().startswith(f"{topic}  delayed 2 ")
         finally:
             tail.terminate()
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_foreign_text_cannot_control_the_terminal(server, receiver, topic, as_json):
+    """U+009B begins a control sequence like ESC [, and U+202E shows text from right to left."""
+    foreign, body = "b\u202ec\u200bd\u00fc", "a\u009b31m\u007f"
+    option = ["--json"] if as_json else []
+    texts = [ask(server, "schedule", f"{topic}/{foreign}", "--url", receiver.url(), "--delay", "1h", "--body", json.dumps(body), *option),
+             ask(server, "why", f"{topic}/{foreign}", *option),
+             ask(server, "jobs", "--state=delayed", f"--topic={topic}", *option),
+             ask(server, "why", f"{topic}/{foreign}-not", code=1), ask(server, body, code=2)]
+    for text in texts:
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f]", text)
+    if as_json:
+        assert json.loads(texts[2])[0]["jobId"] == foreign and "d\u00fc" in texts[2]  # the same JSON, with escapes
+
+
+def test_a_token_for_the_clients_of_qstash(start, tmp_path):
+    """createWebhook of the client for workflows decodes the token."""
+    token, line = duepost.run("token", "new", "app", "scopes=schedule,admin", "topics=qstash", "--for-qstash").stdout.splitlines()
+    decoded = json.loads(base64.b64decode(token))
+    assert list(decoded) == ["UserID", "Password"] and decoded["UserID"] == "duepost" and len(decoded["Password"]) == 67
+    assert line == f"app sha256:{hashlib.sha256(token.encode()).hexdigest()} scopes=schedule,admin topics=qstash"
+    (tmp_path / "tokens").write_text(line + "\n")
+    server = start("--tokens", str(tmp_path / "tokens"), "--qstash", "on", token=token)
+    assert server.request("GET", "/v2/keys", check=False).status == 200
+    assert server.with_token(None).request("GET", f"/v2/keys?qstash_token={token}", check=False).status == 200
 
 
 def test_a_token_is_made_shown_and_used(start, topic, tmp_path):
