@@ -38,9 +38,9 @@ struct slice topic_owner(struct slice topic_or_id);
  * but not "." or "..". */
 bool job_id_is_valid(struct slice);
 
-/* Returns whether a part of the id, between slashes, is "." or "..". No new job, schedule or workflow may have
- * such an id: programs in front of duepost resolve these parts, so a request would arrive at another path. Jobs
- * of earlier versions may have them. */
+/* Returns whether a part of the id, between slashes, is "." or "..". No new job, schedule or workflow may
+ * have such an id: programs in front of duepost resolve these parts, so a request would arrive at another
+ * path. Jobs of earlier versions may have them. */
 bool job_id_has_dots(struct slice id);
 
 /* Cuts topic/jobId at its first slash. Returns false if key is not a valid topic/jobId. The jobId of a

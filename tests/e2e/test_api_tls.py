@@ -186,7 +186,7 @@ def test_versions_of_tls(server, authority, version, is_spoken):
                                                ("ECDHE-RSA-AES128-SHA", False), ("ECDHE-RSA-AES256-SHA384", False), ("DHE-RSA-AES256-SHA", False),
                                                ("ECDHE-RSA-AES128-GCM-SHA256", True), ("ECDHE-RSA-CHACHA20-POLY1305", True)])
 def test_ciphers_of_tls_1_2(rsa_server, authority, cipher, is_spoken):
-    """Without forward secrecy (key exchange with RSA), and with CBC or SHA-1, the server speaks to nobody."""
+    """Without forward secrecy (key exchange with RSA), and with CBC or SHA-1, there is no connection."""
     context = ssl.create_default_context(cafile=authority.certificate)
     context.set_ciphers(f"{cipher}:@SECLEVEL=0")
     context.maximum_version = ssl.TLSVersion.TLSv1_2

@@ -294,10 +294,10 @@ START_TEST(says_what_is_wrong_with_a_member)
     static const struct {
         const char *members, *said;
     } cases[] = {
-        {"\"jobId\":\"\"",
-         "jobId: must be UTF-8 of 1 to 255 bytes without control characters, and no part between slashes may be . or .."},
-        {"\"jobId\":\"a\\u0000\"",
-         "jobId: must be UTF-8 of 1 to 255 bytes without control characters, and no part between slashes may be . or .."},
+        {"\"jobId\":\"\"", "jobId: must be UTF-8 of 1 to 255 bytes without control characters, and no part "
+                           "between slashes may be . or .."},
+        {"\"jobId\":\"a\\u0000\"", "jobId: must be UTF-8 of 1 to 255 bytes without control characters, and "
+                                   "no part between slashes may be . or .."},
         {"\"jobId\":1", "jobId: must be a string"},
         {"\"delay\":-1", "delay: must be 0 to 315360000 seconds"},
         {"\"delay\":315360000.0001", "delay: must be 0 to 315360000 seconds"},
@@ -395,21 +395,21 @@ START_TEST(says_all_at_once_in_the_order_of_the_table)
               "\"expiresAt\":1,\"ttl\":0,\"delay\":-1,\"body\":1,\"url\":\"ftp://x\",\"jobId\":\".."
               "\",\"topic\":\"..\"}"),
         STATUS_INVALID);
-    ck_assert_str_eq(said(),
-                     "topic: must be 1 to 128 characters of A-Z a-z 0-9 . _ - and not . or ..\n"
-                     "jobId: must be UTF-8 of 1 to 255 bytes without control characters, and no part between slashes may be . or ..\n"
-                     "url: must begin with http:// or https://\n"
-                     "delay: must be 0 to 315360000 seconds\n"
-                     "dueAt: cannot be combined with delay\n"
-                     "dueAt: must be a string\n"
-                     "ttl: must be 0.001 to 315360000 seconds\n"
-                     "expiresAt: cannot be combined with ttl\n"
-                     "expiresAt: must be a string\n"
-                     "retry: must be an integer from 0 to 100\n"
-                     "retrySchedule[1]: must be 0 to 31536000 seconds\n"
-                     "timeout: must be 0.1 to 3600 seconds\n"
-                     "headers: must be an object of strings\n"
-                     "zzz: unknown field");
+    ck_assert_str_eq(said(), "topic: must be 1 to 128 characters of A-Z a-z 0-9 . _ - and not . or ..\n"
+                             "jobId: must be UTF-8 of 1 to 255 bytes without control characters, and no part "
+                             "between slashes may be . or ..\n"
+                             "url: must begin with http:// or https://\n"
+                             "delay: must be 0 to 315360000 seconds\n"
+                             "dueAt: cannot be combined with delay\n"
+                             "dueAt: must be a string\n"
+                             "ttl: must be 0.001 to 315360000 seconds\n"
+                             "expiresAt: cannot be combined with ttl\n"
+                             "expiresAt: must be a string\n"
+                             "retry: must be an integer from 0 to 100\n"
+                             "retrySchedule[1]: must be 0 to 31536000 seconds\n"
+                             "timeout: must be 0.1 to 3600 seconds\n"
+                             "headers: must be an object of strings\n"
+                             "zzz: unknown field");
     ck_assert_int_eq(parse("{\"topic\":1,\"url\":2}"), STATUS_INVALID);
     ck_assert_str_eq(said(), "topic: must be a string\nurl: must be a string");
     ck_assert_int_eq(parse("{\"topic\":\"t\",\"url\":\"http://h/?\\u002a**\"}"), STATUS_INVALID);
