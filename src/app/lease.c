@@ -276,6 +276,7 @@ static void lease_ask(struct lease_topic *topic, struct app_lease_wait *wait)
         .lease_ms = what->lease_ms,
         .wait_ms = what->wait_ms > 0 ? ANNOUNCE_MS : 0,
         .once = what->once,
+        .schedule = topic->leases->app->schedule,
     };
     wait->is_asking = wait->was_asked = true;
     wait->asked_us = loop_now_us(topic->leases->loop);

@@ -1,9 +1,10 @@
 #include "app/audit.h"
 #include "app/jobs.h"
 #include "app/use_case.h"
+#include "base/log.h"
 #include "base/memory.h"
+#include "job/ending.h"
 #include "job/job_patch.h"
-#include "job/topic_settings.h"
 
 enum { TRIES_MAX = 20, MORE_MAX = 1024 };
 
@@ -17,8 +18,13 @@ struct patch {
                            new record replaces its record. */
     char tag[JOB_TAG_SIZE];
     bool is_moved;
-    struct buffer record;   /* the new record */
+    bool is_buried;            /* the patch leaves no further attempt, so the job dies */
+    int attempts;              /* is_buried */
+    struct buffer record;      /* the new record */
+    struct ending_texts texts; /* is_buried: the new record, and the callbacks */
+    struct shard_follow_up follow_ups[CALLBACK_JOBS_MAX];
     struct buffer settings; /* settings of the job's topic when the job was read */
+    int64_t now_ms;
     int tries;
 };
 
@@ -28,6 +34,7 @@ static void patch_free(struct patch *patch)
 {
     buffer_fini(&patch->record);
     buffer_fini(&patch->settings);
+    ending_texts_fini(&patch->texts);
     free(patch);
 }
 
@@ -35,6 +42,18 @@ static void refuse_patch(struct patch *patch, enum app_end end)
 {
     use_case_refuse(end, patch->fn, patch->arg);
     patch_free(patch);
+}
+
+/* Updates the metrics and writes the log line of a job that the patch has ended. */
+static void note_death(const struct patch *patch)
+{
+    struct slice topic, job_id;
+    slice_cut(patch->call.id, '/', &topic, &job_id);
+    metrics_ended(patch->app->metrics, topic, METRICS_END_DEAD);
+    if (patch->texts.callbacks.count)
+        metrics_count(patch->app->metrics, METRICS_COUNTER_CALLBACKS, patch->texts.callbacks.count);
+    log_warning("job_dead", LOG_SLICE("job", patch->call.id), LOG_NUMBER("attempts", patch->attempts),
+                LOG_TEXT("reason", "retries_exhausted"));
 }
 
 static void on_changed(void *arg, enum status status, int64_t due_ms, int64_t now_ms)
@@ -58,6 +77,12 @@ static void on_changed(void *arg, enum status status, int64_t due_ms, int64_t no
             verdict.job.state = due_ms > now_ms ? JOB_STATE_DELAYED : JOB_STATE_READY;
             verdict.job.at_ms = due_ms;
         }
+        if (patch->is_buried) {
+            verdict.job.record = buffer_slice(&patch->texts.record);
+            verdict.job.state = JOB_STATE_DEAD;
+            verdict.job.at_ms = now_ms;
+            note_death(patch);
+        }
         patch->fn(patch->arg, &verdict);
     } else {
         use_case_end(patch->app, patch->call.id, status, NULL, patch->fn, patch->arg);
@@ -65,21 +90,71 @@ static void on_changed(void *arg, enum status status, int64_t due_ms, int64_t no
     patch_free(patch);
 }
 
-static void write_change(struct patch *patch, const struct job_patched *patched)
+/* Decides whether the patch leaves the job no further attempt. If so, writes the record and the callbacks of
+ * its death. A topic's shorter schedule alone ends no job here: it counts when the retry is due. Fails if the
+ * settings of the topic cannot be read. */
+static enum status decide_death(struct patch *patch, struct job_patched *patched)
+{
+    struct slice topic, job_id;
+    struct topic_settings settings;
+    patch->is_buried = false;
+    if (!patched->has_retries || patch->job.state == JOB_STATE_DEAD || patched->job.attempts == 0)
+        return STATUS_OK;
+    slice_cut(patch->call.id, '/', &topic, &job_id);
+    enum status status = topic_settings_read_for(topic, buffer_slice(&patch->settings), &settings);
+    if (status == STATUS_INVALID)
+        status = STATUS_UNREADABLE;
+    if (status != STATUS_OK)
+        return status;
+    if (settings.lacks.size) {
+        status = STATUS_LACKING;
+    } else if (ending_is_exhausted(&patched->job, &settings, patch->app->schedule)) {
+        struct ending_facts facts = {
+            .cause = ENDING_CAUSE_EXHAUSTED,
+            .id = patch->call.id,
+            .nonce = slice_of(patch->tag), /* names the callback: one for this state of the job */
+            .now_ms = patch->now_ms,
+            .due_ms = patch->job.at_ms,
+            .settings = &settings,
+            .schedule = patch->app->schedule,
+            .form = delivery_form_find(patch->app->forms, patched->job.form),
+        };
+        struct ending ending = ending_decide(&patched->job, &facts);
+        patch->is_buried = true;
+        patch->attempts = ending.attempts;
+        if (!ending_write(&ending, &facts, &patched->job, SLICE(""), &patch->texts))
+            status = STATUS_NO_MEMORY;
+    }
+    topic_settings_fini(&settings);
+    return status;
+}
+
+static void write_change(struct patch *patch, struct job_patched *patched)
 {
     const struct job *job = &patched->job;
-    patch->is_moved = patched->is_moved && patch->job.state != JOB_STATE_DEAD;
+    const struct callback_jobs *callbacks = &patch->texts.callbacks;
+    enum status status = decide_death(patch, patched);
     buffer_clear(&patch->record);
-    job_write(job, &patch->record);
-    if (patch->record.failed) {
-        refuse_patch(patch, APP_NO_MEMORY);
+    if (status == STATUS_OK && !patch->is_buried)
+        job_write(job, &patch->record);
+    if (status != STATUS_OK || patch->record.failed) {
+        use_case_end(patch->app, patch->call.id, status == STATUS_OK ? STATUS_NO_MEMORY : status, NULL,
+                     patch->fn, patch->arg);
+        patch_free(patch);
         return;
     }
+    patch->is_moved = patched->is_moved && patch->job.state != JOB_STATE_DEAD && !patch->is_buried;
+    for (size_t i = 0; patch->is_buried && i < callbacks->count; i++)
+        patch->follow_ups[i] = (struct shard_follow_up){.id = buffer_slice(&callbacks->items[i].id),
+                                                        .delay_ms = callbacks->items[i].delay_ms,
+                                                        .record = buffer_slice(&callbacks->items[i].record)};
     struct store_change call = {
         .id = patch->call.id,
         .tag = slice_of(patch->tag),
-        .record = buffer_slice(&patch->record),
+        .record = buffer_slice(patch->is_buried ? &patch->texts.record : &patch->record),
         .is_moved = patch->is_moved,
+        .is_buried = patch->is_buried,
+        .follow = {patch->follow_ups, patch->is_buried ? callbacks->count : 0},
         .when = {job->has_due_at, job->has_due_at ? job->due_at_ms : job->delay_ms},
     };
     store_change(patch->app->store, &call, on_changed, patch);
@@ -145,6 +220,7 @@ static void on_read(void *arg, enum status status, const struct store_job *store
     patch->job = (struct app_job){
         .id = patch->call.id, .state = stored->state, .at_ms = stored->at_ms, .until_ms = stored->until_ms};
     store_job_tag(stored, patch->tag);
+    patch->now_ms = stored->now_ms;
     buffer_clear(&patch->settings);
     buffer_append(&patch->settings, stored->settings);
     buffer_init_fallible(&text, stored->record.size + patch->call.text.size + MORE_MAX);
@@ -174,5 +250,6 @@ void app_patch(struct app *app, const struct app_caller *caller, const struct ap
     *patch = (struct patch){.app = app, .caller = caller, .call = *call, .fn = fn, .arg = arg};
     buffer_init_fallible(&patch->record, JOB_RECORD_MAX);
     buffer_init(&patch->settings, TOPIC_SETTINGS_BYTES_MAX);
+    ending_texts_init(&patch->texts);
     read_job(patch);
 }

@@ -105,6 +105,13 @@ static void decide_attempt(struct ending *ending, const struct job *job, const s
     }
 }
 
+bool ending_is_exhausted(const struct job *job, const struct topic_settings *settings,
+                         const struct retry_schedule *ours)
+{
+    int counted = job->attempts - job->uncounted;
+    return counted > 0 && counted > job_max_retries(job, topic_defaults_schedule(settings, ours));
+}
+
 struct ending ending_decide(const struct job *job, const struct ending_facts *facts)
 {
     struct ending ending = {.attempts = job->attempts, .uncounted = job->uncounted, .rounds = job->rounds};
@@ -131,6 +138,9 @@ struct ending ending_decide(const struct job *job, const struct ending_facts *fa
         break;
     case ENDING_CAUSE_NO_URL:
         ending_bury(&ending, SLICE("no_url"));
+        break;
+    case ENDING_CAUSE_EXHAUSTED:
+        ending_bury(&ending, SLICE("retries_exhausted"));
         break;
     case ENDING_CAUSE_OVER:
         ending_bury(&ending, SLICE("workflow_ended"));

@@ -11,6 +11,7 @@
  *                          no retries left           bury     retries_exhausted
  *                          rejected by a worker      bury     rejected
  *     ENDING_CAUSE_EXPIRED, _NO_URL                  bury     expired, no_url; no attempt was made
+ *     ENDING_CAUSE_EXHAUSTED                         bury     retries_exhausted; no attempt was made
  *     ENDING_CAUSE_OVER                              bury     workflow_ended; no callbacks
  *     ENDING_CAUSE_UNREADABLE                        bury     the record as it is
  *     ENDING_CAUSE_UNSENT                            release  due time unchanged
@@ -36,6 +37,7 @@ enum ending_cause {
     ENDING_CAUSE_NO_MEMORY, /* no memory for the job's texts */
     ENDING_CAUSE_EXPIRED,   /* ttl or expiresAt has passed */
     ENDING_CAUSE_NO_URL,    /* neither the job nor its topic names a url */
+    ENDING_CAUSE_EXHAUSTED, /* the job waited for a retry, and has none left now */
     ENDING_CAUSE_OVER,      /* the workflow of the job has ended */
     ENDING_CAUSE_UNREADABLE, /* duepost did not write this record */
 };
@@ -91,6 +93,12 @@ void ending_texts_fini(struct ending_texts *);
 
 #define ENDING_RETRY_AFTER_MAX_MS (INT64_C(24) * 3600 * 1000)
 enum { ENDING_NO_MEMORY_MS = 5000 }; /* a job that was released for lack of memory waits for this time */
+
+/* Returns whether the job has made more attempts than it has now: after its last attempt failed, its owner or
+ * its topic got fewer retries. Such a job dies instead of another attempt. "ours" is duepost's default
+ * schedule. */
+bool ending_is_exhausted(const struct job *, const struct topic_settings *,
+                         const struct retry_schedule *ours);
 
 /* Decides the ending. job is the claimed job; its number of attempts does not include this attempt yet. With
  * UNREADABLE, job is empty. */

@@ -100,6 +100,9 @@ enum status job_patch(const struct job_patch *patch, struct buffer *text, struct
     patched->has_url = values.of[JOB_URL].size > 0;
     patched->has_callback =
         values.of[JOB_ON_DELIVERED].size || values.of[JOB_ON_DEAD].size || values.of[JOB_ON_ATTEMPT].size;
+    patched->has_retries = member_is_changed(&old, &values, JOB_RETRY) ||
+                           member_is_changed(&old, &values, JOB_RETRY_SCHEDULE) ||
+                           member_is_changed(&old, &values, JOB_RETRY_WAIT);
     patched->is_moved =
         member_is_changed(&old, &values, JOB_DELAY) || member_is_changed(&old, &values, JOB_DUE_AT);
     check_times(patch, &old, &values, patched, errors);

@@ -24,6 +24,7 @@ struct job_patched {
     bool is_moved;     /* the job's due time has changed: see job_due_ms */
     bool has_url;      /* the patch has a url */
     bool has_callback; /* the patch has a callback, see callback.h */
+    bool has_retries;  /* the patch changes how often the job is tried */
 };
 
 /* Applies the patch. text is a buffer for the new members. If OK, the jobs borrow patch->record and text. The

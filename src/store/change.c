@@ -19,6 +19,10 @@ void store_change(struct store *store, const struct store_change *job, store_cha
     change->item.bytes = job->id.size + job->tag.size + job->record.size + BATCH_ITEM_OVERHEAD;
     change->shard = store_shard_of(store, job->id);
     change->job = *job;
+    change->item.follow = &change->job.follow;
+    for (size_t i = 0; i < job->follow.count; i++)
+        change->item.bytes +=
+            job->follow.jobs[i].id.size + job->follow.jobs[i].record.size + BATCH_ITEM_OVERHEAD;
     change->fn = fn;
     change->arg = arg;
     batch_add(&change->shard->batches[SHARD_BATCH_CHANGE], &change->item);
@@ -29,7 +33,9 @@ static void change_add_item(const struct batch_item *item, struct script_call *c
     const struct change *change = (const struct change *)item;
     script_call_text(call, change->job.id);
     script_call_text(call, change->job.tag);
-    if (change->job.is_moved)
+    if (change->job.is_buried)
+        script_call_text(call, SLICE("!"));
+    else if (change->job.is_moved)
         script_call_when(call, change->job.when);
     else
         script_call_text(call, SLICE("-"));

@@ -130,12 +130,27 @@ struct pull_result {
     struct store_pulled pulled;
 };
 
-/* Buries a job that has expired or cannot be read, or releases a job that needs a later version. If this
- * process dies first, the lease runs out. */
+/* Buries a job that has expired, has no retry left or cannot be read, or releases a job that needs a later
+ * version. If this process dies first, the lease runs out. */
 static void end_unfit(const struct pull *pull, const struct pulled *unfit, int64_t now_ms)
 {
-    struct pull_ending_facts facts = {.cause = PULL_CAUSE_UNFIT, .now_ms = now_ms};
+    struct pull_ending_facts facts = {
+        .cause = PULL_CAUSE_UNFIT, .now_ms = now_ms, .schedule = pull->what.schedule};
     pull_end(pull->shard, unfit, &facts, NULL, NULL);
+}
+
+/* Returns whether a job has no retry left, see ending_is_exhausted. If the settings cannot be read, lease.lua
+ * leases no job. A repeated answer has jobs whose attempts have begun already. */
+static bool is_exhausted(const struct pull *pull, const struct pulled *pulled, const struct job *job,
+                         bool is_repeated)
+{
+    struct topic_settings settings;
+    if (job->attempts == 0 || is_repeated ||
+        topic_settings_read_for(pull->what.topic, pulled->settings, &settings) != STATUS_OK)
+        return false;
+    bool is_exhausted = ending_is_exhausted(job, &settings, pull->what.schedule);
+    topic_settings_fini(&settings);
+    return is_exhausted;
 }
 
 static void add_pulled(const struct pull *pull, const struct redis_reply *result, size_t at,
@@ -154,7 +169,8 @@ static void add_pulled(const struct pull *pull, const struct redis_reply *result
     bool is_job = job_read(pulled.id, pulled.record, job) == STATUS_OK;
     bool is_expired = is_job && job_is_expired(job, pulled.leased_ms);
     to->has_stored |= !is_expired;
-    if (!is_job || job->lacks.size || is_expired) {
+    if (!is_job || job->lacks.size || is_expired ||
+        is_exhausted(pull, &pulled, job, to->pulled.is_repeated)) {
         if (is_job)
             job_fini(job);
         to->unfit[to->unfit_count++] = pulled;

@@ -42,6 +42,7 @@ struct store_pull {
      * least a minute. A repeated request gets those jobs of this answer that are still leased with the
      * answer's token. */
     struct slice once;
+    const struct retry_schedule *schedule; /* default for jobs and topics without one; borrowed */
 };
 
 /* A leased job. Slices and pointers are valid until the callback returns. */

@@ -23,6 +23,7 @@ struct pull_ending {
     struct job job;
     int64_t due_ms, leased_ms, now_us;
     enum pull_cause cause;
+    const struct retry_schedule *default_schedule;
     struct attempt_result result;
     char detail[ATTEMPT_DETAIL_MAX + 1];
     struct ending ending;
@@ -192,6 +193,9 @@ static enum ending_cause cause_of(struct pull_ending *ending, bool is_served)
         return ENDING_CAUSE_UNREADABLE;
     if (ending->cause >= PULL_CAUSE_LAPSED && job_is_expired(&ending->job, ending->leased_ms))
         return ENDING_CAUSE_EXPIRED;
+    if (ending->cause == PULL_CAUSE_UNFIT &&
+        ending_is_exhausted(&ending->job, &ending->settings, ending->default_schedule))
+        return ENDING_CAUSE_EXHAUSTED;
     return ending->cause == PULL_CAUSE_UNFIT ? ENDING_CAUSE_UNSENT : ENDING_CAUSE_RESULT;
 }
 
@@ -291,6 +295,7 @@ void pull_end(struct shard *shard, const struct pulled *pulled, const struct pul
     struct pull_ending *ending = pull_ending_new(shard, pulled);
     bool is_served;
     ending->cause = facts->cause;
+    ending->default_schedule = facts->schedule;
     ending->fn = fn;
     ending->arg = arg;
     if (!read_texts(ending, &is_served)) {

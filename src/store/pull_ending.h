@@ -19,7 +19,8 @@ enum pull_cause {
     PULL_CAUSE_FAILED,   /* the worker requested a retry */
     PULL_CAUSE_REJECTED, /* the worker gave up the job */
     PULL_CAUSE_LAPSED,   /* the lease ran out */
-    PULL_CAUSE_UNFIT,    /* the job was not given to a worker, because it has expired or cannot be read */
+    PULL_CAUSE_UNFIT,    /* the job was not given to a worker: it has expired, has no retry left, or cannot be
+                            read */
 };
 
 /* The words before a colon name the causes that use the member. */
@@ -29,7 +30,7 @@ struct pull_ending_facts {
     struct slice error; /* FAILED or REJECTED: the worker's description of the error; empty: none */
     bool has_delay;     /* FAILED: wait delay_ms instead of the time in the retry schedule */
     int64_t delay_ms;
-    /* FAILED or LAPSED: default retry schedule for jobs and topics that have none. */
+    /* FAILED, LAPSED or UNFIT: default retry schedule for jobs and topics that have none. */
     const struct retry_schedule *schedule;
     bool is_confirmed; /* a client waits for the answer: the change gets the configured durability. If the job
                           or its topic's settings cannot be read or need a later version, nothing changes */

@@ -25,6 +25,7 @@
 #include "job/job_state.h"
 #include "job/job_tag.h"
 #include "store/durability.h"
+#include "store/follow_up.h"
 
 struct store;
 
@@ -247,11 +248,14 @@ struct store_change {
     struct slice tag;    /* tag of the job that was read */
     struct slice record; /* the whole new record, as job_write writes it; empty: the record stays as it is */
     bool is_moved;       /* false: the job keeps its due time, or stays dead */
+    bool is_buried;      /* the job dies with the new record, and follow is scheduled; not with is_moved */
     struct store_when when;
+    struct shard_follow_ups follow;
 };
 
-/* Changes the record or the due time of a job that is not leased. Without a new record, the status is also
- * STALE if the job would expire before it is due. Borrows the slices until the callback. */
+/* Changes the record or the due time of a job that is not leased, or buries a job that waits. Without a new
+ * record, the status is also STALE if the job would expire before it is due. Borrows the slices until the
+ * callback. */
 void store_change(struct store *, const struct store_change *, store_changed_fn *, void *arg);
 
 /* Called with OK, NOT_FOUND or STALE. After OK no attempt of the job begins. If the job belongs to a

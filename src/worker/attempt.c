@@ -159,7 +159,8 @@ static void log_ending(const struct attempt *attempt, enum ending_cause cause)
                   LOG_NUMBER("retry_in_ms", attempt->ending.wait_ms));
     else if (cause == ENDING_CAUSE_UNREADABLE)
         log_error("record_unreadable", LOG_SLICE("job", attempt->lease.id));
-    else if (cause == ENDING_CAUSE_EXPIRED || cause == ENDING_CAUSE_NO_URL || cause == ENDING_CAUSE_OVER)
+    else if (cause == ENDING_CAUSE_EXPIRED || cause == ENDING_CAUSE_NO_URL ||
+             cause == ENDING_CAUSE_EXHAUSTED || cause == ENDING_CAUSE_OVER)
         attempt_log_unsent(attempt);
     else if (cause == ENDING_CAUSE_RESULT && attempt->ending.is_round)
         attempt_log_round(attempt);
@@ -421,6 +422,8 @@ static void attempt_read(struct attempt *attempt, struct slice settings, int64_t
         attempt_end_by(attempt, ENDING_CAUSE_UNREADABLE);
     else if (job_is_expired(&attempt->job, now_ms))
         attempt_end_by(attempt, ENDING_CAUSE_EXPIRED);
+    else if (ending_is_exhausted(&attempt->job, attempt->settings, attempt->context->policy->schedule))
+        attempt_end_by(attempt, ENDING_CAUSE_EXHAUSTED);
     else if (attempt->url.host.size == 0)
         attempt_end_by(attempt, ENDING_CAUSE_NO_URL);
     else if (needs_permit(attempt))

@@ -146,6 +146,20 @@ def test_a_retry_without_a_delay_waits_as_its_schedule_says(server, topic):
     assert dead == {"jobId": "a", "topic": topic, "state": "dead", "reason": "retries_exhausted"}
 
 
+def test_a_job_without_a_retry_left_is_given_to_no_worker(server, topic):
+    """The topic's shorter schedule is judged when a worker asks; the worker gets the next job instead."""
+    make_pull(server, topic, retrySchedule=[0.05, 0.05])
+    for job in "a", "b":
+        server.schedule(topic=topic, jobId=job)
+    assert end(server, "retry", topic, name(lease_one(server, topic), error="first")).expect(200)["state"] == "delayed"
+    server.request("PATCH", f"/topics/{topic}", json.dumps({"retrySchedule": []}), {"Content-Type": "application/json"}).expect(200)
+    until(lambda: server.job(topic, "a")["state"] == "ready", 10, "the retry is due")
+    leased = lease(server, topic, max=2)
+    assert [job["jobId"] for job in leased] == ["b"]
+    dead = server.wait_for_state(topic, "a", "dead")
+    assert (dead["reason"], dead["attempts"], dead["lastAttempt"]["errorDetail"]) == ("retries_exhausted", 1, "first")
+
+
 @pytest.mark.parametrize("action", ENDS)
 def test_a_token_that_does_not_hold_the_lease_changes_nothing(server, topic, action):
     make_pull(server, topic)

@@ -72,8 +72,61 @@ def test_a_wait_that_no_clock_can_count_is_refused(server, topic, members, why):
 def test_only_the_waits_that_can_come_must_be_numbers(server, topic):
     server.schedule(topic=topic, jobId="a", url="http://127.0.0.1:9/", delay=3600, retry=4, retryWait="1000/(4-retried)")
     server.schedule(topic=topic, jobId="b", url="http://127.0.0.1:9/", delay=3600, retry=0, retryWait="0/0")
-    changed = server.request("PATCH", f"/jobs/{topic}/a", json.dumps({"retry": 5}), {"Content-Type": "application/json"})
+    changed = change(server, topic, "a", retry=5)
     assert changed.status == 400 and changed.fields() == ["retryWait"]
+
+
+def change(server, topic, name, **members):
+    return server.request("PATCH", f"/jobs/{topic}/{name}", json.dumps(members), {"Content-Type": "application/json"})
+
+
+def failed(server, topic, name, attempts=1):
+    job = server.job(topic, name)
+    return job and job["state"] == "delayed" and job["attempts"] == attempts and job
+
+
+@pytest.mark.parametrize("members", [{"retry": 0}, {"retrySchedule": []}, {"retry": 0, "delay": 60, "body": "new"}])
+def test_a_patch_that_takes_the_retries_away_ends_the_job_at_once(server, receiver, topic, members):
+    receiver.script(topic, 503)
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), retrySchedule=[3600, 3600], onDead=receiver.url("/dead"))
+    until(lambda: failed(server, topic, "a"), 10, "the first attempt has failed")
+    server.request("PATCH", f"/topics/{topic}", json.dumps({"paused": True}), {"Content-Type": "application/json"}).expect(200)
+    dead = change(server, topic, "a", **members)
+    assert (dead.status, dead.json["state"], dead.json["reason"], dead.json["attempts"]) == (200, "dead", "retries_exhausted", 1)
+    read = server.get(f"/jobs/{topic}/a")
+    assert read.json == {**dead.json, "keptUntil": read.json["keptUntil"]} and read.json["lastAttempt"]["status"] == 503
+    assert read.headers["ETag"] == dead.headers["ETag"]
+    until(lambda: receiver.count(f"{topic}~callbacks") == 1, 10, "onDead")
+    assert json.loads(receiver.of(f"{topic}~callbacks")[0].body)["reason"] == "retries_exhausted"
+    assert receiver.count(topic) == 1
+    assert server.request("POST", f"/jobs/{topic}/a/run").status == 202
+
+
+def test_a_patch_that_leaves_retries_or_comes_before_the_first_attempt_ends_nothing(server, receiver, topic):
+    receiver.script(topic, 503)
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), retrySchedule=[3600, 3600])
+    server.schedule(topic=topic, jobId="b", url=receiver.url(), delay=3600)
+    until(lambda: failed(server, topic, "a"), 10, "the first attempt has failed")
+    assert change(server, topic, "a", retry=1).json["state"] == "delayed"
+    assert change(server, topic, "b", retry=0).json["state"] == "delayed"
+
+
+@pytest.mark.parametrize("is_set_back", [False, True])
+def test_the_shorter_schedule_of_a_topic_counts_when_the_retry_is_due(server, receiver, topic, is_set_back):
+    receiver.script(topic, 503)
+    wait = 1 + 1 * SLOW
+    settings = lambda *waits: server.request("PUT", f"/topics/{topic}", json.dumps({"retrySchedule": waits}), {"Content-Type": "application/json"}).expect(200)
+    settings(wait, 0.05)
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), onDead=receiver.url("/dead"))
+    until(lambda: failed(server, topic, "a"), 10, "the first attempt has failed")
+    settings()
+    assert server.job(topic, "a")["state"] == "delayed"
+    if is_set_back:
+        settings(wait, 0.05)
+    job = server.wait_for_state(topic, "a", "dead")
+    assert job["reason"] == "retries_exhausted" and job["lastAttempt"]["status"] == 503
+    assert receiver.count(topic) == job["attempts"] == (3 if is_set_back else 1)
+    until(lambda: receiver.count(f"{topic}~callbacks") == 1, 10, "onDead")
 
 
 def test_without_retry_there_are_as_many_as_steps(server, receiver, topic):

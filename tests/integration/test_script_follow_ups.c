@@ -16,6 +16,8 @@ START_TEST(an_end_schedules_what_follows)
     CHECK_EXAMPLES( //
         {LEASED, "complete t/a n1 '' " FOLLOWS("1"), "1", FOLLOW_UP},
         {LEASED, "bury t/a n1 {d} '' " FOLLOWS("1"), "1", FOLLOW_UP DIED("now", "0,3,{d}")},
+        {DELAYED, "change t/a * ! {d} " FOLLOWS("1"), "0", FOLLOW_UP DIED("now", "0,3,{d}")},
+        {DELAYED, "change t/a x ! {d} " FOLLOWS("1"), "-4", NULL},
         {LEASED, "retry t/a n1 5 {d} '' " FOLLOWS("1"), "1 wake now+6",
          "bucket:t: t/a@now+6\nbucket:t~c: t~c/f@now\ndue: t@now+6\n"
          "jobs: t/a={d} t~c/f={\"createdAt\":now,\"x\"}\nready: t~c\nturns: t~c@1\n"},

@@ -227,6 +227,12 @@ START_TEST(change_writes_another_record_if_the_job_is_as_it_was_seen)
         {DEAD, "change t/a " TAG_DEAD " - {n}", "0", DIED("now-5000", "0,3,{n}")},
         {DEAD_BY_LOSSES, "change t/a " TAG_DEAD " - {n}", "0", DIED("now-5000", "0,3,{n}")},
         {DEAD, "change t/a " TAG_DEAD " 5 {n}", "-4", NULL},
+        {DELAYED, "change t/a " TAG_DELAYED " ! {d}", "0", DIED("now", "0,3,{d}")},
+        {READY, "change t/a " TAG_READY " ! {d}", "0", DIED("now", "0,3,{d}") BELL},
+        {LOST_THRICE, "change t/a " TAG_THRICE " ! {d}", "0", DIED("now", "0,3,{d}")},
+        {DELAYED, "change t/a " TAG_OTHER " ! {d}", "-4", NULL},
+        {LEASED, "change t/a " TAG_LEASED " ! {d}", "-3", NULL},
+        {DEAD, "change t/a " TAG_DEAD " ! {d}", "-4", NULL},
         {DEAD DELAYED, "change t/a " TAG_DEAD " - {n}", "0", DIED("now-5000", "0,3,{n}") DELAYED},
         {DEAD DELAYED, "change t/a " TAG_DELAYED " - {n}", "0", DEAD MOVED("now+60000")}, );
 }
@@ -277,6 +283,7 @@ START_TEST(a_call_of_the_wrong_shape_changes_nothing)
         {ABSENT, "replace 0 t/a 5 \"x\"} '' t/b soon \"y\"} ''", "ERR", NULL},
         {ABSENT, "replace 0 t/a 5 \"x\"} '' t/b", "ERR", NULL}, {ABSENT, "replace 0", "", NULL},
         {DELAYED, "change t/a " TAG_DELAYED " soon {n}", "ERR", NULL},
+        {DELAYED, "change t/a " TAG_DELAYED " ! ''", "ERR", NULL},
         {DELAYED, "change t/a " TAG_DELAYED " 5", "ERR", NULL}, {DELAYED, "change", "", NULL},
         {LEASED, "retry t/a n1 1.5 {e} ''", "ERR", NULL}, {LEASED, "complete t/a n1 '' t/b", "ERR", NULL},
         {LEASED, "release t/a n1 5 soon - 0", "ERR", NULL},

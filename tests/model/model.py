@@ -882,8 +882,8 @@ class World:
         items = []
         for job_id in self.some_ids():
             seen = self.chance.choice((self.some_tags(job_id) or "*", "*"))
-            when = self.chance.choice(("-", self.some_when()))
-            keeps_record = when != "-" and self.chance.random() < 0.3
+            when = self.chance.choice(("-", "-", self.some_when(), self.some_when(), "!"))
+            keeps_record = when not in "-!" and self.chance.random() < 0.3
             opening = re.match(r'{"createdAt":\d+,|', self.pool.jobs.get(job_id, ""))[0] or "{"
             items.append((job_id, seen, when, "" if keeps_record else opening + self.some_record()))
         held = {job_id: self.pool.held.get(job_id) for job_id, *_ in items}
@@ -893,7 +893,9 @@ class World:
                 self.deaths[job_id][0].changes += 1
             elif due >= 0:
                 self.lives[job_id].changes += 1
-                if when != "-":
+                if when == "!":
+                    self.die(job_id)
+                elif when != "-":
                     self.lives[job_id].due = due
                     held[job_id] = None
                 elif held[job_id] is not None:

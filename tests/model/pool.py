@@ -740,6 +740,13 @@ class Pool(Workflows):
                 state, at, _, _, lines = self.kept[job_id]
                 self.keep(job_id, state, at, 0, record, lines)
                 answers.append(0)
+            elif when == "!":
+                self.take(job_id)
+                placed.discard(job_id)
+                self.die(job_id, record, 0, "")
+                self.pause_after(job_id)
+                self.fail_workflow_of(job_id)
+                answers.append(0)
             else:
                 at = 0
                 if record == "":

@@ -29,6 +29,27 @@ static struct ending decide(const struct job *job, const struct attempt_result *
 
 /* ---- after an attempt ---- */
 
+START_TEST(a_job_is_exhausted_if_it_made_more_attempts_than_it_has_now)
+{
+    struct job job = {.attempts = 0};
+    ck_assert(!ending_is_exhausted(&job, NULL, &no_waits));
+    job.attempts = 2;
+    ck_assert(!ending_is_exhausted(&job, NULL, &fallback));
+    job.attempts = 3;
+    ck_assert(ending_is_exhausted(&job, NULL, &fallback));
+    job.uncounted = 1;
+    ck_assert(!ending_is_exhausted(&job, NULL, &fallback));
+    job.has_retry = true;
+    job.retry = 1;
+    ck_assert(ending_is_exhausted(&job, NULL, &fallback));
+    struct ending_facts facts = {.cause = ENDING_CAUSE_EXHAUSTED, .schedule = &fallback};
+    struct ending ending = ending_decide(&job, &facts);
+    ck_assert_int_eq(ending.verdict, ENDING_BURY);
+    ck_assert_int_eq(ending.attempts, 3);
+    ck_assert(slice_equal(ending.reason, SLICE("retries_exhausted")));
+}
+END_TEST
+
 START_TEST(an_attempt_ends_the_lease_by_its_result)
 {
     static const struct {
@@ -506,6 +527,7 @@ Suite *suite(void)
 {
     Suite *suite = suite_create("ending");
     TCase *tests = tcase_create("ending");
+    tcase_add_test(tests, a_job_is_exhausted_if_it_made_more_attempts_than_it_has_now);
     tcase_add_test(tests, an_attempt_ends_the_lease_by_its_result);
     tcase_add_test(tests, a_2xx_that_says_not_yet_begins_a_new_round);
     tcase_add_test(tests, rounds_come_to_an_end);

@@ -2,16 +2,17 @@
 -- change.lua - changes members of jobs at their owner's request, unless the job has changed since the caller
 -- read it. The flag allow-oom is not set, because records may grow.
 --
--- ARGV from 2: id, its tag (see find_seen), when (as in schedule.lua) or '-' to keep the due time, record or empty to
--- keep the record, ... A dead job stays dead. If the new due time of a job without a new record is after its expiry,
--- the result is NOT_AS_SEEN.
--- Returns {now_us, result ...}. A result is the due time, 0 if the due time is kept, AGAIN, LEASED, NOT_AS_SEEN
--- or NO_URL.
--- uses: check crashes ended head held leases line places seen take url when
+-- ARGV from 2: id, its tag (see find_seen), when (as in schedule.lua) or '-' to keep the due time or '!' to bury the
+-- job, record or empty to keep the record, ...; then the follow-ups of jobs that are buried, see follow.lua. A dead job
+-- stays dead. If the new due time of a job without a new record is after its expiry, the result is NOT_AS_SEEN.
+-- Returns {now_us, result ...}. A result is the due time, 0 if the due time is kept or the job is dead, AGAIN, LEASED,
+-- NOT_AS_SEEN or NO_URL.
+-- uses: bury check crashes ended follow has head held hour leases leave line pause places seen take url when
+if has_follow_ups() then take_follow_ups(2, 4) end
 check(2, 4)
 for i = 4, #ARGV, 4 do
-  if ARGV[i] ~= '-' and not string.match(ARGV[i], '^@?-?%d+$') then error('not a number') end
-  if ARGV[i] == '-' and ARGV[i + 1] == '' then error('neither time nor record') end
+  if ARGV[i] ~= '-' and ARGV[i] ~= '!' and not string.match(ARGV[i], '^@?-?%d+$') then error('not a number') end
+  if (ARGV[i] == '-' or ARGV[i] == '!') and ARGV[i + 1] == '' then error('neither time nor record') end
 end
 
 local function change_dead(id, record)
@@ -20,7 +21,17 @@ local function change_dead(id, record)
   return 0
 end
 
-local function change(id, tag, when, record)
+local function bury_waiting(id, record, its_follow_ups)
+  unput(id) -- an earlier item of this call may have moved the job
+  take(id)
+  bury(id, record, 0, '')
+  if has_settings() and is_fifo(topic_of(id)) then pause_after(id) end
+  if its_follow_ups then follow(its_follow_ups, id) end
+  if has(WORKFLOW_JOBS) then fail_workflow_of(id) end
+  return 0
+end
+
+local function change(id, tag, when, record, its_follow_ups)
   local seen = find_seen(id, tag)
   if seen == nil then return RESULT_AGAIN end
   if seen ~= 'dead' and deadline_of(id) then return RESULT_LEASED end
@@ -31,6 +42,7 @@ local function change(id, tag, when, record)
   else
     if lacks_url(id, record) then return RESULT_NO_URL end
     if seen == 'dead' then return change_dead(id, record) end
+    if when == '!' then return has_read_enough() and RESULT_AGAIN or bury_waiting(id, record, its_follow_ups) end
     call('HSET', JOBS, id, record)
   end
   forget_crashes(id)
@@ -47,8 +59,9 @@ end
 
 local replies = {now_us}
 for i = 2, #ARGV, 4 do
-  replies[#replies + 1] = change(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3])
+  replies[#replies + 1] = change(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], follow_ups[(i + 2) / 4])
 end
+write_counts()
 date_dead_topics()
 finish()
 return replies
