@@ -1,11 +1,12 @@
 #!lua flags=allow-oom
--- forget.lua - one step of limited size that removes idempotency keys whose window is over, and the entries of
--- sends whose jobs have ended. Redis's own expiry (EXPIRE) is used for neither. After a step of the clock, removes
--- nothing for some time (lib/removals.lua).
+-- forget.lua - one step of limited size that removes idempotency keys whose window is over, the entries of sends whose
+-- jobs have ended, and the names of pull topics for whose jobs no worker waits any more (pull_waiters.lua). Redis's own
+-- expiry (EXPIRE) is used for none of them. After a step of the clock, removes nothing for some time
+-- (lib/removals.lua).
 --
--- ARGV[2] maximum number of keys   [3] maximum number of sends
+-- ARGV[2] maximum number of keys, and of topics   [3] maximum number of sends
 -- Returns {now_us, number of keys removed, number of sends examined}.
--- uses: clock idempotency probe removals sends
+-- uses: clock has idempotency probe removals sends
 local HOUR_MS = 3600000
 probe()
 if removals_rest() then return {now_us, 0, 0} end
@@ -14,6 +15,9 @@ if #keys > 0 then
   call('HDEL', IDEMPOTENCY, unpack(keys))
   call('ZREM', WINDOWS, unpack(keys))
 end
+
+local topics = has(PULL_WAITERS) and call('ZRANGEBYSCORE', PULL_WAITERS, '-inf', now, 'LIMIT', 0, ARGV[2]) or {}
+if #topics > 0 then call('ZREM', PULL_WAITERS, unpack(topics)) end
 
 -- Returns whether a job of the send may still exist. If this call has read as many bytes as it may, returns true
 -- without reading more.
