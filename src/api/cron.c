@@ -3,7 +3,6 @@
 
 #include "api/handler.h"
 #include "api/query_values.h"
-#include "base/clock.h"
 #include "base/duration.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
@@ -69,7 +68,7 @@ static bool read_parameters(struct exchange *exchange, struct cron_query *query)
                                     .parameters = parameters,
                                     .count = PARAMETER_COUNT,
                                     .known = (1 << PARAMETER_COUNT) - 1};
-    query->call.from_ms = clock_wall_ms();
+    query->call.from_ms = app_now_ms(app_of(exchange));
     query_read(&reading, query, &text);
     bool has_every = is_given(&reading, PARAMETER_EVERY);
     if (has_every && is_given(&reading, PARAMETER_EXPRESSION))

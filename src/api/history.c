@@ -5,7 +5,6 @@
 #include "api/problem.h"
 #include "api/query_values.h"
 #include "api/view.h"
-#include "base/clock.h"
 #include "base/duration.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
@@ -132,7 +131,7 @@ static void complete_stats(struct query_reading *reading)
     if (!stats->step_ms)
         stats->step_ms = STEP_MS;
     if (!stats->to_ms)
-        stats->to_ms = clock_wall_ms();
+        stats->to_ms = app_now_ms(app_of(reading->exchange));
     if (!stats->from_ms)
         stats->from_ms = stats->to_ms > SPAN_MS ? stats->to_ms - SPAN_MS : 1;
     if (reading->errors.count)

@@ -185,7 +185,8 @@ static void note_unparsed(struct job_batch *batch, size_t index, enum status sta
 static bool parse_job(struct job_batch *batch, size_t index, struct job *job)
 {
     struct job_errors errors;
-    enum status status = job_parse(batch->jobs[index].text, clock_wall_ms(), job, &errors);
+    enum status status =
+        job_parse(batch->jobs[index].text, app_now_ms(app_of(batch->exchange)), job, &errors);
     if (status != STATUS_OK)
         note_unparsed(batch, index, status, &errors);
     return status == STATUS_OK;

@@ -6,7 +6,6 @@
 #include "api/query_values.h"
 #include "api/sends.h"
 #include "api/view.h"
-#include "base/clock.h"
 #include "http/etag.h"
 #include "http/trace_context.h"
 #include "job/attempt_line.h"
@@ -83,7 +82,7 @@ HANDLER(replace_handle)
     struct job_errors errors;
     struct trace_context trace;
     struct slice body = http_request_body(exchange->request);
-    enum status status = job_parse_named(exchange->key, body, clock_wall_ms(), &job, &errors);
+    enum status status = job_parse_named(exchange->key, body, app_now_ms(app_of(exchange)), &job, &errors);
     if (status != STATUS_OK) {
         problem_answer_unparsed(exchange, status, "job", &errors);
         return;

@@ -3,7 +3,6 @@
 #include "api/problem.h"
 #include "api/sends.h"
 #include "api/submission.h"
-#include "base/clock.h"
 #include "base/memory.h"
 #include "http/idempotency.h"
 #include "http/trace_context.h"
@@ -44,7 +43,7 @@ static void submit_one(struct exchange *exchange)
     struct trace_context trace;
     struct job job;
     struct job_errors errors;
-    enum status status = job_parse(body, clock_wall_ms(), &job, &errors);
+    enum status status = job_parse(body, app_now_ms(app_of(exchange)), &job, &errors);
     if (status != STATUS_OK) {
         problem_answer_unparsed(exchange, status, "job", &errors);
         return;

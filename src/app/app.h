@@ -71,6 +71,9 @@ struct app_caller {
     const void *peer;
 };
 
+/* Returns the time with which times of clients are compared: that of Redis, not of this host. */
+int64_t app_now_ms(const struct app *);
+
 bool app_caller_reaches(const struct app_caller *, struct slice topic);
 bool app_caller_reaches_group(const struct app_caller *, struct slice group);
 

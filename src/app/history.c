@@ -7,7 +7,6 @@
 #include "app/ended.h"
 #include "app/lists_private.h"
 #include "app/use_case.h"
-#include "base/clock.h"
 #include "base/memory.h"
 
 static_assert((int)APP_PAGE_MAX == (int)HISTORY_PAGE_MAX,
@@ -112,7 +111,7 @@ void lists_page_history(struct app *app, const struct app_list *list, app_job_fn
         return;
     struct history_call *call = history_call_new(fn, arg);
     call->each = each;
-    call->began_ms = list->from.is_set ? list->from.began_ms : clock_wall_ms();
+    call->began_ms = list->from.is_set ? list->from.began_ms : app_now_ms(app);
     struct history_list page = lists_of_history(list, call->began_ms);
     page.has_bodies = true;
     history_list(app->history, &page, on_page, call);

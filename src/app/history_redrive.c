@@ -6,7 +6,6 @@
 #include "app/lists_private.h"
 #include "app/rerun.h"
 #include "app/use_case.h"
-#include "base/clock.h"
 #include "base/memory.h"
 
 enum {
@@ -125,7 +124,7 @@ static void run_all(struct walk *walk)
  * last job, or now if that time has passed. */
 static void place_page(struct walk *walk)
 {
-    int64_t now_ms = clock_wall_ms(), step_us = walk->call->step_us;
+    int64_t now_ms = app_now_ms(walk->app), step_us = walk->call->step_us;
     struct app_progress *progress = &walk->progress;
     if (!step_us)
         return;
@@ -205,7 +204,7 @@ void app_redrive_history(struct app *app, const struct app_caller *caller, const
     struct walk *walk = NEW(struct walk);
     *walk = (struct walk){.app = app, .caller = caller, .call = call, .fn = fn, .arg = arg};
     walk->progress = from->progress;
-    walk->next.began_ms = from->is_set ? from->began_ms : clock_wall_ms();
+    walk->next.began_ms = from->is_set ? from->began_ms : app_now_ms(app);
     uint64_t *left = &walk->progress.left;
     *left = *left && *left < call->limit ? *left : call->limit;
     struct history_list page = lists_of_history(&call->list, walk->next.began_ms);

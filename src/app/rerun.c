@@ -4,7 +4,6 @@
 #include "app/ended.h"
 #include "app/record.h"
 #include "app/use_case.h"
-#include "base/clock.h"
 #include "base/memory.h"
 
 /* Steps:
@@ -74,7 +73,7 @@ static enum app_end write_record(struct rerun *rerun, struct job *job)
 {
     if (job->lacks.size)
         return APP_LACKING;
-    if (job->has_expires_at && job->expires_at_ms <= clock_wall_ms())
+    if (job->has_expires_at && job->expires_at_ms <= app_now_ms(rerun->app))
         return APP_EXPIRED;
     job->created_ms = 0;
     job->attempts = job->uncounted = job->rounds = 0;

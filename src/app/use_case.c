@@ -99,6 +99,11 @@ static enum app_end end_of(enum status status)
     }
 }
 
+int64_t app_now_ms(const struct app *app)
+{
+    return store_now_ms(app->store);
+}
+
 void use_case_refuse(enum app_end end, app_verdict_fn *fn, void *arg)
 {
     fn(arg, &(struct app_verdict){.end = end});

@@ -5,7 +5,6 @@
 #include "app/ended.h"
 #include "app/record.h"
 #include "app/use_case.h"
-#include "base/clock.h"
 #include "base/memory.h"
 #include "job/attempt_line.h"
 #include "job/receiver.h"
@@ -332,7 +331,7 @@ static void on_found(void *arg, const struct app_verdict *verdict)
         why_free(why);
         return;
     }
-    why->now_ms = clock_wall_ms();
+    why->now_ms = app_now_ms(why->app);
     why->finding.why = APP_WHY_DEAD;
     keep_job(why, &verdict->job);
     give_finding(why);

@@ -128,7 +128,8 @@ static void send_to(struct message *message, struct slice topic)
     struct message_texts texts;
     struct job job;
     message_texts_init(&texts);
-    const char *fault = message_job_make(&message->request, topic, clock_wall_ms(), &texts, &job);
+    const char *fault =
+        message_job_make(&message->request, topic, app_now_ms(message->submission.app), &texts, &job);
     if (fault)
         message_refuse(message, 400, fault);
     else if (texts.base64.failed || !write_once(message, &message->request))

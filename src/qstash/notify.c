@@ -1,7 +1,6 @@
 /* notify.c - POST /v2/notify/{eventId} and /v2/notify/{runId}/{eventId}: ends the waits of runs for an event.
  * A request to a webhook of a run also ends a wait. Also GET /v2/waiters/{eventId}. */
 #include "base/base64.h"
-#include "base/clock.h"
 #include "base/memory.h"
 #include "qstash/answer.h"
 #include "qstash/run_step.h"
@@ -233,8 +232,8 @@ static void make_notice(struct notice *notice)
                                     .headers = waiter->timeout_headers,
                                     .body = buffer_slice(&body)};
     const struct app_workflow_entry *entry = &notice->step.entry;
-    notice->is_made =
-        !body.failed && !run_step_make_notice(&notice->step, &notice->run, &step, clock_wall_ms());
+    notice->is_made = !body.failed && !run_step_make_notice(&notice->step, &notice->run, &step,
+                                                            app_now_ms(app_of(notice->notifying->exchange)));
     if (body.failed || notice->step.texts.base64.failed || entry->stored.failed || entry->element.failed)
         notice->notifying->fault = "there is no memory for the steps";
     buffer_fini(&body);

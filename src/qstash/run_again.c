@@ -136,7 +136,7 @@ static void again_on_placed(void *arg, const struct app_verdict *verdict, struct
         again_refuse_verdict(again, verdict);
         return;
     }
-    const char *fault = run_step_make(&again->step, &request, topic, clock_wall_ms());
+    const char *fault = run_step_make(&again->step, &request, topic, app_now_ms(app_of(again->exchange)));
     if (fault)
         again_refuse(again, 400, fault);
     else if (!app_workflow_admit(app_of(again->exchange), request.caller, &again->step.job, again_on_refused,

@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
 #include "qstash/answer.h"
 #include "qstash/place.h"
@@ -168,7 +167,7 @@ static void message_on_placed(void *arg, const struct app_verdict *verdict, stru
         refuse_verdict(message, verdict);
         return;
     }
-    const char *fault = run_step_make(&message->step, &message->request, topic, clock_wall_ms());
+    const char *fault = run_step_make(&message->step, &message->request, topic, app_now_ms(message->app));
     if (fault)
         message_refuse(message, 400, slice_of(fault));
     else if (!app_workflow_admit(message->app, message->request.caller, &message->step.job, on_not_admitted,
@@ -207,7 +206,7 @@ static const char *prepare_end(struct run_message *message, struct run_step *ste
     run_invoker_write_step(invoker, &outcome, &body);
     const struct run_notice notice = {
         .id = invoker->run_id, .url = invoker->url, .headers = invoker->headers, .body = buffer_slice(&body)};
-    const char *fault = run_step_make_notice(step, &message->run, &notice, clock_wall_ms());
+    const char *fault = run_step_make_notice(step, &message->run, &notice, app_now_ms(message->app));
     buffer_fini(&body);
     return fault;
 }

@@ -2,7 +2,6 @@
  * cancels it. */
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
 #include "base/percent.h"
 #include "job/json.h"
@@ -117,9 +116,9 @@ static const char *make_step(struct run_ending *ending)
     run_invoker_write_step(invoker, &outcome, &body);
     const struct run_notice notice = {
         .id = invoker->run_id, .url = invoker->url, .headers = invoker->headers, .body = buffer_slice(&body)};
-    const char *fault = body.failed
-                            ? "there is no memory for the step"
-                            : run_step_make_notice(&ending->step, &ending->parent, &notice, clock_wall_ms());
+    const char *fault = body.failed ? "there is no memory for the step"
+                                    : run_step_make_notice(&ending->step, &ending->parent, &notice,
+                                                           app_now_ms(app_of(ending->exchange)));
     buffer_fini(&body);
     return fault;
 }

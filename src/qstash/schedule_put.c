@@ -109,7 +109,8 @@ static struct slice set_into(struct schedule_put *put, struct slice topic)
 static void define_in(struct schedule_put *put, struct slice topic)
 {
     struct exchange *exchange = put->exchange;
-    const char *fault = message_job_make(&put->request, topic, clock_wall_ms(), &put->texts, &put->job);
+    const char *fault =
+        message_job_make(&put->request, topic, app_now_ms(app_of(exchange)), &put->texts, &put->job);
     if (fault) {
         exchange_refuse(exchange, 400, "%s", fault);
         return;

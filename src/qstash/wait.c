@@ -1,5 +1,4 @@
 /* wait.c - POST /v2/wait/{eventId}: a run waits for an event, or takes an event that was kept for it. */
-#include "base/clock.h"
 #include "base/memory.h"
 #include "qstash/answer.h"
 #include "qstash/run_step.h"
@@ -57,7 +56,8 @@ static const char *make_step(struct waiting *waiting, struct run_step *step, str
                                       .headers = waiting->waiter.timeout_headers,
                                       .body = buffer_slice(&body)};
     const char *fault = body.failed ? "there is no memory for the step"
-                                    : run_step_make_notice(step, &waiting->run, &notice, clock_wall_ms());
+                                    : run_step_make_notice(step, &waiting->run, &notice,
+                                                           app_now_ms(app_of(waiting->exchange)));
     buffer_fini(&body);
     return fault;
 }
@@ -116,7 +116,7 @@ static void wait_in_run(struct waiting *waiting)
     else
         buffer_append(&waiting->event, waiter->event_id);
     waiter->created_ms = waiting->run.made_ms;
-    waiter->deadline_ms = clock_wall_ms() + waiting->timeout_ms;
+    waiter->deadline_ms = app_now_ms(app_of(waiting->exchange)) + waiting->timeout_ms;
     waiter_write(waiter, &waiting->text);
     const char *fault = make_step(waiting, &waiting->deadline, waiter->timeout_url, NULL);
     if (fault || waiting->text.failed) {

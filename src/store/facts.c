@@ -136,8 +136,10 @@ static void read_layout(struct facts *facts, const struct redis_reply *reply)
 static void on_opened(void *arg, enum status status, const struct redis_reply *reply)
 {
     struct facts *facts = arg;
-    if (status == STATUS_OK)
+    if (status == STATUS_OK) {
+        facts->facts.clock_us = redis_reply_integer(redis_reply_at(reply, 0)) - clock_boot_us();
         read_layout(facts, reply);
+    }
     copy(facts->trouble, sizeof facts->trouble, status == STATUS_OK ? SLICE("") : redis_reply_text(reply));
     if (reply)
         end_round(facts);

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/crc16.h"
 #include "base/memory.h"
 #include "io/cluster.h"
@@ -190,6 +191,12 @@ void store_refresh_facts(struct store *store)
 const struct store_facts *store_facts_of(const struct store *store, size_t shard)
 {
     return facts_get(store_shard(store, shard)->facts);
+}
+
+int64_t store_now_ms(const struct store *store)
+{
+    int64_t clock_us = store_facts_of(store, 0)->clock_us;
+    return clock_us ? (clock_boot_us() + clock_us) / 1000 : clock_wall_ms();
 }
 
 void store_durability_configured(const struct store *store, char text[DURABILITY_TEXT_MAX])

@@ -96,6 +96,7 @@ struct store_facts {
     bool is_trusted;        /* in_force.is_synced was not checked, see trusts_durability */
     bool has_aof;           /* appendonly yes, and the last write of the file succeeded */
     int64_t format, shards; /* layout of the data; 0: no data yet, or not read yet */
+    int64_t clock_us;       /* Redis's clock minus clock_boot_us of this host; 0: not read yet */
     int64_t born_ms;        /* time when the data got its layout; 0: unknown */
     unsigned losses;        /* how often the data disappeared, or was replaced by other data */
     /* Memory of the fullest node, some seconds ago; max_bytes 0: no limit. */
@@ -129,6 +130,11 @@ const struct store_facts *store_facts(const struct store *);
 void store_refresh_facts(struct store *);
 
 const struct store_facts *store_facts_of(const struct store *, size_t shard);
+
+/* Returns the time by the clock of the first shard's Redis, as of a few seconds ago, or by this host's clock
+ * while Redis was never reached. Times that a client sends are compared with this time. A step of the clock
+ * of this host does not change it. */
+int64_t store_now_ms(const struct store *);
 
 /* Returns whether all shards can confirm changes now. If not, problem has the reason. */
 bool store_is_ready(const struct store *, struct problem *);

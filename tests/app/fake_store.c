@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "job/retry_schedule.h"
 #include "job/target.h"
@@ -103,6 +104,12 @@ bool store_is_redis(const struct store *store, const struct address *address, ui
 {
     (void)store, (void)address;
     return port == 6379;
+}
+
+int64_t store_now_ms(const struct store *store)
+{
+    (void)store;
+    return clock_wall_ms();
 }
 
 const struct store_facts *store_facts(const struct store *store)

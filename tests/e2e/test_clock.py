@@ -11,7 +11,7 @@ import scratch
 from clock import MovableClock
 from patience import SLOW, until
 from receiver import Answer
-from timestamp import to_ms
+from timestamp import from_ms, to_ms
 
 LATE_MAX = 1000 * SLOW  # ms
 
@@ -34,6 +34,29 @@ def test_a_step_of_the_hosts_clock_delays_nothing(start, redis, receiver, topic,
     assert late < LATE_MAX
     server.wait_for_state(topic, "leased", None, 15)
     assert len(receiver.of(topic, "leased")) == 1
+
+
+@pytest.mark.parametrize("seconds", [7200, -7200])
+def test_times_of_clients_are_compared_with_the_clock_of_redis(start, redis, receiver, topic, seconds):
+    """The clock of duepost's host is two hours off. Redis's clock is right, and so are those of the clients."""
+    clock = MovableClock()
+    clock.move_by(seconds)
+    server = start(redis=redis(), extra={**clock.environment, "ASAN_OPTIONS": "verify_asan_link_order=0"})
+    job = {"url": receiver.url(), "body": 1}
+    soon, past = from_ms(time.time() * 1000 + 3600_000), from_ms(time.time() * 1000 - 3600_000)
+    json_type = {"Content-Type": "application/json"}
+    for send in (lambda members: server.post({"topic": topic, **job, **members}),
+                 lambda members: server.request("PUT", f"/jobs/{topic}/put", json.dumps({**job, **members}), json_type)):
+        assert send({"expiresAt": soon}).status == 201
+        assert send({"expiresAt": past}).fields() == ["expiresAt"]
+        assert send({"dueAt": soon, "expiresAt": from_ms(time.time() * 1000 + 3000_000)}).fields() == ["expiresAt"]
+    until(lambda: receiver.count(topic) == 2, 10, "both are delivered")
+    times = server.get("/cron?expression=@hourly").expect(200)["next"]
+    assert 0 < to_ms(times[0]) - time.time() * 1000 <= 3600_000
+    receiver.script(f"{topic}.dead", 410)
+    server.schedule(topic=f"{topic}.dead", jobId="a", **job, expiresAt=soon)
+    server.wait_for_state(f"{topic}.dead", "a", "dead")
+    assert server.request("POST", f"/jobs/{topic}.dead/a/run").status == 202
 
 
 def test_a_step_of_redis_clock_does_not_stop_a_topic_with_a_rate(start, redis, receiver, topic):

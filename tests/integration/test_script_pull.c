@@ -195,7 +195,8 @@ START_TEST(a_process_that_waits_is_told)
         {PULL_READY, "lease t 1 p1 30000 9000 -", GIVEN, PULL LEASED_AFRESH},
         /* Without another request, a step of the janitor removes them. */
         {PULL "pull_waiters: old@now-1 t@now u@now+1\n", "forget 9 9", "0 0", PULL "pull_waiters: u@now+1\n"},
-        {PULL "pull_waiters: old@now-1 t@now u@now+1\n", "forget 1 9", "0 0", PULL "pull_waiters: t@now u@now+1\n"},
+        {PULL "pull_waiters: old@now-1 t@now u@now+1\n", "forget 1 9", "0 0",
+         PULL "pull_waiters: t@now u@now+1\n"},
         /* Entries of pull_waiters whose time is over are removed. A later time is not replaced by an earlier
          * one. */
         {PULL "pull_waiters: old@now-1 t@now+9000 u@now+1\n", "lease t 1 p1 30000 5000 -", NOTHING("-1"),
