@@ -30,13 +30,16 @@ static void answer_job(struct exchange *exchange, const struct app_job *job)
 
 /* Answers with the name, the state and the due time of a job that waits. */
 static void answer_placed(struct exchange *exchange, unsigned status, const struct http_header *header,
-                          const struct app_job *job)
+                          const struct app_verdict *verdict)
 {
+    const struct app_job *job = &verdict->job;
     struct app_job placed = {.id = job->id, .state = JOB_STATE_DELAYED, .at_ms = job->at_ms};
     struct buffer *body = exchange_scratch(exchange);
     struct json_writer json = json_writer_to(body);
     json_put_object(&json);
     view_add_placed(&json, &placed);
+    if (verdict->was_leased)
+        json_add_bool(&json, "attemptInFlight", true);
     json_end_object(&json);
     exchange_answer(exchange, status, header, header != NULL, buffer_slice(body));
 }
@@ -73,7 +76,7 @@ static void on_replaced(void *arg, const struct app_verdict *verdict)
         return;
     }
     struct http_header header = tag_header(&verdict->job, &etag);
-    answer_placed(exchange, verdict->was_there ? 200 : 201, &header, &verdict->job);
+    answer_placed(exchange, verdict->was_there ? 200 : 201, &header, verdict);
 }
 
 HANDLER(replace_handle)
@@ -160,7 +163,7 @@ static void on_run(void *arg, const struct app_verdict *verdict)
     static const struct problem_words words = {"job", "Repeating the request is safe."};
     struct exchange *exchange = arg;
     if (verdict->end == APP_DONE)
-        answer_placed(exchange, 202, NULL, &verdict->job);
+        answer_placed(exchange, 202, NULL, verdict);
     else
         problem_answer_verdict(exchange, verdict, &words);
 }

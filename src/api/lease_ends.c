@@ -126,7 +126,9 @@ static void write_end(struct lease_item *item, const struct app_lease_ended *end
 static void write_not_held(struct lease_item *item, const struct app_lease_ended *ended)
 {
     problem_write(&item->members, "The token does not hold the lease of this job%s.",
-                  ended->has_state ? "" : ": there is no such job");
+                  ended->was_replaced ? ": a new job has replaced it"
+                  : ended->has_state  ? ""
+                                      : ": there is no such job");
     struct json_writer json = json_writer_behind(&item->members);
     if (ended->has_state)
         json_add_text(&json, "state", slice_of(job_state_word(ended->state)));

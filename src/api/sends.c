@@ -118,10 +118,6 @@ unsigned sends_write(struct buffer *members, const struct exchange *exchange, co
     case APP_SAME:
         write_placed(members, verdict, detail);
         return 200;
-    case APP_LEASED:
-        problem_write(members, "An attempt of job %.*s is under way; nothing changed.",
-                      SLICE_ARG(verdict->job.id));
-        return 409;
     case APP_EXISTS:
         problem_write(members, "Another job has the id %.*s; no job was scheduled.",
                       SLICE_ARG(verdict->job.id));

@@ -37,8 +37,11 @@ static void add_state(struct json_writer *json, const struct app_job *stored, co
     }
     if (stored->state == JOB_STATE_DELIVERED)
         json_add_time(json, "deliveredAt", stored->at_ms);
-    if (stored->state == JOB_STATE_CANCELLED)
+    if (stored->state == JOB_STATE_CANCELLED) {
         json_add_time(json, "cancelledAt", stored->at_ms);
+        if (job_was_replaced(job))
+            json_add_text(json, "reason", job->reason);
+    }
     if (stored->until_ms)
         json_add_time(json, "keptUntil", stored->until_ms);
 }

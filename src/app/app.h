@@ -179,7 +179,7 @@ struct app_verdict {
     struct app_job
         job;         /* the job of the call, or the job that enum app_end names; unknown members are empty */
     bool was_there;  /* replace: another job had the id, and was replaced */
-    bool was_leased; /* cancel: an attempt is under way and continues */
+    bool was_leased; /* cancel, replace: an attempt of the old job is under way and continues */
     struct slice topic;              /* set with NOT_REACHED and SIBLING: the topic concerned */
     struct slice group;              /* send: the group concerned; set with NOT_REACHED instead of topic */
     const struct app_sent_job *sent; /* send: the jobs, one for each endpoint of the group */

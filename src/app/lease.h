@@ -96,6 +96,7 @@ struct app_lease_ended {
     int64_t at_ms;       /* EXTEND: the end of the lease; RETRY: the time at which the job is due again */
     struct slice reason; /* if the job has died: the reason; otherwise empty */
     bool has_state;      /* NOT_HELD: the job exists, and state is its state */
+    bool was_replaced;   /* NOT_HELD: a client has replaced the job during this lease */
 };
 
 /* The pointer to the struct app_lease_ended is NULL unless the verdict is DONE or NOT_HELD. NOT_HELD means

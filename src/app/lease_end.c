@@ -70,6 +70,7 @@ static void on_pull_ended(void *arg, enum status status, const struct store_pull
             .at_ms = found->at_ms,
             .reason = found->reason,
             .has_state = status == STATUS_OK || found->has_state,
+            .was_replaced = found->was_replaced,
         };
         ending->fn(ending->arg, &verdict, &ended);
     } else {

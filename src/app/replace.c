@@ -27,16 +27,18 @@ static void end_placed(struct replacement *replacement, const struct store_repla
     struct app_verdict verdict = {
         .end = APP_DONE,
         .was_there = place->was_there,
+        .was_leased = place->was_leased,
         .job = {.id = replacement->id,
                 .state = place->due_ms > place->now_ms ? JOB_STATE_DELAYED : JOB_STATE_READY,
                 .at_ms = place->due_ms,
                 .record = job_record_complete(&replacement->record, place->created_ms)},
     };
-    if (!place->was_there) {
-        struct slice topic, rest;
-        slice_cut(replacement->id, '/', &topic, &rest);
+    struct slice topic, rest;
+    slice_cut(replacement->id, '/', &topic, &rest);
+    if (!place->was_there || place->was_leased)
         metrics_accepted(replacement->app->metrics, topic);
-    }
+    if (place->was_leased)
+        metrics_ended(replacement->app->metrics, topic, METRICS_END_CANCELLED);
     replacement->fn(replacement->arg, &verdict);
 }
 
@@ -49,8 +51,7 @@ static void on_replaced(void *arg, enum status status, const struct store_replac
     if (status == STATUS_OK)
         end_placed(replacement, place);
     else
-        use_case_end(replacement->app, replacement->id, status,
-                     &(struct store_job){.state = JOB_STATE_LEASED}, replacement->fn, replacement->arg);
+        use_case_end(replacement->app, replacement->id, status, NULL, replacement->fn, replacement->arg);
     replacement_free(replacement);
 }
 

@@ -161,14 +161,13 @@ static void on_replaced(void *arg, enum status status, const struct store_sent *
     if (status != STATUS_OK || sent->was_there)
         audit(send->caller, "group_job_replaced", "job", buffer_slice(&send->id), status);
     if (status != STATUS_OK) {
-        use_case_end(send->app, buffer_slice(&send->id), status,
-                     &(struct store_job){.id = sent->taken, .state = JOB_STATE_LEASED}, send->fn, send->arg);
+        use_case_end(send->app, buffer_slice(&send->id), status, NULL, send->fn, send->arg);
         return;
     }
     give_sent(sent, jobs, &verdict);
-    for (size_t i = sent->replaced; i < sent->count; i++)
+    for (size_t i = sent->replaced - sent->replaced_leased; i < sent->count; i++)
         metrics_accepted(send->app->metrics, send->job.topic);
-    for (size_t i = 0; i < sent->cancelled; i++)
+    for (size_t i = 0; i < sent->cancelled + sent->replaced_leased; i++)
         metrics_ended(send->app->metrics, send->job.topic, METRICS_END_CANCELLED);
     send->fn(send->arg, &verdict);
 }

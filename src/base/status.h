@@ -9,19 +9,20 @@
 
 enum status {
     STATUS_OK = 0,
-    STATUS_INVALID,     /* the input breaks a rule */
-    STATUS_EXISTS,      /* another job has this id */
-    STATUS_REPEATED,    /* the same request was already answered */
-    STATUS_REUSED,      /* the idempotency key belongs to another request */
-    STATUS_NOT_FOUND,   /* no job has this id */
-    STATUS_LEASED,      /* an attempt is running */
-    STATUS_EXPIRED,     /* the job has expired */
-    STATUS_NO_URL,      /* neither the job nor its topic has a url; nothing changed */
-    STATUS_NOT_PULL,    /* jobs of the topic are POSTed, and are not leased by workers; nothing changed */
-    STATUS_UNREADABLE,  /* the record in Redis cannot be read; nothing changed */
-    STATUS_LACKING,     /* the record needs a later version of duepost; nothing changed */
-    STATUS_STALE,       /* the job was changed or leased in the meantime; this call changed nothing */
-    STATUS_FULL,        /* a limit was reached; nothing changed */
+    STATUS_INVALID,    /* the input breaks a rule */
+    STATUS_EXISTS,     /* another job has this id */
+    STATUS_REPEATED,   /* the same request was already answered */
+    STATUS_REUSED,     /* the idempotency key belongs to another request */
+    STATUS_NOT_FOUND,  /* no job has this id */
+    STATUS_LEASED,     /* an attempt is running */
+    STATUS_EXPIRED,    /* the job has expired */
+    STATUS_NO_URL,     /* neither the job nor its topic has a url; nothing changed */
+    STATUS_NOT_PULL,   /* jobs of the topic are POSTed, and are not leased by workers; nothing changed */
+    STATUS_UNREADABLE, /* the record in Redis cannot be read; nothing changed */
+    STATUS_LACKING,    /* the record needs a later version of duepost; nothing changed */
+    STATUS_STALE,      /* the job was changed or leased in the meantime; this call changed nothing */
+    STATUS_REPLACED, /* a new job has replaced the job during this attempt; this call changed nothing else */
+    STATUS_FULL,     /* a limit was reached; nothing changed */
     STATUS_UNAVAILABLE, /* Redis cannot serve now; nothing changed */
     STATUS_UNKNOWN,     /* the call was sent, but no answer came: the change may or may not have happened */
     STATUS_NO_MEMORY,   /* no memory for data that a client sized; nothing changed */

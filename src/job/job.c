@@ -46,6 +46,11 @@ int64_t job_expires_ms(const struct job *job, int64_t created_ms)
     return job->has_ttl ? created_ms + job->ttl_ms : JOB_NEVER_MS;
 }
 
+bool job_was_replaced(const struct job *job)
+{
+    return slice_equal(job->reason, SLICE(JOB_REASON_REPLACED));
+}
+
 bool job_is_expired(const struct job *job, int64_t now_ms)
 {
     return now_ms >= job_expires_ms(job, job->created_ms);

@@ -202,6 +202,11 @@ bool job_is_same(const struct job *, const struct job *);
 int64_t job_due_ms(const struct job *, int64_t created_ms);
 int64_t job_expires_ms(const struct job *, int64_t created_ms);
 
+/* The reason of a cancelled job whose attempt was running when a new job replaced it; lib/linger.lua writes
+ * it. */
+#define JOB_REASON_REPLACED "replaced"
+bool job_was_replaced(const struct job *);
+
 /* Returns whether a job that job_read has read is expired. */
 bool job_is_expired(const struct job *, int64_t now_ms);
 

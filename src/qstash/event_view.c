@@ -72,7 +72,8 @@ static bool is_alive(enum job_state state)
  * job. */
 static bool was_dead(const struct event_source *source)
 {
-    return source->state == JOB_STATE_DEAD || source->view->job.reason.size > 0;
+    return source->state == JOB_STATE_DEAD ||
+           (source->view->job.reason.size > 0 && !job_was_replaced(&source->view->job));
 }
 
 /* Returns the time at which the next attempt begins, or should have begun. In a queue with order fifo, a

@@ -100,8 +100,6 @@ static enum status replace_status(int64_t code)
         return STATUS_STALE;
     case RESULT_NO_URL:
         return STATUS_NO_URL;
-    case RESULT_LEASED:
-        return STATUS_LEASED;
     default:
         return STATUS_FULL;
     }
@@ -111,10 +109,12 @@ static void replace_end_item(struct batch_item *item, enum status status, int64_
                              const struct redis_reply *result)
 {
     struct replace *replace = (struct replace *)item;
+    int64_t was = redis_reply_integer(redis_reply_at(result, 2));
     struct store_replaced place = {
         .due_ms = redis_reply_integer(redis_reply_at(result, 0)),
         .created_ms = redis_reply_integer(redis_reply_at(result, 1)),
-        .was_there = redis_reply_integer(redis_reply_at(result, 2)) == 1,
+        .was_there = was >= 1,
+        .was_leased = was == 2,
         .now_ms = now_us / 1000,
     };
     if (status == STATUS_OK && redis_reply_kind(result) != REDIS_KIND_ARRAY) {

@@ -6,7 +6,7 @@
 
 enum {
     LEASE_CALLS_MAX = 4, /* maximum number of calls of one kind under way */
-    RENEW_LINGERING = 2, /* the answer of renew.lua if the job was cancelled */
+    RENEW_LINGERING = 2, /* the answer of renew.lua if the job was cancelled or replaced */
 };
 
 struct lease_item {
@@ -106,7 +106,9 @@ static void end_lease_item(struct batch_item *item, enum status status, int64_t 
     (void)now_us;
     int64_t code = redis_reply_integer(result);
     if (status == STATUS_OK && code != 1)
-        status = code == RENEW_LINGERING ? STATUS_NOT_FOUND : STATUS_STALE;
+        status = code == RENEW_LINGERING   ? STATUS_NOT_FOUND
+                 : code == RESULT_REPLACED ? STATUS_REPLACED
+                                           : STATUS_STALE;
     entry->fn(entry->arg, status);
     free(entry);
 }

@@ -121,6 +121,7 @@ struct store_pull_ended {
      * could not be read. */
     bool has_state;
     enum job_state state;
+    bool was_replaced; /* STALE: a client has replaced the job during this lease */
 };
 
 /* Called with OK, STALE (the token does not hold the job's lease; nothing changed), UNREADABLE or LACKING

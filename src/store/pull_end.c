@@ -155,12 +155,14 @@ static void pull_call_refuse(struct pull_call *call)
 }
 
 /* Refuses a call because its token holds no lease. Before that, sends a release with this token: if the
- * job was cancelled, its attempt no longer counts as in flight after this release. Otherwise, the release
- * changes nothing. */
+ * job was cancelled or replaced, its attempt no longer counts as in flight after this release. Otherwise, the
+ * release changes nothing. */
 static void on_lingering_ended(void *arg, enum status status, int64_t code, int64_t now_us)
 {
-    (void)status, (void)code, (void)now_us;
-    pull_call_refuse(arg);
+    struct pull_call *call = arg;
+    (void)now_us;
+    call->ended.was_replaced = status == STATUS_OK && code == RESULT_REPLACED;
+    pull_call_refuse(call);
 }
 
 static void pull_call_end_lingering(struct pull_call *call)
@@ -264,6 +266,7 @@ static void on_pull_completed(void *arg, enum status status, int64_t code, int64
         return;
     }
     if (status == STATUS_OK && code <= 0) {
+        call->ended.was_replaced = code == RESULT_REPLACED;
         pull_call_refuse(call);
         return;
     }
@@ -278,6 +281,7 @@ static void on_pull_changed(void *arg, enum status status, int64_t code, int64_t
     struct pull_call *call = arg;
     call->ended.now_ms = now_us / 1000;
     if (status == STATUS_OK && code <= 0) {
+        call->ended.was_replaced = code == RESULT_REPLACED;
         pull_call_refuse(call);
         return;
     }

@@ -109,7 +109,7 @@ static void on_pull_end_done(void *arg, enum status status)
     struct pull_ending *ending = arg;
     if (status == STATUS_OK)
         note_end(ending);
-    pull_ending_finish(ending, status);
+    pull_ending_finish(ending, status == STATUS_REPLACED ? STATUS_STALE : status);
 }
 
 static void on_pull_end_sent(void *arg, enum status status, int64_t code, int64_t now_us)

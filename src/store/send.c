@@ -9,7 +9,7 @@ enum {
     UNSEND_WEIGHT = BATCH_BYTES_MAX / 4, /* heavy, because a send may have 100 jobs */
     SEEN_PARTS = 3,                      /* endpoint, state, time */
     CODE_PARTS = 2,                      /* endpoint, code */
-    FIRST_OF_REPLACED = 3,               /* index of the first due time */
+    FIRST_OF_REPLACED = 4,               /* index of the first due time */
 };
 
 /* ---- send ---- */
@@ -172,16 +172,15 @@ static enum status read_replaced(const struct send *send, const struct redis_rep
                                  struct store_sent *sent)
 {
     struct slice word = redis_reply_text(redis_reply_at(result, 0));
-    if (slice_equal(word, SLICE("leased"))) {
-        sent->taken = redis_reply_text(redis_reply_at(result, 1));
-        return STATUS_LEASED;
-    }
     int64_t replaced = redis_reply_integer(redis_reply_at(result, 1));
-    int64_t cancelled = redis_reply_integer(redis_reply_at(result, 2));
+    int64_t leased = redis_reply_integer(redis_reply_at(result, 2));
+    int64_t cancelled = redis_reply_integer(redis_reply_at(result, 3));
     if (!slice_equal(word, SLICE("replaced")) || replaced < 0 || replaced > (int64_t)send->call.count ||
-        cancelled < 0 || cancelled > STORE_SEND_MAX || !read_new(send, result, FIRST_OF_REPLACED, sent))
+        leased < 0 || leased > replaced || cancelled < 0 || cancelled > STORE_SEND_MAX ||
+        !read_new(send, result, FIRST_OF_REPLACED, sent))
         return reply_refuse("replace_send");
     sent->replaced = (size_t)replaced;
+    sent->replaced_leased = (size_t)leased;
     sent->cancelled = (size_t)cancelled;
     sent->was_there = replaced + cancelled > 0;
     return STATUS_OK;

@@ -92,8 +92,9 @@ struct shard_end {
 
 #define SHARD_PATIENCE_US INT64_C(5000)
 
-/* The following calls end a lease. The status is STALE if another process has leased or changed the job;
- * the call then changes nothing. These calls borrow the lease's id until the callback. */
+/* The following calls end a lease. The status is STALE if another process has leased or changed the job, and
+ * REPLACED if a client has replaced it during the attempt; the call then changes nothing. These calls borrow
+ * the lease's id until the callback. */
 typedef void shard_done_fn(void *arg, enum status);
 void shard_complete(struct shard *, const struct lease *, const struct shard_end *, shard_done_fn *,
                     void *arg);

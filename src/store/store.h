@@ -223,15 +223,15 @@ typedef void store_scheduled_all_fn(void *arg, enum status, const struct store_s
 void store_schedule_all(struct store *, const struct store_schedule *jobs, size_t count,
                         store_scheduled_all_fn *, void *arg);
 
-/* The times of the new job, and whether the new job replaced another job. */
+/* The times of the new job, and whether the new job replaced another job. If it replaced a leased job, the
+ * attempt of that job continues, and that job counts as cancelled. */
 struct store_replaced {
-    bool was_there;
+    bool was_there, was_leased;
     int64_t due_ms, created_ms;
     int64_t now_ms;
 };
 
-/* Called with OK, LEASED, STALE, FULL, NO_URL, UNAVAILABLE or UNKNOWN. The struct is NULL unless the status
- * is OK. */
+/* Called with OK, STALE, FULL, NO_URL, UNAVAILABLE or UNKNOWN. The struct is NULL unless the status is OK. */
 typedef void store_replaced_fn(void *arg, enum status, const struct store_replaced *);
 
 struct store_replace {
@@ -241,7 +241,7 @@ struct store_replace {
     struct slice tags;
 };
 
-/* Schedules a job. If a job has this id and is not leased, the new job replaces it. Borrows the slices until
+/* Schedules a job. If a job has this id and has not ended, the new job replaces it. Borrows the slices until
  * the callback. */
 void store_replace(struct store *, const struct store_replace *, store_replaced_fn *, void *arg);
 
@@ -488,10 +488,10 @@ struct store_sent {
     bool is_same; /* the same job was sent before */
     struct store_sent_job *jobs;
     size_t count;
-    struct slice
-        taken; /* EXISTS: the id that another job has; LEASED: the id of the job with a running attempt */
+    struct slice taken;         /* EXISTS: the id that another job has */
     bool was_there;             /* after store_replace_sent: jobs were replaced or cancelled */
     size_t replaced, cancelled; /* numbers of these jobs */
+    size_t replaced_leased;     /* how many of the replaced jobs were leased, and so count as cancelled */
 };
 
 /* Called with OK, REPEATED (the request was answered before), EXISTS, NOT_FOUND (count was 0, and there was
@@ -502,10 +502,9 @@ typedef void store_sent_fn(void *arg, enum status, const struct store_sent *);
  * the pool, schedules nothing. Borrows the call's slices and jobs until the callback. */
 void store_send(struct store *, const struct store_send *, store_sent_fn *, void *arg);
 
-/* Schedules all jobs of a send, or none. Replaces jobs that have the same ids and are not leased. Cancels
- * jobs that an earlier send under this id has sent to other endpoints. Called with OK, LEASED, STALE
- * (is_only_new is set, and one of the jobs is in the pool), FULL, UNAVAILABLE or UNKNOWN. The call has at
- * least one job. */
+/* Schedules all jobs of a send, or none. Replaces jobs that have the same ids and have not ended. Cancels
+ * jobs that an earlier send under this id has sent to other endpoints. Called with OK, STALE (is_only_new is
+ * set, and one of the jobs is in the pool), FULL, UNAVAILABLE or UNKNOWN. The call has at least one job. */
 void store_replace_sent(struct store *, const struct store_send *, store_sent_fn *, void *arg);
 
 /* Reads the jobs that were sent to this group under this id. Called with OK, NOT_FOUND or UNAVAILABLE. */

@@ -16,7 +16,7 @@
  *
  * The answers to renewals change the state of the lease, in any state of the attempt (attempt_on_renewed):
  *
- *   HELD         LINGERING (the job was cancelled), LOST
+ *   HELD         LINGERING (the job was cancelled or replaced), LOST
  *   LINGERING    LOST
  *
  * A request is sent only while the lease is HELD and has not expired by this host's clock. A LINGERING lease
@@ -89,9 +89,11 @@ static void attempt_on_recorded(void *arg, enum status status)
 {
     struct attempt *attempt = arg;
     const struct attempt_context *context = attempt->context;
-    bool is_known = status == STATUS_OK || status == STATUS_STALE;
+    bool is_known = status == STATUS_OK || status == STATUS_STALE || status == STATUS_REPLACED;
     if (status == STATUS_OK)
         count_end(attempt);
+    else if (status == STATUS_REPLACED)
+        attempt_log_replaced(attempt);
     attempt_move(attempt, is_known ? ATTEMPT_OVER : ATTEMPT_UNRECORDED);
     if (is_known)
         attempt_tell_end(attempt);

@@ -81,6 +81,20 @@ void attempt_log_unsent(const struct attempt *attempt)
     log_event(LOG_LEVEL_WARNING, "job_dead", line.fields, line.count);
 }
 
+void attempt_log_replaced(const struct attempt *attempt)
+{
+    struct line line;
+    bool was_made = attempt->job.last_attempt.at_ms == attempt->claimed_ms;
+    if (!log_is_on(LOG_LEVEL_INFO))
+        return;
+    attempt_log_begin(&line, attempt);
+    if (was_made)
+        put_result(&line, &attempt->job.last_attempt);
+    put(&line, LOG_NUMBER("late_ms", attempt->late_ms));
+    put(&line, LOG_TEXT("reason", JOB_REASON_REPLACED));
+    log_event(LOG_LEVEL_INFO, "attempt_replaced", line.fields, line.count);
+}
+
 void attempt_log_delivery(const struct attempt *attempt)
 {
     struct line line;

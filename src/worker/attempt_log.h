@@ -17,6 +17,10 @@ void attempt_log_round(const struct attempt *);
 /* Writes job_dead for a job that was not attempted. */
 void attempt_log_unsent(const struct attempt *);
 
+/* Writes attempt_replaced: a new job has replaced the job during this attempt, so its outcome has no effect.
+ */
+void attempt_log_replaced(const struct attempt *);
+
 /* Writes job_delivered. Call it after Redis has stored the ending. */
 void attempt_log_delivery(const struct attempt *);
 

@@ -331,14 +331,15 @@ START_TEST(what_was_sent_is_replaced)
     fake_expect_metric("duepost_jobs_accepted_total{topic=\"orders-1\"} 2");
     sent.was_there = true;
     sent.replaced = 1;
+    sent.replaced_leased = 1;
     sent.cancelled = 3;
     call = replace_by(&bound, false);
     ck_assert_uint_eq(call->max, 0);
     call->fn.sent(call->arg, STATUS_OK, &sent);
     ck_assert(fake_verdict.was_there);
     end_send(APP_DONE);
-    fake_expect_metric("duepost_jobs_accepted_total{topic=\"orders-1\"} 3");
-    fake_expect_metric("duepost_jobs_ended_total{topic=\"orders-1\",how=\"cancelled\"} 3");
+    fake_expect_metric("duepost_jobs_accepted_total{topic=\"orders-1\"} 4");
+    fake_expect_metric("duepost_jobs_ended_total{topic=\"orders-1\",how=\"cancelled\"} 4");
 }
 END_TEST
 
@@ -347,13 +348,12 @@ START_TEST(a_replacement_is_refused)
     static const struct {
         enum status status;
         enum app_end end;
-    } cases[] = {{STATUS_LEASED, APP_LEASED},
-                 {STATUS_STALE, APP_MISMATCH},
+    } cases[] = {{STATUS_STALE, APP_MISMATCH},
                  {STATUS_FULL, APP_FULL},
                  {STATUS_UNKNOWN, APP_UNKNOWN},
                  {STATUS_UNAVAILABLE, APP_UNAVAILABLE}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct store_sent sent = {.taken = SLICE("orders-1/j~a")};
+        struct store_sent sent = {.count = 0};
         struct fake_call *call = replace_by(&fake_all, false);
         call->fn.sent(call->arg, cases[i].status, &sent);
         end_send(cases[i].end);

@@ -228,10 +228,13 @@ static void replace_with(const char *text)
     job_fini(&job);
 }
 
-static void end_replace(enum status status, bool was_there)
+static void end_replace(enum status status, bool was_there, bool was_leased)
 {
-    struct store_replaced place = {
-        .was_there = was_there, .due_ms = 61000, .created_ms = 1234, .now_ms = 1000};
+    struct store_replaced place = {.was_there = was_there,
+                                   .was_leased = was_leased,
+                                   .due_ms = 61000,
+                                   .created_ms = 1234,
+                                   .now_ms = 1000};
     struct fake_call *call = fake_take("replace");
     ck_assert_str_eq(call->tags, "*");
     call->fn.replaced(call->arg, status, status == STATUS_OK ? &place : NULL);
@@ -240,7 +243,7 @@ static void end_replace(enum status status, bool was_there)
 START_TEST(a_replaced_job_is_audited_and_a_new_one_counted)
 {
     replace_with(JOB);
-    end_replace(STATUS_OK, false);
+    end_replace(STATUS_OK, false, false);
     fake_expect(APP_DONE);
     ck_assert(!fake_verdict.was_there);
     ck_assert_int_eq(fake_verdict.state, JOB_STATE_DELAYED);
@@ -248,29 +251,33 @@ START_TEST(a_replaced_job_is_audited_and_a_new_one_counted)
     fake_expect_metric("duepost_jobs_accepted_total{topic=\"orders-1\"} 1");
     fake_expect_log("");
     replace_with(JOB);
-    end_replace(STATUS_OK, true);
+    end_replace(STATUS_OK, true, false);
     fake_expect(APP_DONE);
     ck_assert(fake_verdict.was_there);
     fake_expect_metric("duepost_jobs_accepted_total{topic=\"orders-1\"} 1");
     fake_expect_log("job_replaced who=ops from=192.0.2.7 job=orders-1/a outcome=done");
+    replace_with(JOB);
+    end_replace(STATUS_OK, true, true); /* the old job counts as cancelled, because its attempt was running */
+    fake_expect(APP_DONE);
+    ck_assert(fake_verdict.was_there && fake_verdict.was_leased);
+    fake_expect_metric("duepost_jobs_accepted_total{topic=\"orders-1\"} 2");
+    fake_expect_metric("duepost_jobs_ended_total{topic=\"orders-1\",how=\"cancelled\"} 1");
 }
 END_TEST
 
 START_TEST(a_replacement_ends_as_the_store_says)
 {
-    static const struct ending endings[] = {{STATUS_LEASED, APP_LEASED},
-                                            {STATUS_STALE, APP_MISMATCH},
-                                            {STATUS_FULL, APP_FULL},
-                                            {STATUS_NO_URL, APP_INVALID}};
-    for (size_t i = 0; i < 4; i++) {
+    static const struct ending endings[] = {
+        {STATUS_STALE, APP_MISMATCH}, {STATUS_FULL, APP_FULL}, {STATUS_NO_URL, APP_INVALID}};
+    for (size_t i = 0; i < 3; i++) {
         replace_with(JOB);
-        end_replace(endings[i].status, false);
+        end_replace(endings[i].status, false, false);
         fake_expect(endings[i].end);
     }
     fake_expect_log("");
     for (size_t i = 0; i < OUTAGES; i++) {
         replace_with(JOB);
-        end_replace(outages[i].status, false);
+        end_replace(outages[i].status, false, false);
         fake_expect(outages[i].end);
     }
     fake_expect_log("outcome=unknown");

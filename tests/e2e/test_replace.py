@@ -66,14 +66,87 @@ def test_a_ready_job_is_replaced(server, receiver, topic):
     assert receiver.of(topic)[0].body == b"2"
 
 
-def test_a_leased_job_is_not_replaced(server, receiver, topic):
-    receiver.script(topic, HANG)
+def test_a_put_during_an_attempt_keeps_the_newest_event(server, receiver, topic):
+    receiver.script(topic, Answer(500, delay=1.5 * SLOW), 200)
+    put(server, topic, "a", url=receiver.url(), body=1, retrySchedule=[1]).expect(201)
+    until(lambda: receiver.count(topic) == 1, 5, "the attempt of the old job begins")
+    for body in (2, 3):
+        answer = put(server, topic, "a", url=receiver.url(), delay=3 * SLOW, body=body).expect(200)
+        assert answer["state"] == "delayed" and answer.get("attemptInFlight", False) == (body == 2)
+    until(lambda: "attempt_replaced" in server.log(), 5, "the outcome of the old attempt is in the log")
+    line, = [line for line in server.log().splitlines() if "attempt_replaced" in line]
+    assert f"job={topic}/a" in line and "status=500" in line and "reason=replaced" in line
+    job = server.job(topic, "a")
+    assert (job["state"], job["attempts"], job["body"]) == ("delayed", 0, 3)
+    until(lambda: receiver.count(topic) == 2, 5, "the new job is due at its own time")
+    server.wait_for_state(topic, "a", None)
+    watch(1, lambda: receiver.count(topic) == 2, "nothing is sent for the replaced job")
+    old, new = receiver.of(topic)
+    assert (old.body, new.body, new.attempt) == (b"1", b"3", 1) and new.at_ms - old.at_ms >= 3000 * SLOW
+
+
+@pytest.mark.parametrize("settings", [{"order": "fifo"}, {"maxInFlight": 1}])
+def test_the_new_job_waits_behind_the_attempt_of_the_old_one(server, receiver, topic, settings):
+    """The attempt keeps its place in flight, so its successor does not overlap with it."""
+    server.request("PUT", f"/topics/{topic}", json.dumps(settings), JSON).expect(200)
+    receiver.script(topic, Answer(200, delay=1.5 * SLOW), 200)
+    put(server, topic, "a", url=receiver.url(), body=1).expect(201)
+    until(lambda: receiver.count(topic) == 1, 5, "the attempt of the old job begins")
+    put(server, topic, "a", url=receiver.url(), body=2).expect(200)
+    until(lambda: receiver.count(topic) == 2, 10, "the new job's attempt")
+    old, new = receiver.of(topic)
+    assert new.body == b"2" and new.at_ms - old.at_ms >= 1500 * SLOW
+    server.wait_for_state(topic, "a", None)
+
+
+def test_a_condition_holds_for_a_leased_job_too(server, receiver, topic):
+    receiver.script(topic, HANG, 200)
     server.schedule(topic=topic, jobId="a", url=receiver.url(), timeout=60)
     server.wait_for_state(topic, "a", "leased")
     tag = server.get(f"/jobs/{topic}/a").headers["ETag"]
-    for headers in ({}, {"If-Match": tag}, {"If-Match": '"other"'}):
-        assert put(server, topic, "a", headers, url=receiver.url()).expect(409)["state"] == "leased"
-    server.cancel(topic, "a")
+    for headers in ({"If-Match": '"other"'}, {"If-None-Match": "*"}, {"If-None-Match": tag}):
+        put(server, topic, "a", headers, url=receiver.url(), delay=60).expect(412)
+    assert server.get(f"/jobs/{topic}/a").headers["ETag"] == tag
+    reply = put(server, topic, "a", {"If-Match": tag}, url=receiver.url(), delay=60)
+    assert reply.expect(200)["attemptInFlight"] and reply.headers["ETag"] == server.get(f"/jobs/{topic}/a").headers["ETag"]
+    put(server, topic, "a", {"If-Match": tag}, url=receiver.url(), delay=60).expect(412)
+    server.cancel(topic, "a").expect(200)
+
+
+def test_a_replaced_job_is_told_and_reported_to_nobody(start, receiver, topic, tmp_path):
+    """As for a cancelled job, no callback is sent. The history shows the job as cancelled, with the reason replaced."""
+    server = start("--history", f"sqlite:{tmp_path}/history.db", "--history-bodies", "off")
+    receiver.script(topic, Answer(200, delay=SLOW), 200)
+    put(server, topic, "a", url=receiver.url(), onDelivered=receiver.url("/old"), onDead=receiver.url("/old"), body=1).expect(201)
+    until(lambda: receiver.count(topic) == 1, 5, "the attempt of the old job begins")
+    put(server, topic, "a", url=receiver.url(), body=2).expect(200)
+    until(lambda: len(server.get(f"/jobs?topic={topic}&state=any&source=history").expect(200)["jobs"]) == 2, 15, "both jobs are in the history")
+    replaced, = server.get(f"/jobs?topic={topic}&state=cancelled&source=history").expect(200)["jobs"]
+    assert replaced["reason"] == "replaced" and replaced["jobId"] == "a"
+    delivered, = server.get(f"/jobs?topic={topic}&state=delivered&source=history").expect(200)["jobs"]
+    assert "reason" not in delivered
+    watch(0.5, lambda: receiver.count(f"{topic}~callbacks") == 0, "no callback")
+
+
+def test_a_worker_learns_that_its_job_was_replaced(server, receiver, topic):
+    server.request("PUT", f"/topics/{topic}", json.dumps({"delivery": "pull"}), JSON).expect(200)
+    put(server, topic, "a", body=1).expect(201)
+
+    def lease():
+        return server.request("POST", f"/topics/{topic}/lease", json.dumps({"lease": 60, "wait": 5}), JSON).expect(200)["jobs"][0]
+
+    def end(what, job, **members):
+        return server.request("POST", f"/topics/{topic}/{what}", json.dumps({"jobId": "a", "token": job["token"], **members}), JSON)
+    old = lease()
+    assert put(server, topic, "a", body=2).expect(200)["attemptInFlight"]
+    for what, members in ("extend", {"lease": 30}), ("complete", {}):
+        answer = end(what, old, **members).expect(409)
+        assert "a new job has replaced it" in answer["detail"] and answer["state"] in ("ready", "delayed")
+    new = lease()
+    assert new["body"] == 2
+    end("complete", old).expect(409)
+    end("complete", new).expect(200)
+    assert server.job(topic, "a") is None
 
 
 def test_an_invalid_put_names_its_errors_and_changes_nothing(server, receiver, topic):

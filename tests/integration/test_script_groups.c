@@ -167,33 +167,36 @@ START_TEST(replace_send_replaces_what_was_sent)
     "jobs: t/s~b={\"createdAt\":now,\"x\"} t/s~c={\"createdAt\":now,\"y\"}\nready: t\n"                      \
     "sends: t/s=n,h,b,c,@now\nsends_until: t/s@now+60000\nturns: t@1\n"
     CHECK_EXAMPLES( //
-        {ABSENT, PUT, "(replaced 0 0 now now)", PUT_MADE}, {SENT, PUT, "(replaced 1 1 now now)", PUT_MADE},
-        {SENT, "replace_send 2 t/s 0 '' n h 2 b \"x\"} c \"y\"}", "(replaced 1 1 now now)", PUT_MADE},
+        {ABSENT, PUT, "(replaced 0 0 0 now now)", PUT_MADE},
+        {SENT, PUT, "(replaced 1 0 1 now now)", PUT_MADE},
+        {SENT, "replace_send 2 t/s 0 '' n h 2 b \"x\"} c \"y\"}", "(replaced 1 0 1 now now)", PUT_MADE},
         {SENT, "replace_send 2 t/s 0 '' n h 3 a \"w\"} b \"x\"} c \"y\"}", "-7", NULL},
         /* Jobs with these ids that do not belong to a send are replaced, too. The losses and attempts of the
          * old jobs are removed. */
         {"attempts: t/s~b=line\nbucket:t: t/s~b@now+9\ncrashes: t/s~b=2,n\ndue: t@now+9\njobs: t/s~b={r}\n",
-         PUT, "(replaced 1 0 now now)", PUT_MADE},
+         PUT, "(replaced 1 0 0 now now)", PUT_MADE},
         /* '!': the send is stored only if none of its jobs is in the pool */
-        {ABSENT, "replace_send 0 t/s 0 ! n h 2 b \"x\"} c \"y\"}", "(replaced 0 0 now now)", PUT_MADE},
+        {ABSENT, "replace_send 0 t/s 0 ! n h 2 b \"x\"} c \"y\"}", "(replaced 0 0 0 now now)", PUT_MADE},
         {SENT, "replace_send 0 t/s 0 ! n h 1 c \"y\"}", "-4", NULL},
         {SENT, "replace_send 0 t/s 0 ! n h 1 a \"y\"}", "-4", NULL},
-        /* the script refuses because an attempt is under way: of a job to be replaced, of a job to be
-         * cancelled, of a job that a worker has leased */
-        {"holders:t: t/s~b=n1,now-9\njobs: t/s~b={r}\nleases: t/s~b@now+9\n", PUT, "(leased t/s~b)", NULL},
+        /* An attempt is under way: of a job to be replaced, of a job to be cancelled, of a job that a worker
+         * has leased. It lingers. */
+        {"holders:t: t/s~b=n1,now-9\njobs: t/s~b={r}\nleases: t/s~b@now+9\n", PUT, "(replaced 1 1 0 now now)",
+         "holders:t: t/s~b|n1=replaced\nlingering: t/s~b|n1@now+9\n" PUT_MADE},
         {"holders:t: t/s~a=n1,now-9\njobs: t/s~a={r}\nleases: t/s~a@now+9\nsends: t/s=m,g,a\n"
          "sends_until: t/s@now+9\n",
-         PUT, "(leased t/s~a)", NULL},
-        {"holders:t: t/s~b=p1,now-9\njobs: t/s~b={r}\npulled: t/s~b@now+9\n", PUT, "(leased t/s~b)", NULL},
+         PUT, "(replaced 0 0 1 now now)", "holders:t: t/s~a|n1=\nlingering: t/s~a|n1@now+9\n" PUT_MADE},
+        {"holders:t: t/s~b=p1,now-9\njobs: t/s~b={r}\npulled: t/s~b@now+9\n", PUT, "(replaced 1 1 0 now now)",
+         "holders:t: t/s~b|p1=replaced\npull_lingering: t/s~b|p1@now+9\n" PUT_MADE},
         /* When the script checks the second of two replacements in a call, the jobs of the first one are in
          * no bucket yet, so the second one cannot cancel them. */
         {ABSENT, "replace_send 0 t/s 0 '' m g 1 b \"r\"} t/s 0 '' n h 2 b \"x\"} c \"y\"}",
-         "(replaced 0 0 now) (replaced 1 0 now now)",
+         "(replaced 0 0 0 now) (replaced 1 0 0 now now)",
          "bucket:t: t/s~b@now.0005 t/s~c@now.001\n"
          "jobs: t/s~b={\"createdAt\":now,\"x\"} t/s~c={\"createdAt\":now,\"y\"}\nready: t\n"
          "sends: t/s=n,h,b,c,@now\nsends_until: t/s@now+60000\nturns: t@1\n"},
         {ABSENT, "replace_send 0 t/s 0 '' n h 2 b \"x\"} c \"y\"} t/s 0 '' m g 1 b \"r\"}",
-         "(replaced 0 0 now now) -2", PUT_MADE},
+         "(replaced 0 0 0 now now) -2", PUT_MADE},
         {ABSENT, "replace_send 0 t/s 0 '' n h 0", "ERR", NULL},
         {ABSENT, "replace_send 0 t/s 0 '' n h 1 a", "ERR", NULL},
         {ABSENT, "replace_send 0 t/s x '' n h 1 a x", "ERR", NULL},
@@ -264,7 +267,7 @@ START_TEST(other_jobs_with_their_ids_do_not_belong_to_a_send)
         {LEFT OF("a,b"), "send 0 9 t/s 0 - m g 0", "(same a ended 0 b delayed now+9)", NULL},
         /* PUT replaces all jobs whose ids are those of the new send. It removes the remaining jobs of the
          * earlier send, and leaves all other jobs */
-        {LEFT OF("a,b"), "replace_send 0 t/s @now+9 '' n h 1 c \"r\"}", "(replaced 0 1 now+9)",
+        {LEFT OF("a,b"), "replace_send 0 t/s @now+9 '' n h 1 c \"r\"}", "(replaced 0 0 1 now+9)",
          "bucket:t: t/s~a@now+9 t/s~c@now+9.0005\ndue: t@now+9\n"
          "jobs: t/s~a=" OTHER("now-1") " t/s~c=" OTHER(
              "now") "\n"

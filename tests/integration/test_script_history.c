@@ -75,7 +75,9 @@ START_TEST(attempts_go_with_their_job)
         /* A job that replaces another one does not get its attempts. */
         {ONE DELAYED, "replace 0 t/a @now+5 \"x\"} ''", "(now+5 now 1) wake now+5",
          "bucket:t: t/a@now+5\ndue: t@now+5\njobs: t/a={\"createdAt\":now,\"x\"}\n"},
-        {ONE LEASED, "replace 0 t/a @now+5 \"x\"} ''", "-3", NULL}, );
+        {ONE LEASED, "replace 0 t/a @now+5 \"x\"} ''", "(now+5 now 2) wake now+5",
+         "bucket:t: t/a@now+5\ndue: t@now+5\nholders:t: t/a|n1=replaced\n"
+         "jobs: t/a={\"createdAt\":now,\"x\"}\nlingering: t/a|n1@now+3000\n"}, );
 }
 END_TEST
 

@@ -32,6 +32,41 @@ START_TEST(cancel_leaves_a_running_attempt_its_place)
 }
 END_TEST
 
+#define REPLACED                                                                                             \
+    "bucket:t: t/a@now+5\ndue: t@now+5\nholders:t: t/a|n1=replaced\n"                                        \
+    "jobs: t/a={\"createdAt\":now,\"x\"}\nlingering: t/a|n1@now+3000\n"
+#define NEW "bucket:t: t/a@now+5\ndue: t@now+5\njobs: t/a={\"createdAt\":now,\"x\"}\n"
+
+START_TEST(the_attempt_of_a_replaced_job_keeps_its_place_and_cannot_touch_the_new_job)
+{
+    CHECK_EXAMPLES( //
+        {LEASED, "replace 0 t/a @now+5 \"x\"} ''", "(now+5 now 2) wake now+5", REPLACED},
+        /* The lost consumers of the old job are not those of the new one. */
+        {LEASED_AGAIN, "replace 0 t/a @now+5 \"x\"} ''", "(now+5 now 2) wake now+5",
+         "bucket:t: t/a@now+5\ndue: t@now+5\nholders:t: t/a|n2=replaced\n"
+         "jobs: t/a={\"createdAt\":now,\"x\"}\nlingering: t/a|n2@now+3000\n"},
+        /* Recovery has leased the job to bury it: no attempt is running. */
+        {"crashes: t/a=5,n9\nholders:t: t/a=!r,now-9\njobs: t/a={r}\nleases: t/a@now+9\n",
+         "replace 0 t/a @now+5 \"x\"} ''", "(now+5 now 2) wake now+5", NEW},
+        /* With a limit of 1, the new job is due and waits for the end of the old attempt. */
+        {LEASED ONE, "replace 0 t/a @now \"x\"} ''", "(now now 2)",
+         "bucket:t: t/a@now\ndue: t@inf\nholders:t: t/a|n1=replaced\n"
+         "jobs: t/a={\"createdAt\":now,\"x\"}\nlingering: t/a|n1@now+3000\n" ONE},
+        {REPLACED, "complete t/a n1 2", "-36", NEW}, {REPLACED, "retry t/a n1 5 {x} 2", "-36", NEW},
+        {REPLACED, "bury t/a n1 {x} 2", "-36", NEW}, {REPLACED, "release t/a n1 5 now - 0", "-36", NEW},
+        {REPLACED, "complete t/a n2 2", "0", NULL}, {REPLACED, "abandon n1 100", "0", NEW},
+        {REPLACED, "renew 5000 t/a n1", "2",
+         "bucket:t: t/a@now+5\ndue: t@now+5\nholders:t: t/a|n1=replaced\n"
+         "jobs: t/a={\"createdAt\":now,\"x\"}\nlingering: t/a|n1@now+5000\n"},
+        /* A second PUT replaces the job that waits; the attempt of the first one still lingers. */
+        {REPLACED, "replace 0 t/a @now+6 \"y\"} ''", "(now+6 now 1)",
+         "bucket:t: t/a@now+6\ndue: t@now+6\nholders:t: t/a|n1=replaced\n"
+         "jobs: t/a={\"createdAt\":now,\"y\"}\nlingering: t/a|n1@now+3000\n"},
+        /* A cancel of the new job does not meet the attempt of the old one. */
+        {REPLACED, "cancel t/a ''", "0", "holders:t: t/a|n1=replaced\nlingering: t/a|n1@now+3000\n"}, );
+}
+END_TEST
+
 START_TEST(a_lingering_attempt_counts_against_the_limit)
 {
     CHECK_EXAMPLES( //
@@ -239,6 +274,7 @@ Suite *suite(void)
     Suite *suite = suite_create("script_in_flight");
     TCase *tests = examples_case("in flight");
     tcase_add_test(tests, cancel_leaves_a_running_attempt_its_place);
+    tcase_add_test(tests, the_attempt_of_a_replaced_job_keeps_its_place_and_cannot_touch_the_new_job);
     tcase_add_test(tests, a_lingering_attempt_counts_against_the_limit);
     tcase_add_test(tests, the_end_of_a_lingering_attempt_frees_its_place);
     tcase_add_test(tests, renew_keeps_the_place_of_a_lingering_attempt);

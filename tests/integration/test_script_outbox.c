@@ -10,6 +10,7 @@
 #define START         "{\"createdAt\":1,\"head\":\"1;0;0;0;-;27;\",\"headers\":{\"body\":\"x\\\"{\"}"
 #define BODY          START ",\"body\":{\"a\":[1]}}"
 #define LEFT          START ",\"bodyLeftOut\":true}"
+#define WITH(bodies)  "history: backlog=1000000 bodies=" bodies "\n"
 #define HOLDS(record) "holders:t: t/a=n1,now-1000\njobs: t/a=" record "\nleases: t/a@now+3000\n"
 
 START_TEST(each_end_reaches_the_outbox)
@@ -39,6 +40,26 @@ START_TEST(a_job_that_a_retention_keeps_reaches_it_too)
         {LEASED KEEPS ON, "complete t/a n1 2", "1",
          "delivered:t: t/a@now\nkept: t/a=delivered,now,0,3,{r}2|\nkept_until: t/a@now+10000\n" KEEPS ENDED(
              "delivered,now,0,3,{r}2|") ON}, );
+}
+END_TEST
+
+START_TEST(a_job_that_is_replaced_during_its_attempt_is_cancelled)
+{
+#define NEW  "bucket:t: t/a@now+60001\ndue: t@now+60001\njobs: t/a={\"createdAt\":now+1,\"x\":1}\n"
+#define OLD  "holders:t: t/a|n1=replaced\nlingering: t/a|n1@now+3000\n"
+#define GONE "cancelled,now,0,23,{r,\"reason\":\"replaced\"}"
+    static const char put[] = "replace 0 t/a 60000 \"x\":1} ''";
+    CHECK_EXAMPLES( //
+        {ONE LEASED ON, put, "(now+60001 now+1 2) wake now+60001", ENDED(GONE "1|") NEW OLD ON},
+        {LEASED ON KEEPS, put, "(now+60001 now+1 2) wake now+60001",
+         ENDED(GONE) "cancelled:t: t/a@now\nkept: t/a=" GONE
+                     "\nkept_until: t/a@now+10000\n" NEW OLD ON KEEPS},
+        {HOLDS(BODY) WITH("off"), put, "(now+60001 now+1 2) wake now+60001",
+         ENDED("cancelled,now,0,103," START ",\"bodyLeftOut\":true,\"reason\":\"replaced\"}")
+             NEW OLD WITH("off")}, );
+#undef NEW
+#undef OLD
+#undef GONE
 }
 END_TEST
 
@@ -79,7 +100,6 @@ END_TEST
 
 START_TEST(bodies_are_left_out_as_the_settings_say)
 {
-#define WITH(bodies) "history: backlog=1000000 bodies=" bodies "\n"
     CHECK_EXAMPLES( //
         {HOLDS(BODY) WITH("on"), "complete t/a n1 ''", "1", ENDED("delivered,now,0,81," BODY) WITH("on")},
         {HOLDS(BODY) WITH("off"), "complete t/a n1 ''", "1", ENDED("delivered,now,0,83," LEFT) WITH("off")},
@@ -194,6 +214,7 @@ Suite *suite(void)
     TCase *tests = examples_case("outbox");
     tcase_add_test(tests, each_end_reaches_the_outbox);
     tcase_add_test(tests, a_job_that_a_retention_keeps_reaches_it_too);
+    tcase_add_test(tests, a_job_that_is_replaced_during_its_attempt_is_cancelled);
     tcase_add_test(tests, jobs_that_do_not_end_leave_it_alone);
     tcase_add_test(tests, without_a_history_nothing_does);
     tcase_add_test(tests, many_ends_of_one_call_keep_their_order);

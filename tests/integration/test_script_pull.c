@@ -317,6 +317,10 @@ END_TEST
 
 #define PULL_PLACE "holders:t: t/a|p1=\npull_lingering: t/a|p1@now+3000\n"
 
+/* A new job has replaced the job that a worker has leased. */
+#define NEW      PULL "bucket:t: t/a@now\ndue: t@inf\njobs: t/a={\"createdAt\":now,\"x\"}\n"
+#define REPLACED NEW "holders:t: t/a|p1=replaced\npull_lingering: t/a|p1@now+3000\n"
+
 START_TEST(owners_meet_a_leased_job)
 {
     CHECK_EXAMPLES( //
@@ -328,8 +332,16 @@ START_TEST(owners_meet_a_leased_job)
          "me 1 -1 0 0 ''",
          PULL "holders:t: t/a|p1=\npull_lingering: t/a|p1@now\ncarry: at=now beat=1 owner=me\n"},
         {PULL PULL_PLACE, "recover 5000 now 10 1 !r", "0 0", NULL},
-        {PULLED, "replace 0 t/a 0 {x} ''", "-3", NULL}, {PULLED, "replace 0 t/a 0 {x} *", "-3", NULL},
-        {PULLED, "change t/a * 0 ''", "-3", NULL}, {PULLED, "run 0 t/a 0 '' '' {x}", "-3", NULL},
+        {PULLED, "replace 0 t/a 0 \"x\"} ''", "(now now 2)", REPLACED},
+        {PULLED, "replace 0 t/a 0 \"x\"} *", "(now now 2)", REPLACED},
+        {PULLED, "replace 0 t/a 0 \"x\"} !*", "-4", NULL},
+        /* The worker of the replaced job is refused, and the new job is not touched. */
+        {REPLACED, "extend t/a p1 60000", "-36", NULL}, {REPLACED, "extend t/a p2 60000", "0", NULL},
+        {REPLACED, "complete t/a p1 ''", "-36", NEW},
+        {REPLACED, "complete t/a p1 '' t/a p1 ''", "-36 0", NEW},
+        {REPLACED, "retry t/a p1 5 {x} ''", "-36", NEW}, {REPLACED, "bury t/a p1 {x} ''", "-36", NEW},
+        {REPLACED, "release t/a p1 -1 0 - 0", "-36", NEW}, {PULLED, "change t/a * 0 ''", "-3", NULL},
+        {PULLED, "run 0 t/a 0 '' '' {x}", "-3", NULL},
         {PULLED, "read t/a", "(leased now+3000 {r} 0 {\"delivery\":\"pull\"})", NULL},
         {PULLED, "leased '' '' 0 100", "p0", NULL}, {PULLED, "leased '' '' p0 100", "0 t/a", NULL},
         {LEASED, "leased '' '' 0 100", "0 t/a", NULL}, );

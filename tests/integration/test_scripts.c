@@ -127,10 +127,12 @@ START_TEST(a_job_without_a_url_needs_a_topic_with_one)
 }
 END_TEST
 
-#define REPLACE  "replace 0 t/a 60000 \"x\":1} "
+#define REPLACE "replace 0 t/a 60000 \"x\":1} "
+#define LINGERS(nonce, until)                                                                                \
+    SCHEDULED("now+60001", "now+1") "holders:t: t/a|" nonce "=replaced\nlingering: t/a|" nonce "@" until "\n"
 #define REPLACED "(now+60001 now+1 1)"
 
-START_TEST(replace_puts_a_new_job_in_the_place_of_any_that_is_not_leased)
+START_TEST(replace_puts_a_new_job_in_the_place_of_any)
 {
     static const char replace[] = REPLACE "''", added[] = "(now+60001 now+1 0) wake now+60001";
     CHECK_EXAMPLES( //
@@ -138,7 +140,10 @@ START_TEST(replace_puts_a_new_job_in_the_place_of_any_that_is_not_leased)
         {DELAYED, replace, REPLACED, SCHEDULED("now+60001", "now+1")},
         {COME, replace, REPLACED, SCHEDULED("now+60001", "now+1")},
         {READY, replace, REPLACED " wake now+60001", SCHEDULED("now+60001", "now+1") BELL},
-        {LEASED, replace, "-3", NULL}, {LEASED_AGAIN, replace, "-3", NULL}, {EXPIRED, replace, "-3", NULL},
+        /* The attempt of a leased job lingers, see test_script_in_flight.c. */
+        {LEASED, replace, "(now+60001 now+1 2) wake now+60001", LINGERS("n1", "now+3000")},
+        {LEASED_AGAIN, replace, "(now+60001 now+1 2) wake now+60001", LINGERS("n2", "now+3000")},
+        {EXPIRED, replace, "(now+60001 now+1 2) wake now+60001", LINGERS("n1", "now")},
         {LOST, replace, REPLACED " wake now+60001", SCHEDULED("now+60001", "now+1") BELL},
         {LOST_THRICE, replace, REPLACED, SCHEDULED("now+60001", "now+1")},
         {DEAD, replace, added, DEAD SCHEDULED("now+60001", "now+1")},
@@ -180,7 +185,8 @@ START_TEST(replace_leaves_what_is_not_as_it_was_seen)
         {DELAYED, REPLACE TAG_OTHER, "-4", NULL}, {DELAYED, REPLACE TAG_THRICE, "-4", NULL},
         {DELAYED, REPLACE "-", "-4", NULL},
         {COME, REPLACE TAG_READY, REPLACED, SCHEDULED("now+60001", "now+1")},
-        {READY, REPLACE TAG_DELAYED, "-4", NULL}, {LEASED, REPLACE TAG_LEASED, "-3", NULL},
+        {READY, REPLACE TAG_DELAYED, "-4", NULL}, {LEASED, REPLACE TAG_DELAYED, "-4", NULL},
+        {LEASED, REPLACE TAG_LEASED, "(now+60001 now+1 2) wake now+60001", LINGERS("n1", "now+3000")},
         {DEAD, REPLACE TAG_DEAD, "(now+60001 now+1 0) wake now+60001", DEAD SCHEDULED("now+60001", "now+1")},
         {DEAD, REPLACE "*", "(now+60001 now+1 0) wake now+60001", DEAD SCHEDULED("now+60001", "now+1")},
         {DEAD, REPLACE TAG_OTHER, "-4", NULL}, {DEAD DELAYED, REPLACE TAG_DEAD, "-4", NULL},
@@ -195,7 +201,8 @@ START_TEST(replace_leaves_what_is_not_as_it_was_seen)
         {READY, REPLACE "!*", "-4", NULL},
         {DEAD, REPLACE "!*", "(now+60001 now+1 0) wake now+60001", DEAD SCHEDULED("now+60001", "now+1")},
         {DELAYED, REPLACE "!-," TAG_OTHER "," TAG_DELAYED, "-4", NULL},
-        {LEASED, REPLACE "!-," TAG_LEASED, "-4", NULL}, {LEASED, REPLACE "!-," TAG_OTHER, "-3", NULL},
+        {LEASED, REPLACE "!-," TAG_LEASED, "-4", NULL},
+        {LEASED, REPLACE "!-," TAG_OTHER, "(now+60001 now+1 2) wake now+60001", LINGERS("n1", "now+3000")},
         {DELAYED, REPLACE "!-," TAG_OTHER, REPLACED, SCHEDULED("now+60001", "now+1")}, );
 }
 END_TEST
@@ -1889,7 +1896,7 @@ Suite *suite(void)
     tcase_add_test(group, schedule_takes_each_item_after_the_one_before);
     tcase_add_test(group, schedule_keeps_to_the_most_jobs);
     tcase_add_test(group, a_job_without_a_url_needs_a_topic_with_one);
-    tcase_add_test(group, replace_puts_a_new_job_in_the_place_of_any_that_is_not_leased);
+    tcase_add_test(group, replace_puts_a_new_job_in_the_place_of_any);
     tcase_add_test(group, replace_takes_each_item_after_the_one_before);
     tcase_add_test(group, replace_leaves_what_is_not_as_it_was_seen);
     tcase_add_test(group, change_writes_another_record_if_the_job_is_as_it_was_seen);

@@ -29,7 +29,7 @@
  * its own quiet time, in which no lease counts as lost. It begins at every failover, restart and jump. The answer "no
  * such job" confirms nothing in this model.
  *
- * With -DONE_PLACE and a limit of one job in flight, the attempt of a cancelled job counts as in flight, and
+ * With -DONE_PLACE and a limit of one job in flight, the attempt of a cancelled or replaced job counts as in flight, and
  * two attempts are never at receivers at once. Without -DONE_PLACE, such an attempt does not count; for the jobs,
  * this makes no difference.
  *
@@ -876,10 +876,16 @@ inline cancel(id)
   finish()
 }
 
-/* A replaced job ends as if it had been cancelled. */
+/* A replaced job ends as if it had been cancelled, also during an attempt. */
 inline replace(id, wait)
 {
+  linger(id);
+#ifdef BUG_REPLACE_LEAVES_LEASE
+  R(id).in_bucket = 0;
+  R(id).due = 0;
+#else
   take(id);
+#endif
   end_life(id);
 #ifndef BUG_REPLACE_REMEMBERS
   forget_crashes(id);
@@ -1005,7 +1011,7 @@ end:
       :: schedule(id, 1)
       fi }
   :: atomic { R(id).in_jobs || R(id).in_dead -> cancel(id) }
-  :: atomic { R(id).in_jobs && !R(id).in_leases && promise[id].lives < LIVES ->
+  :: atomic { R(id).in_jobs && promise[id].lives < LIVES ->
       if
       :: replace(id, 0)
       :: replace(id, 1)

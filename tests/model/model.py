@@ -274,7 +274,7 @@ class World:
                         for name, claim in notes(part).items() if "\n" not in name},
             "lingering": {tuple(name.split("\n")): at for name, at in scores(lingering | pull_lingering).items()},
             "pull lingering": {tuple(name.split("\n")) for name in pull_lingering},
-            "lingering holders": {tuple(name.split("\n")) for part in holders for name in part if "\n" in name},
+            "lingering holders": {tuple(name.split("\n")): why for part in holders for name, why in part.items() if "\n" in name},
             "places": sum(len(part) for part in buckets), "waiting": int(waiting or 0), "behind": behind, "names": names,
             "held": {name: at for part in held for name, at in scores(part).items()}, "held topics": scores(held_topics),
             "lines": {topic: (int(at), float(score), job_id) for topic, (at, score, job_id) in notes(lines).items()},
@@ -384,7 +384,8 @@ class World:
         lingering = set(found["lingering"])
         expect(found["pull lingering"] == {place for place in lingering if is_pulled(place[1])}, "lingering", lingering)
         expect(set(found["pull notes"]) == set(found["pulled"]), "notes", found["pull notes"], "of", found["pulled"])
-        expect(found["lingering holders"] == lingering, "holders", found["lingering holders"], "lingering", lingering)
+        reasons = {place: "replaced" if place in self.pool.replaced else "" for place in lingering}
+        expect(found["lingering holders"] == reasons, "holders", found["lingering holders"], "lingering", reasons)
         expect(set(found["crashes"]) <= set(jobs), "crashes of no job after", after)
         suspects = [job_id for job_id, (nonce, _) in found["holders"].items()
                     if not is_recovering(nonce) and not is_pulled(nonce) and found["crashes"].get(job_id, (0,))[0] >= SUSPECT_LOSSES]
@@ -528,7 +529,7 @@ class World:
             more = {"retry": (self.chance.choice((0, 700)), "lapsed", "1 1 2 lease_expired"), "bury": ("lapsed", "")}[script]
             items = [(job_id, nonce, *more) for job_id, nonce, *_ in chosen]
             for (job_id, nonce, *_), is_done in zip(items, self.call_items(script, (), items) if items else ()):
-                if is_done:
+                if is_done > 0:
                     self.end_pulled(script, job_id, more)
 
     def end_pulled(self, script, job_id, more):
@@ -599,12 +600,12 @@ class World:
         items = [(lease.id, lease.nonce, *more) for lease in leases]
         held = dict(self.pool.pulled)
         for lease, is_done in zip(leases, self.call_items(script, (), items)):
-            if is_done and script in ("retry", "bury"):
+            if is_done > 0 and script in ("retry", "bury"):
                 self.end_pulled(script, lease.id, more)
             if script == "extend":
                 continue
             is_first = lease.id in held
-            expect(bool(is_done) <= is_first, lease.id, script, "ended a lease that was over")
+            expect((is_done > 0) <= is_first, lease.id, script, "ended a lease that was over")
 
     def completed_by(self, nonce):
         """Returns the ids that Redis still lists as completed with this token."""
@@ -658,7 +659,7 @@ class World:
         items = [(*doomed, "") for doomed in self.doomed]
         self.doomed = []
         for (job_id, *_), is_done in zip(items, self.call_items("bury", (), items, self.some_follow(items))):
-            if is_done:
+            if is_done > 0:
                 self.lives[job_id].changes += 1
                 self.die(job_id)
 
@@ -771,7 +772,7 @@ class World:
         answer = self.call_items(script, (), items, self.some_follow(items))
         for attempt, is_done in zip(attempts, answer):
             life = attempt.life
-            if is_done:
+            if is_done > 0:
                 if attempt.id not in self.lives:
                     self.revive(attempt.id)
                 expect(self.lives.get(attempt.id) is life, attempt.id, "is another job that an outcome met")
@@ -871,10 +872,15 @@ class World:
                   self.chance.choice((self.some_tags(job_id), "!" + (self.some_tags(job_id) or "*")))) for job_id in self.some_ids()]
         for (job_id, *_), place in zip(items, self.call_items("replace", (self.chance.choice((0, 0, 6)),), items)):
             if isinstance(place, list):
-                expect(place[2] == (job_id in self.lives), job_id, "was there:", place)
-                if place[2]:
-                    self.lives[job_id].ended = "replaced"
+                expect((place[2] > 0) == (job_id in self.lives), job_id, "was there:", place)
+                self.end_replaced(job_id, place[2] == 2)
                 self.lives[job_id] = Life(job_id, place[0])
+
+    def end_replaced(self, job_id, was_leased):
+        if job_id in self.lives:
+            self.lives[job_id].ended = "cancelled while leased" if was_leased else "replaced"
+        if was_leased and self.pool.retention(job_id) and job_id in self.deaths:
+            self.deaths.pop(job_id)[0].ended = "dead, and another one since"
 
     def step_change(self):
         if self.is_away:
@@ -949,15 +955,15 @@ class World:
                    if endpoint not in endpoints and self.pool.is_of_send(f"{send_id}~{endpoint}", sent_at)]
         records = [word for endpoint in endpoints for word in (endpoint, self.some_record())]
         item = (send_id, self.some_when(), self.chance.choice(("", "", "!")), self.chance.choice("mn"), self.chance.choice("gh"), len(endpoints), *records)
+        leased = {f"{send_id}~{endpoint}" for endpoint in [*met, *endpoints] if self.pool.deadline(f"{send_id}~{endpoint}")}
         result, = self.call_items("replace_send", (self.chance.choice((0, 0, 0, 6)),), [item])
         if not isinstance(result, list) or result[0] != "replaced":
             return
         for job_id in (job_id for job_id in earlier if job_id in self.lives):
-            self.end_cancelled(job_id, 0, "pool")
-        for endpoint, due in zip(endpoints, result[3:]):
+            self.end_cancelled(job_id, int(job_id in leased), "pool")
+        for endpoint, due in zip(endpoints, result[4:]):
             job_id = f"{send_id}~{endpoint}"
-            if job_id in self.lives:
-                self.lives[job_id].ended = "replaced"
+            self.end_replaced(job_id, job_id in leased)
             self.lives[job_id] = Life(job_id, due)
 
     def step_unsend(self):
@@ -1413,9 +1419,9 @@ class World:
                       self.chance.choice(("-", *BREAKERS)), self.chance.choice((0, 1))) for attempt in unsent]
             items *= self.chance.choice((1, 1, 2))
             for (job_id, nonce, wait, _, receiver, by_setting), is_done in zip(items, self.call_items("release", (), items)):
-                if is_done and wait >= 0:
+                if is_done > 0 and wait >= 0:
                     self.unbegin(topic_of(job_id), nonce)
-                if is_done and wait >= 0 and not self.pool.is_without_breaker(job_id, receiver, by_setting):
+                if is_done > 0 and wait >= 0 and not self.pool.is_without_breaker(job_id, receiver, by_setting):
                     self.lives[job_id].due = max(self.lives[job_id].due, self.pool.soonest + wait)
                     is_noted = self.link("ZSCORE", f"{BASE}breaker:{receiver}", job_id) is not None
                     expect(is_noted == (receiver != "-"), job_id, "is held by", receiver, is_noted)
@@ -1783,16 +1789,20 @@ CONTROLS = {
     "another pattern holds no topic": [("lib/reoffer", "topics, place = turns_step(from, last, most - number)", "topics, place = {}, false")],
     "patterns that were read before another change": [("set_patterns", "    if version ~= tonumber(old) then return 0 end\n", "")],
     "swept too early": [("sweep", "KEPT_UNTIL, '-inf', now,", "KEPT_UNTIL, '-inf', now + 30000,")],
-    "replace keeps the attempts": [("replace", "    forget_attempts({id})\n", "")],
+    "replace keeps the attempts": [("lib/linger", "  forget_attempts({id})\n", "")],
     "run ignores what was seen": [("run", "if not seen then return", "if false then return")],
     "cancel ignores what was seen": [("lib/cancel", "if not seen then", "if false then")],
     "replace takes what it is not to": [("replace", "    if not is_other then return RESULT_NOT_AS_SEEN end\n", "")],
-    "replace keeps the losses": [("replace", "    forget_crashes(id)\n", "")],
+    "replace keeps the losses": [("lib/linger", "  forget_crashes(id)\n", "")],
     "a move ignores that a job expires": [("change", "if is_expired(call('HGET', JOBS, id), (due_of(when))) then return RESULT_NOT_AS_SEEN end", "")],
     "change keeps the losses": [("change", "  forget_crashes(id)\n", "")],
     "change of what is delivered": [("change", "deadline_of(id)", "false")],
     "change ignores what was seen": [("change", "if not seen or seen == 'dead' and when ~= '-' then", "if false then")],
-    "replace of what is delivered": [("replace", "deadline_of(id)", "false")],
+    "a replaced job keeps its lease": [("lib/linger", "    take_cancelled(id, 'replaced')\n", "")],
+    "a replaced job frees the place of its attempt": [("lib/linger", "    take_cancelled(id, 'replaced')\n", "    take(id)\n")],
+    "a job that is replaced during its attempt is not kept": [("lib/linger", "keep_job(id, 'cancelled', nil, 'replaced')", "")],
+    "nobody learns that a job was replaced": [("lib/linger", "return why == 'replaced' and RESULT_REPLACED or 0", "return 0")],
+    "extend does not say that the job was replaced": [("extend", "why_lingering(place_of(id, ARGV[i + 1])) == 'replaced'", "false")],
     "early": [("claim", "or time >= DUE_BEFORE then", "or time > now + 3000 then")],
     "a later job of the same ms comes before": [("lib/places", "last and last + TIE or ms", "ms")],
     "a job that is given back has a new place": [("abandon", "again(ids[i], string.match(claim, '%S+$'), false)",
@@ -1870,7 +1880,7 @@ CONTROLS = {
     "a send is beyond the most jobs": [("send", "room < #send.endpoints", "room < 1")],
     "the same is sent again": [("send", "if mark == send.mark and group", "if false and group")],
     "a send of other content is the same": [("send", "if mark == send.mark and group", "if group")],
-    "a send replaces a leased job": [("replace_send", "  if leased then return {'leased', leased} end\n", "")],
+    "a send leaves a leased job its lease": [("replace_send", "    if make_way(same[i]) then", "    if not deadline_of(same[i]) and make_way(same[i]) then")],
     "jobs of earlier endpoints stay": [("replace_send", "    cancel(others[i], '')\n", "")],
     "a send replaces what must not be there": [("replace_send", "send.only == '!' and", "false and")],
     "a replaced send is beyond the most jobs": [("replace_send", "+ more > max_jobs", "> max_jobs")],

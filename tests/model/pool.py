@@ -85,7 +85,8 @@ class Pool(Workflows):
         self.calls = []  # pull topics with new jobs, of which the call has notified the processes that wait
         self.shown, self.last_scores = None, {}  # shown: the buckets without the entries that the current call adds, see show
         self.holders = {}  # id -> (nonce, due)
-        self.lingering = {}  # (id, nonce) -> ms: attempts of cancelled jobs, which still count as in flight
+        self.lingering = {}  # (id, nonce) -> ms: attempts of cancelled and replaced jobs, which still count as in flight
+        self.replaced = set()  # those of replaced jobs
         self.crashes = {}  # id -> (losses, nonce)
         self.suspects = {}  # "id\nnonce" of the suspect that was attempted last -> 0, or "id\n" of the one that was offered last -> -ms; id of another suspect -> ms
         self.attempts = {}  # id -> the lines of the last attempts, one each
@@ -711,17 +712,31 @@ class Pool(Workflows):
                 is_excluded = False
             if is_excluded:
                 answers.append(-4)
-            elif is_there and self.deadline(job_id):
-                answers.append(-3)
             elif tags and self.seen(job_id, tags) != ("pool" if is_there else "dead"):
                 answers.append(-4)
             elif not is_there and max_jobs and len(self.jobs) >= max_jobs:
                 answers.append(-7)
             else:
-                self.forget(job_id)
-                answers.append([*self.start(job_id, when, record), int(is_there)])
+                was_leased = is_there and self.make_way(job_id)
+                answers.append([*self.start(job_id, when, record), 2 if was_leased else int(is_there)])
         self.finish()
         return answers
+
+    def make_way(self, job_id):
+        """Prepares the replacement of the job, and returns whether it was leased. Then it ends as cancelled, and its attempt goes on."""
+        was_leased = self.deadline(job_id) is not None
+        if was_leased:
+            if self.retention(job_id) or self.backlog:
+                keep, record = self.keep if self.retention(job_id) else self.archive, self.jobs[job_id]
+                record = record[:-1] + ',"reason":"replaced"}' if record.endswith("}") else record
+                keep(job_id, "cancelled", self.now, self.losses(job_id), record, self.lines(job_id))
+            place = job_id, self.holders[job_id][0]
+            if not is_recovering(place[1]):
+                self.lingering[place] = self.deadline(job_id)
+                self.replaced.add(place)
+            self.take(job_id)
+        self.forget(job_id)
+        return was_leased
 
     def change(self, items):
         answers, self.met, placed = [], [], set()  # placed: jobs that kept their record; the script has not put them into a bucket yet
@@ -953,20 +968,16 @@ class Pool(Workflows):
             same = [job_id for job_id in ids if job_id in self.jobs]
             earlier, sent_at = self.sends[send_id][2:] if send_id in self.sends else ((), None)
             others = [job_id for job_id in (f"{send_id}~{endpoint}" for endpoint in earlier) if self.is_of_send(job_id, sent_at) and job_id not in ids]
-            leased = next((job_id for job_id in same + others if self.deadline(job_id)), None)
             more = number - len(same) - len(others)
             if only and same + others:
                 answers.append(-4)
-            elif leased:
-                answers.append(["leased", leased])
             elif more > 0 and max_jobs and len(self.jobs) + more > max_jobs:
                 answers.append(-7)
             else:
                 for job_id in others:
                     self.cancel_one(job_id, "")
-                for job_id in same:
-                    self.forget(job_id)
-                answers.append(["replaced", len(same), len(others), *self.start_all(send_id, when, mark, group, *parts)])
+                leased = sum(self.make_way(job_id) for job_id in same)
+                answers.append(["replaced", len(same), leased, len(others), *self.start_all(send_id, when, mark, group, *parts)])
         self.finish()
         return answers
 
@@ -1314,7 +1325,8 @@ class Pool(Workflows):
                     self.start_follow_ups(follow_up)
                 end_item(job_id)
             elif not verdict:
-                self.free_place(job_id, nonce)
+                freed = self.free_place(job_id, nonce)
+                answers[-1] = answers[-1] or freed
         self.start_follow_ups(follow_up)
         finish_call()
         self.finish()
@@ -1328,8 +1340,13 @@ class Pool(Workflows):
                 self.add_membership(following[0], "a", 0, 0, workflow)
 
     def free_place(self, job_id, nonce):
+        """Ends a lingering attempt. Returns -36 if its job was replaced, else 0."""
         if self.lingering.pop((job_id, nonce), None) is not None:
             self.touch_freed(topic_of(job_id))
+        if (job_id, nonce) not in self.replaced:
+            return 0
+        self.replaced.remove((job_id, nonce))
+        return -36
 
     def answer_of(self, job_id, nonce, is_held):
         """Returns 1 if the nonce held the job, or 0. If the item completes a worker's lease, returns when the lease
@@ -1447,7 +1464,7 @@ class Pool(Workflows):
         answers = []
         for job_id, nonce, lease_ms in items:
             is_held = self.holders.get(job_id, ("",))[0] == nonce and self.pulled.get(job_id, 0) > self.now
-            answers.append(self.now + lease_ms if is_held else 0)
+            answers.append(self.now + lease_ms if is_held else -36 if (job_id, nonce) in self.replaced else 0)
             if is_held:
                 self.pulled[job_id] = answers[-1]
         return answers

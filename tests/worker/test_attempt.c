@@ -419,7 +419,7 @@ START_TEST(a_job_cancelled_in_flight_keeps_its_place_until_its_end)
     }
     world_answer_post(200);
     check_ending(WORLD_COMPLETE);
-    world_answer(WORLD_COMPLETE, STATUS_STALE);
+    world_answer(WORLD_COMPLETE, STATUS_REPLACED);
     check_over();
 }
 END_TEST

@@ -3,7 +3,7 @@
 -- topic is fifo, the script may pause it, see pause.lua.
 --
 -- ARGV from 2: id, nonce, record, the attempt's line or '', ...; then the follow-ups, see follow.lua
--- Returns {now_us, result ...}. A result is 1 (done), 0 (stale) or AGAIN.
+-- Returns {now_us, result ...}. A result is 1 (done), 0 (stale), REPLACED or AGAIN.
 -- uses: bury check fence follow has leave linger pause revive take
 -- plain: take
 if has_follow_ups() then take_follow_ups(2, 4) end
@@ -33,7 +33,7 @@ for i = 2, #ARGV, 4 do
     if follow_ups[number] then follow(follow_ups[number], id) end
     if has(WORKFLOW_JOBS) then fail_workflow_of(id) end
   else
-    end_lingering(id, ARGV[i + 1])
+    replies[number + 1] = end_lingering(id, ARGV[i + 1])
   end
 end
 write_counts()

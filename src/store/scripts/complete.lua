@@ -5,7 +5,7 @@
 --      see follow.lua
 -- A line describes an attempt (attempt_line.h). If the line of a worker's attempt is needed and empty, this script
 -- writes it. If it is not empty, the caller has read the job's record.
--- Returns {now_us, result ...}. A result is 1 (done), 0 (stale), AGAIN or NO_RECORD; for a worker's lease,
+-- Returns {now_us, result ...}. A result is 1 (done), 0 (stale), REPLACED, AGAIN or NO_RECORD; for a worker's lease,
 -- the time when the lease began instead of 1, or 2 if this worker has already completed the job.
 -- uses: check fence follow hour keep late leases leave linger outbox pull revive
 if has_follow_ups() then take_follow_ups(2, 3) end
@@ -81,7 +81,7 @@ for i = 2, #ARGV, 3 do
     replies[number + 1] = 1
   else
     replies[number + 1] = complete(id, verdicts[number], ARGV[i + 2], nonce, claims[number], is_kept or is_archived)
-    if not verdicts[number] then end_lingering(id, nonce) end
+    if replies[number + 1] == 0 then replies[number + 1] = end_lingering(id, nonce) end
   end
 end
 if is_archived and #plain > 0 then archive_plain() end

@@ -2,8 +2,9 @@
 -- extend.lua - gives workers' leases a new deadline, unless their deadline has passed.
 --
 -- ARGV from 2: id, nonce, lease in ms from now, ...
--- Returns {now_us, the new deadline or 0 if the nonce does not hold the lease, ...}.
--- uses: check clock fence format leases
+-- Returns {now_us, result ...}. A result is the new deadline, REPLACED, or 0 if the nonce does not hold the lease for
+-- another reason.
+-- uses: check clock fence format leases lingering
 check_items(2, 3, 3)
 probe_slot()
 refuse_newer_format()
@@ -16,6 +17,8 @@ for i = 2, #ARGV, 3 do
   if deadline and tonumber(deadline) > now then
     replies[number + 1] = now + tonumber(ARGV[i + 2])
     call('ZADD', PULLED, 'XX', replies[number + 1], id)
+  elseif why_lingering(place_of(id, ARGV[i + 1])) == 'replaced' then
+    replies[number + 1] = RESULT_REPLACED
   end
 end
 return replies

@@ -8,7 +8,7 @@
 --   claimed   time of its claim, ms
 --   receiver  the receiver whose circuit breaker holds the job, or -
 --   setting   1 if the breaker holds the job only because the topic's setting breaker was true at the claim, else 0
--- Returns {now_us, 1 done or 0 stale, ...}.
+-- Returns {now_us, result ...}. A result is 1 (done), 0 (stale) or REPLACED.
 --
 -- If the topic has turned its breaker off since the claim, the breaker does not hold the job. Turning the breaker off
 -- started a walk that resumes the topic's held jobs. If this walk is over, it cannot resume a job that is held only
@@ -52,7 +52,7 @@ for i = 2, #ARGV, 6 do
       if ARGV[i + 4] ~= '-' then hold_by_breaker(ARGV[i + 4], id, soonest + wait) end
     end
   else
-    end_lingering(id, ARGV[i + 1])
+    replies[number + 1] = end_lingering(id, ARGV[i + 1])
   end
 end
 for _, claim in pairs(unsent) do return_tokens(claim.topic, claim.number, claim.since) end

@@ -2,8 +2,8 @@
 -- renew.lua - renews the leases of consumers.
 --
 -- ARGV[2] lease, ms; then id, nonce, ...
--- Returns {now_us, result ...}. A result is 1 (done), 0 (lease lost), or 2 (the job was cancelled, and its attempt
--- still counts as in flight).
+-- Returns {now_us, result ...}. A result is 1 (done), 0 (lease lost), or 2 (the job was cancelled or
+-- replaced, and its attempt still counts as in flight).
 -- uses: check clock fence lingering probe
 check_items(3, 2)
 probe_slot()

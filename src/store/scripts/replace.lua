@@ -1,7 +1,8 @@
 #!lua
--- replace.lua - schedules new jobs. If a job with the same id has not ended and is not leased, the new job replaces it,
--- and gets none of its data. A dead job with this id stays, because a dead job and a new job may have the same id. The
--- flag allow-oom is not set, so a full Redis refuses new work.
+-- replace.lua - schedules new jobs. If a job with the same id has not ended, the new job replaces it, and gets none of
+-- its data. If an attempt of the old job is running, the old job is cancelled, see make_way in lib/linger.lua. A dead job
+-- with this id stays, because a dead job and a new job may have the same id. The flag allow-oom is not set, so a full
+-- Redis refuses new work.
 --
 -- ARGV[2]  maximum number of jobs that have not ended; 0: no limit
 -- then for each job:
@@ -10,9 +11,10 @@
 --   record  as in schedule.lua
 --   tags    tags that the old job must match, see find_seen; after a '!', tags that a job that has not ended must not
 --           match
--- Returns {now_us, result ...}. A result is {due time, createdAt, 1 if a job was replaced or 0}, FULL, AGAIN,
--- LEASED, NOT_AS_SEEN or NO_URL.
--- uses: attempts check crashes leases seen places url when
+-- Returns {now_us, result ...}. A result is {due time, createdAt, 2 if a job was replaced during an attempt, 1 if another
+-- job was replaced, else 0}, FULL, AGAIN, NOT_AS_SEEN or NO_URL.
+-- uses: check ended linger outbox seen places url when
+-- plain: take
 check(3, 4, 2)
 local max_jobs = tonumber(ARGV[2])
 
@@ -34,26 +36,26 @@ local function replace(id, when, record, tags)
     if not is_other then return RESULT_NOT_AS_SEEN end
     tags = ''
   end
-  if is_there and deadline_of(id) then return RESULT_LEASED end
   local seen = tags == '' and 'pool' or find_seen(id, tags)
   if seen == nil then return RESULT_AGAIN end
   if not seen or is_there and seen == 'dead' then return RESULT_NOT_AS_SEEN end
   if lacks_url(id, record) then return RESULT_NO_URL end
+  local was_leased = false
   if is_there then
-    forget_crashes(id)
-    forget_attempts({id})
+    was_leased = make_way(id)
   elseif max_jobs > 0 and call('HLEN', JOBS) >= max_jobs then
     return RESULT_FULL
   end
   local at, created = due_of(when)
   call('HSET', JOBS, id, record_of(created, record))
   at = put(id, at) -- if the call has several new jobs with this id, the last one counts
-  return {at, created, is_there and 1 or 0}
+  return {at, created, was_leased and 2 or is_there and 1 or 0}
 end
 
 local replies = {now_us}
 for i = 3, #ARGV, 4 do
   replies[#replies + 1] = replace(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3])
 end
+date_dead_topics()
 finish()
 return replies

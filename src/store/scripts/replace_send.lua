@@ -1,7 +1,7 @@
 #!lua
 -- replace_send.lua - schedules jobs that are sent to a group, and replaces the jobs that were sent under the same id:
 -- one job for each endpoint, all of them or none. Jobs that have these ids and have not ended are replaced, with all
--- their data. If the earlier send had other endpoints, too, their jobs are cancelled. The flag allow-oom is not set, so
+-- their data; if an attempt of such a job is running, it is cancelled, see make_way in lib/linger.lua. If the earlier send had other endpoints, too, their jobs are cancelled. The flag allow-oom is not set, so
 -- a full Redis refuses new work.
 --
 -- ARGV[2]  maximum number of jobs that have not ended; 0: no limit
@@ -12,9 +12,10 @@
 --   mark    as in send.lua
 --   group
 --   number  of endpoints, at least 1, for each of which a name and a record as in schedule.lua follow
--- Returns {now_us, result ...}. A result is {'replaced', number of jobs replaced, number cancelled, due time of each job
--- ...}, FULL, NOT_AS_SEEN, AGAIN, or {'leased', id} of a job whose attempt is under way.
--- uses: attempts cancel crashes leases probe put_send record
+-- Returns {now_us, result ...}. A result is {'replaced', number of jobs replaced, how many of these during an attempt,
+-- number cancelled, due time of each job ...}, FULL, NOT_AS_SEEN or AGAIN.
+-- uses: cancel linger probe put_send record
+-- plain: take
 
 local sends = read_sends(3, 'only', 1)
 probe()
@@ -38,18 +39,10 @@ local function met_jobs(send)
   return same, others
 end
 
-local function first_leased(ids)
-  for i = 1, #ids do
-    if deadline_of(ids[i]) then return ids[i] end
-  end
-end
-
 local function replace_send(send)
   if has_read_enough() then return RESULT_AGAIN end
   local same, others = met_jobs(send)
   if send.only == '!' and #same + #others > 0 then return RESULT_NOT_AS_SEEN end
-  local leased = first_leased(same) or first_leased(others)
-  if leased then return {'leased', leased} end
   local more = #send.endpoints - #same - #others
   if more > 0 and (max_jobs > 0 and call('HLEN', JOBS) + more > max_jobs or not has_room_for_send()) then return RESULT_FULL end
   for i = 1, #others do
@@ -59,10 +52,13 @@ local function replace_send(send)
     read_on()
     cancel(others[i], '')
   end
-  for i = 1, #same do forget_crashes(same[i]) end
-  if #same > 0 then forget_attempts(same) end
+  local leased = 0
+  for i = 1, #same do
+    read_on()
+    if make_way(same[i]) then leased = leased + 1 end
+  end
   for i = 1, #send.endpoints do is_placed[job_of(send.id, send.endpoints[i])] = true end
-  return {'replaced', #same, #others, unpack(put_send(send.id, send.when, send.mark, send.group, send.endpoints, send.records))}
+  return {'replaced', #same, leased, #others, unpack(put_send(send.id, send.when, send.mark, send.group, send.endpoints, send.records))}
 end
 
 local replies = {now_us}

@@ -5,7 +5,7 @@
 -- ARGV from 2: id, nonce, wait in ms from now, or -1, record, the attempt's line or '', ...; then the
 --      follow-ups, see follow.lua
 -- An attempt with a 2xx status in its line has not failed, so it is not counted as a failure.
--- Returns {now_us, 1 done or 0 stale, ...}.
+-- Returns {now_us, result ...}. A result is 1 (done), 0 (stale) or REPLACED.
 -- uses: again attempts check fence follow hour linger revive take
 -- plain: take
 if has_follow_ups() then take_follow_ups(2, 5) end
@@ -43,7 +43,7 @@ for i = 2, #ARGV, 5 do
     end
     if follow_ups[number] then follow(follow_ups[number], id) end
   else
-    end_lingering(id, ARGV[i + 1])
+    replies[number + 1] = end_lingering(id, ARGV[i + 1])
   end
 end
 write_counts()

@@ -104,7 +104,7 @@ function facts(job) {
   const pairs = [
     ["Receiver", job.url ? m("code", `${job.method ?? "POST"} ${job.url}`) : "none: workers lease it"],
     at("Accepted", job.createdAt), at("Due", job.dueAt), at("Delivered", job.deliveredAt), at("Cancelled", job.cancelledAt), at("Died", job.deadAt),
-    job.reason ? ["Reason", m("a", { href: href(["jobs"], { state: "dead", reason: job.reason }) }, job.reason.replaceAll("_", " "))] : null,
+    job.state === "cancelled" && job.reason ? ["Reason", "replaced by a PUT during an attempt"] : job.reason ? ["Reason", m("a", { href: href(["jobs"], { state: "dead", reason: job.reason }) }, job.reason.replaceAll("_", " "))] : null,
     at("Expires", job.expiresAt), at("Kept until", job.keptUntil),
     ["Timeout", waitText(job.timeout)],
     ["Retries", [number(job.retry), job.retryWait ? [m("span.sub", " after "), m("code", job.retryWait), m("span.sub", " ms")] : job.retrySchedule.length ? m("span.sub", ` after ${job.retrySchedule.slice(0, 12).map(waitText).join(" ")}${job.retrySchedule.length > 12 ? " …" : ""}`) : null]],

@@ -51,10 +51,11 @@ end
 -- Stores the data of a job that has ended, in the form 'state time losses size record' and then the lines of its
 -- attempts. time is when the job ended, losses how many of its consumers were lost, and size the bytes of the record.
 -- If the job died because its consumer was lost, '/' and the nonce of the consumer follow losses, see fence.lua.
--- Replaces a kept job with the same id. If a history is on, the job is also added to the outbox (outbox.lua).
-local function keep(id, state, at, losses, record, lines)
+-- reason: of a cancelled job, or nothing; it is added to the record. Replaces a kept job with the same id. If a history is on, the job is also added to the outbox (outbox.lua).
+local function keep(id, state, at, losses, record, lines, reason)
   local topic = topic_of(id)
-  if has_history() then archive(id, state, at, losses, record, lines) end
+  if has_history() then archive(id, state, at, losses, record, lines, reason) end
+  record = with_reason(record, reason)
   if call('HEXISTS', KEPT, id) == 1 then drop_kept(id) end
   record_bytes_left = record_bytes_left - #record - #lines
   is_there[KEPT] = true

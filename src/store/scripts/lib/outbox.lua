@@ -98,13 +98,14 @@ local function keeps_bodies(state)
   return history[2] ~= 'off' and (history[2] ~= 'errors' or state ~= 'delivered')
 end
 
--- Puts an ended job into the outbox.
+-- Puts an ended job into the outbox. reason: as in ended.lua.
 local is_in_outbox = {}
 -- rare: outbox
-local function archive(id, state, at, losses, record, lines)
+local function archive(id, state, at, losses, record, lines, reason)
   if is_in_outbox[id] then write_outbox() end
   is_in_outbox[id] = true
   if not keeps_bodies(state) then record = without_body(record) end
+  record = with_reason(record, reason)
   local number = #outbox_ids + 1
   outbox_ids[number] = id
   outbox_texts[number] = state .. ' ' .. integer(at) .. ' ' .. losses .. ' ' .. #record .. ' ' .. record .. lines

@@ -10,6 +10,12 @@ local function has_read_enough() return record_bytes_left <= 0 end
 -- item.
 local function read_on() record_bytes_left = math.max(record_bytes_left, 1) end
 
+-- Returns the record of a cancelled job with the reason why it ended. The body, if the record has one, stays where it is.
+local function with_reason(record, reason)
+  if not reason or string.sub(record, -1) ~= '}' then return record end
+  return string.sub(record, 1, -2) .. ',"reason":"' .. reason .. '"}'
+end
+
 -- Returns the record of a job, or nothing if this call has reached its limit of bytes.
 local function answer_record(id)
   if has_read_enough() then return end
