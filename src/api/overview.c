@@ -201,6 +201,8 @@ static void add_overdue(struct json_writer *json, const struct app_overview *ove
             json_add_bool(json, "isPaused", true);
         if (topic->is_pull)
             json_add_bool(json, "isPull", true);
+        if (topic->lacks_url)
+            json_add_bool(json, "lacksUrl", true);
         json_end_object(json);
     }
     json_end_array(json);

@@ -16,7 +16,7 @@ static void add_hold(struct json_writer *json, const struct app_topic *topic)
 {
     static const char *const words[] = {
         [APP_HOLD_PAUSED] = "paused", [APP_HOLD_SETTINGS] = "settings", [APP_HOLD_IN_FLIGHT] = "maxInFlight",
-        [APP_HOLD_RATE] = "rate",     [APP_HOLD_LINE] = "order",
+        [APP_HOLD_RATE] = "rate",     [APP_HOLD_LINE] = "order",        [APP_HOLD_NO_URL] = "noUrl",
     };
     if (topic->hold == APP_HOLD_NONE)
         return;

@@ -20,6 +20,7 @@ static const char *const why_words[] = {
     [APP_WHY_LATER_VERSION] = "later_version",
     [APP_WHY_IN_TURN] = "in_turn",
     [APP_WHY_SETTINGS] = "settings",
+    [APP_WHY_NO_URL] = "no_url",
     [APP_WHY_PAUSED] = "paused",
     [APP_WHY_MAX_IN_FLIGHT] = "max_in_flight",
     [APP_WHY_RATE] = "rate",
@@ -36,7 +37,7 @@ static const char *const why_words[] = {
 /* The answer while it is written: why the job waits or how it ended, and what the client can do. */
 struct telling {
     const struct app_finding *finding;
-    struct slice topic;
+    struct slice topic, job_id;
     struct buffer *text;
 };
 
@@ -173,12 +174,25 @@ static void tell_topic(const struct telling *telling)
             "resets them.",
             SLICE_ARG(telling->topic));
         break;
+    case APP_WHY_NO_URL:
+        buffer_printf(
+            telling->text,
+            "It is due, but neither the job nor its topic has a url. PATCH /topics/%.*s with a url, or "
+            "with {\"delivery\":\"pull\"}, resumes all jobs that wait for this.",
+            SLICE_ARG(telling->topic));
+        break;
     case APP_WHY_PAUSED:
         buffer_printf(telling->text,
                       "Its topic is paused%s%s. PATCH /topics/%.*s with {\"paused\":null} resumes it.",
                       finding->pause_reason[0] ? ": " : "", finding->pause_reason, SLICE_ARG(telling->topic));
         break;
     case APP_WHY_ORDER:
+        if (slice_equal(finding->head, telling->job_id)) {
+            buffer_append(telling->text,
+                          SLICE("Its topic is delivered in order, one job at a time, and an attempt of "
+                                "an earlier job with this id is still under way."));
+            break;
+        }
         buffer_printf(telling->text,
                       "Its topic is delivered in order, one job at a time, and job %.*s comes first. That "
                       "job must be delivered, dead or cancelled, with no attempt under way. GET .../%.*s/why "
@@ -288,7 +302,7 @@ static void on_finding(void *arg, const struct app_finding *finding)
     struct exchange *exchange = arg;
     char room[DETAIL_MAX];
     struct buffer detail = buffer_of(room, sizeof room);
-    struct telling telling = {finding, exchange->topic, &detail};
+    struct telling telling = {finding, exchange->topic, exchange->job_id, &detail};
     tell_finding(&telling);
     tell_pause(&telling);
     struct json_writer json = json_writer_to(exchange_scratch(exchange));

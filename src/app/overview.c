@@ -47,7 +47,8 @@ static size_t overview_overdue(const struct tally_count *count, const struct app
                                                     .ready = topic->ready,
                                                     .held = topic->held,
                                                     .is_paused = topic->is_paused,
-                                                    .is_pull = topic->is_pull};
+                                                    .is_pull = topic->is_pull,
+                                                    .lacks_url = topic->lacks_url};
     }
     return found;
 }

@@ -20,6 +20,7 @@ struct app_overdue {
     int64_t due_ms, late_ms;
     int64_t ready, held; /* numbers of jobs */
     bool is_paused, is_pull;
+    bool lacks_url; /* some of the held jobs have no url, and the topic has none either */
 };
 
 /* Numbers of waiting jobs that are due within the minute, hour and so on after at_ms. The number of the hour

@@ -245,6 +245,7 @@ static void add_candidate(struct tally *tally, const struct store_topic *topic)
         .held = topic->held,
         .leased = topic->leased,
         .dead = topic->dead,
+        .lacks_url = topic->lacks_url,
         .due_ms = topic->due_ms < 0 ? INT64_MAX : topic->due_ms,
         .late_ms = topic->due_ms >= 0 && topic->due_ms < topic->now_ms ? topic->now_ms - topic->due_ms : 0,
     };

@@ -31,6 +31,7 @@ struct tally_topic {
     int64_t due_ms;  /* due time of the first waiting job; INT64_MAX: no job waits */
     int64_t late_ms; /* time since this job was due; 0: it is not due */
     bool is_paused, is_pull;
+    bool lacks_url; /* see store_topic */
 };
 
 struct tally_count {

@@ -28,13 +28,15 @@ static struct pull_state pull_state_of(const struct store_topic *topic)
 static enum app_hold hold_of(const struct store_topic *topic, struct pull_state pull)
 {
     if (topic->held_ms == STORE_TOPIC_FREE)
-        return APP_HOLD_NONE;
+        return topic->lacks_url ? APP_HOLD_NO_URL : APP_HOLD_NONE;
     switch (topic_settings_service(topic->settings)) {
     case TOPIC_PAUSED:
         return APP_HOLD_PAUSED;
     case TOPIC_UNREADABLE:
         return APP_HOLD_SETTINGS;
     default:
+        if (topic->lacks_url)
+            return APP_HOLD_NO_URL;
         if (topic->head.size)
             return APP_HOLD_LINE;
         if (topic->held_ms != STORE_TOPIC_HELD)
@@ -52,6 +54,7 @@ static struct slice job_id_of(struct slice id)
 struct app_topic topic_view(const struct app *app, const struct store_topic *topic)
 {
     struct pull_state pull = pull_state_of(topic);
+    enum app_hold hold = hold_of(topic, pull);
     return (struct app_topic){
         .name = topic->name,
         .settings = topic->settings,
@@ -67,9 +70,9 @@ struct app_topic topic_view(const struct app *app, const struct store_topic *top
         .is_pull = pull.is_pull,
         .waiting = app->lease_board ? lease_board_waiting(app->lease_board, topic->name) : 0,
         .leased_ms = topic->leased_ms,
-        .hold = hold_of(topic, pull),
+        .hold = hold,
         .head = job_id_of(topic->head),
-        .held_until_ms = topic->held_ms > 0 ? topic->held_ms : 0,
+        .held_until_ms = topic->held_ms > 0 && hold != APP_HOLD_NO_URL ? topic->held_ms : 0,
         .window = {topic->window.began_ms, topic->window.attempts},
         .hour = {topic->hour.delivered, topic->hour.retried, topic->hour.dead},
     };

@@ -9,6 +9,7 @@ struct store_topic;
 /* Why due jobs of a topic are not delivered. */
 enum app_hold {
     APP_HOLD_NONE,
+    APP_HOLD_NO_URL, /* jobs without a url wait until the topic has one */
     APP_HOLD_PAUSED,
     APP_HOLD_SETTINGS,
     APP_HOLD_IN_FLIGHT,

@@ -23,6 +23,7 @@ struct why {
     struct retry_schedule schedule;            /* schedule of the job */
     char error_detail[ATTEMPT_DETAIL_MAX + 1]; /* detail of the error of its last attempt */
     int64_t wait_ms;                           /* wait after the last attempt; 0: unknown */
+    bool has_url;                              /* the job has a url of its own */
     bool lacks;                                /* the job uses a feature of a later version of duepost */
     int64_t max_in_flight;                     /* limit of the topic; 0: not set */
     bool is_head_waiting; /* the job is the first of its fifo topic, and the topic waits until at_ms */
@@ -163,15 +164,29 @@ static int64_t own_due_ms(const struct why *why, const struct retry_schedule *fa
  * own. */
 static bool may_be_held(const struct why *why, const struct topic_settings *settings)
 {
-    const struct app *app = why->app;
     enum job_state state = why->finding.state;
-    bool is_breaker_on = settings->has_breaker ? settings->is_breaker_on : app->is_breaker_on;
-    const struct retry_schedule *fallback = settings->has_schedule ? &settings->schedule : app->schedule;
+    const struct retry_schedule *fallback = settings->has_schedule ? &settings->schedule : why->app->schedule;
     bool is_late = state == JOB_STATE_DELAYED && own_due_ms(why, fallback) <= why->now_ms &&
                    why->at_ms <= why->now_ms + RECEIVER_ROW_MAX_MS;
     bool is_in_turn =
         state == JOB_STATE_READY && (why->finding.why == APP_WHY_IN_TURN || why->is_head_waiting);
-    return is_breaker_on && !why->finding.is_pull && why->receiver[0] && (is_late || is_in_turn);
+    return !why->finding.is_pull && (is_late || is_in_turn);
+}
+
+/* Returns whether the job's receiver may hold it. */
+static bool may_receiver_hold(const struct why *why, const struct topic_settings *settings)
+{
+    bool is_breaker_on = settings->has_breaker ? settings->is_breaker_on : why->app->is_breaker_on;
+    return is_breaker_on && why->receiver[0] && may_be_held(why, settings);
+}
+
+/* A job without a url is held until its topic has one. */
+static void find_url(struct why *why, const struct topic_settings *settings)
+{
+    if (why->has_url || settings->url.size || !may_be_held(why, settings))
+        return;
+    why->finding.why = APP_WHY_NO_URL;
+    why->finding.next_ms = 0;
 }
 
 static void find_receiver(struct why *why, const struct app_receiver *receiver)
@@ -253,7 +268,8 @@ static void on_topic(void *arg, enum status status, const struct store_topic *to
     find_cause(why, topic);
     snprintf(why->pause_reason, sizeof why->pause_reason, "%.*s", SLICE_ARG(settings.pause_reason));
     name_receiver(why, settings.url);
-    bool may_be = may_be_held(why, &settings);
+    find_url(why, &settings);
+    bool may_be = may_receiver_hold(why, &settings);
     topic_settings_fini(&settings);
     if (may_be)
         ask_receiver(why, slice_of(why->receiver));
@@ -282,6 +298,7 @@ static void keep_record(struct why *why, const struct app_job *view)
     why->schedule = job.schedule;
     why->wait_ms = job.wait_ms;
     why->lacks = job.lacks.size > 0;
+    why->has_url = job.url.size > 0;
     name_receiver(why, job.url);
     job_fini(&job);
 }

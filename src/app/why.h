@@ -15,6 +15,7 @@ enum app_why {
     APP_WHY_LATER_VERSION, /* the job's record, or the topic's settings, need a later version of duepost */
     APP_WHY_IN_TURN,       /* the job is due and waits for its turn */
     APP_WHY_SETTINGS,      /* the topic's settings cannot be read */
+    APP_WHY_NO_URL,        /* neither the job nor its topic has a url */
     APP_WHY_PAUSED,
     APP_WHY_MAX_IN_FLIGHT,
     APP_WHY_RATE,

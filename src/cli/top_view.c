@@ -288,6 +288,8 @@ static void add_overdue(struct top_lines *lines, const json_t *topic, const stru
         top_add(lines, TOP_PLAIN, "  %s held", short_number(number_of(topic, "held"), held));
     if (json_is_true(json_object_get(topic, "isPaused")))
         top_add(lines, TOP_WARN, "  paused");
+    else if (json_is_true(json_object_get(topic, "lacksUrl")))
+        top_add(lines, TOP_WARN, "  no url");
     else if (json_is_true(json_object_get(topic, "isPull")))
         top_add(lines, TOP_WARN, "  no worker");
 }

@@ -136,9 +136,6 @@ struct ending ending_decide(const struct job *job, const struct ending_facts *fa
     case ENDING_CAUSE_EXPIRED:
         ending_bury(&ending, SLICE("expired"));
         break;
-    case ENDING_CAUSE_NO_URL:
-        ending_bury(&ending, SLICE("no_url"));
-        break;
     case ENDING_CAUSE_EXHAUSTED:
         ending_bury(&ending, SLICE("retries_exhausted"));
         break;

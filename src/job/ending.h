@@ -10,7 +10,7 @@
  *     ENDING_CAUSE_RESULT, anything else             retry    after schedule or Retry-After, with jitter
  *                          no retries left           bury     retries_exhausted
  *                          rejected by a worker      bury     rejected
- *     ENDING_CAUSE_EXPIRED, _NO_URL                  bury     expired, no_url; no attempt was made
+ *     ENDING_CAUSE_EXPIRED                           bury     expired; no attempt was made
  *     ENDING_CAUSE_EXHAUSTED                         bury     retries_exhausted; no attempt was made
  *     ENDING_CAUSE_OVER                              bury     workflow_ended; no callbacks
  *     ENDING_CAUSE_UNREADABLE                        bury     the record as it is
@@ -30,15 +30,15 @@
 #include "job/topic_settings.h"
 
 enum ending_cause {
-    ENDING_CAUSE_RESULT,    /* an attempt was made, and has a result */
-    ENDING_CAUSE_UNSENT,    /* nothing was sent, because the lease was lost or the process stops */
-    ENDING_CAUSE_HELD,      /* the receiver's breaker or limit, or the limit of name lookups, holds the job */
-    ENDING_CAUSE_UNSERVED,  /* only another version of duepost can serve the job */
-    ENDING_CAUSE_NO_MEMORY, /* no memory for the job's texts */
-    ENDING_CAUSE_EXPIRED,   /* ttl or expiresAt has passed */
-    ENDING_CAUSE_NO_URL,    /* neither the job nor its topic names a url */
-    ENDING_CAUSE_EXHAUSTED, /* the job waited for a retry, and has none left now */
-    ENDING_CAUSE_OVER,      /* the workflow of the job has ended */
+    ENDING_CAUSE_RESULT,   /* an attempt was made, and has a result */
+    ENDING_CAUSE_UNSENT,   /* nothing was sent, because the lease was lost or the process stops */
+    ENDING_CAUSE_HELD,     /* the receiver's breaker or limit, the limit of name lookups, or the lack of a url
+                              holds the job */
+    ENDING_CAUSE_UNSERVED, /* only another version of duepost can serve the job */
+    ENDING_CAUSE_NO_MEMORY,  /* no memory for the job's texts */
+    ENDING_CAUSE_EXPIRED,    /* ttl or expiresAt has passed */
+    ENDING_CAUSE_EXHAUSTED,  /* the job waited for a retry, and has none left now */
+    ENDING_CAUSE_OVER,       /* the workflow of the job has ended */
     ENDING_CAUSE_UNREADABLE, /* duepost did not write this record */
 };
 

@@ -82,7 +82,9 @@ static void add_release(const struct batch_item *item, struct script_call *call)
     script_call_number(call, entry->hold.wait_ms);
     script_call_number(call, entry->hold.claimed_ms);
     script_call_text(call, entry->hold.receiver.size ? entry->hold.receiver : SLICE("-"));
-    script_call_number(call, entry->hold.is_by_setting);
+    script_call_text(call, entry->hold.lacks_url       ? SLICE("url")
+                           : entry->hold.is_by_setting ? SLICE("1")
+                                                       : SLICE("0"));
 }
 
 static void add_bury(const struct batch_item *item, struct script_call *call)

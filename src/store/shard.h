@@ -110,6 +110,7 @@ struct shard_hold {
                               Borrowed until the callback */
     /* The breaker holds the job only because the topic's setting "breaker" was true at the claim. */
     bool is_by_setting;
+    bool lacks_url;     /* neither the job nor its topic has a url: held until the topic has one */
     int64_t claimed_ms; /* now_ms of the claim that leased the job */
 };
 

@@ -365,6 +365,7 @@ struct store_topic {
     /* Jobs that are due but held until the next check of their receiver. Such jobs count neither as delayed
      * nor as ready. */
     int64_t held;
+    bool lacks_url; /* some of the held jobs have no url, and the topic has none either */
     int64_t now_ms; /* time of reading */
     int64_t due_ms; /* due time of the first waiting job; -1: no job waits */
     /* Time until which the first waiting job is held although it is due. STORE_TOPIC_FREE if this job is

@@ -9,7 +9,7 @@
 enum {
     TOPICS_MAX = 100, /* maximum number of topics in one call, which takes Redis about a millisecond */
     FIRST_TOPIC = 2,  /* index of the first topic in a reply */
-    TOPIC_PARTS = 17,
+    TOPIC_PARTS = 18,
     GROUP_PARTS = 2, /* name, text */
 };
 
@@ -49,6 +49,7 @@ static struct store_topic read_topic(const struct redis_reply *reply, size_t at,
         .head = redis_reply_text(redis_reply_at(reply, at + 14)),
         .window = {.began_ms = redis_reply_integer(redis_reply_at(reply, at + 15)),
                    .attempts = redis_reply_integer(redis_reply_at(reply, at + 16))},
+        .lacks_url = redis_reply_integer(redis_reply_at(reply, at + 17)) == 1,
         .now_ms = redis_reply_integer(redis_reply_at(reply, 0)) / 1000,
     };
 }

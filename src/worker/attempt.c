@@ -130,6 +130,7 @@ void attempt_record(struct attempt *attempt)
     int64_t wait_ms = ending->keeps_place ? SHARD_NO_WAIT : ending->wait_ms;
     struct shard_hold hold = {.receiver = slice_of(attempt->held_by ? attempt->held_by : ""),
                               .is_by_setting = has_breaker_by_setting(attempt),
+                              .lacks_url = attempt->lacks_url,
                               .claimed_ms = attempt->claimed_ms};
     for (size_t i = 0; i < callbacks->count; i++)
         attempt->follow_ups[i] =
@@ -161,8 +162,7 @@ static void log_ending(const struct attempt *attempt, enum ending_cause cause)
                   LOG_NUMBER("retry_in_ms", attempt->ending.wait_ms));
     else if (cause == ENDING_CAUSE_UNREADABLE)
         log_error("record_unreadable", LOG_SLICE("job", attempt->lease.id));
-    else if (cause == ENDING_CAUSE_EXPIRED || cause == ENDING_CAUSE_NO_URL ||
-             cause == ENDING_CAUSE_EXHAUSTED || cause == ENDING_CAUSE_OVER)
+    else if (cause == ENDING_CAUSE_EXPIRED || cause == ENDING_CAUSE_EXHAUSTED || cause == ENDING_CAUSE_OVER)
         attempt_log_unsent(attempt);
     else if (cause == ENDING_CAUSE_RESULT && attempt->ending.is_round)
         attempt_log_round(attempt);
@@ -382,6 +382,18 @@ static void give_back_unserved(struct attempt *attempt, enum unserved_why why, s
     attempt_hold(attempt, ENDING_CAUSE_UNSERVED, hold_unserved_ms(context->unserved, now_us));
 }
 
+/* Holds a job that has no url, because its topic has lost the url or is no longer a pull topic. The jobs of
+ * the topic resume when a change of the settings mends this. */
+static void hold_without_url(struct attempt *attempt)
+{
+    const struct attempt_context *context = attempt->context;
+    int64_t now_us = clock_boot_us();
+    attempt->lacks_url = true;
+    unserved_warn(context->unserved, now_us, UNSERVED_NO_URL, attempt->job.topic, SLICE(""));
+    metrics_count(context->metrics, METRICS_COUNTER_HELD_WITHOUT_URL, 1);
+    attempt_hold(attempt, ENDING_CAUSE_HELD, hold_unserved_ms(context->unserved, now_us));
+}
+
 /* Reads the settings of the job's topic. Without these settings, a job could be sent unsigned or to the wrong
  * url. Returns false if the settings cannot be used; the job is then released. */
 static bool read_settings(struct attempt *attempt, struct slice text)
@@ -427,7 +439,7 @@ static void attempt_read(struct attempt *attempt, struct slice settings, int64_t
     else if (ending_is_exhausted(&attempt->job, attempt->settings, attempt->context->policy->schedule))
         attempt_end_by(attempt, ENDING_CAUSE_EXHAUSTED);
     else if (attempt->url.host.size == 0)
-        attempt_end_by(attempt, ENDING_CAUSE_NO_URL);
+        hold_without_url(attempt);
     else if (needs_permit(attempt))
         ask_permit(attempt);
     else

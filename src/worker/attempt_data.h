@@ -75,6 +75,7 @@ struct attempt {
     int64_t claimed_ms; /* time of the claim, by Redis's clock */
     int64_t late_ms;    /* time between the job's due time and the claim */
     struct permit permit;
+    bool lacks_url; /* the job is held because neither it nor its topic has a url */
     /* Owned; if the job is held: name of the receiver that holds it (see permit.h). */
     char *held_by;
     struct http_call *call;        /* HTTP call, while SENDING */

@@ -13,8 +13,9 @@
  * limit has existed if this is longer, but within 10 minutes (receiver_row_ms). Jobs that do not fit into the
  * row come back at random times in the last quarter of this period.
  *
- * Held because only a later version of duepost can serve the job: the job comes back after at least 5 s and
- * at most 10 minutes. */
+ * Held because only a later version of duepost can serve the job, or because neither the job nor its topic
+ * has a url: the job comes back after at least 5 s and at most 10 minutes. When the topic has a url again,
+ * settings.lua and reoffer.lua resume its jobs at once. */
 #ifndef DUEPOST_WORKER_HOLD_H
 #define DUEPOST_WORKER_HOLD_H
 
@@ -29,6 +30,7 @@ enum unserved_why {
     UNSERVED_JOB_LACKS,   /* the job's record needs a later version */
     UNSERVED_TOPIC_LACKS, /* the settings of its topic need a later version */
     UNSERVED_SETTINGS,    /* the settings of its topic cannot be read */
+    UNSERVED_NO_URL,      /* neither the job nor its topic has a url */
     UNSERVED_WHYS,
 };
 

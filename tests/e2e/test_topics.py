@@ -4,6 +4,8 @@ import concurrent.futures
 import json
 import time
 
+import pytest
+
 from patience import SLOW, until, watch
 from receiver import Answer
 from timestamp import to_ms
@@ -371,21 +373,60 @@ def test_the_headers_of_a_topic_go_only_to_the_origin_of_its_url(server, receive
     assert until(lambda: receiver.of(topic, "any"), 5, "any")[0].headers["authorization"] == "Bearer secret"
 
 
-def test_a_job_that_lost_its_topics_url_is_dead_until_it_has_one(server, receiver, topic):
-    put(server, topic, url=receiver.url()).expect(200)
-    for job_id in ("a", "b"):
-        server.schedule(topic=topic, jobId=job_id, delay=0.5)
-    assert server.request("PATCH", f"/jobs/{topic}/b", json.dumps({"url": receiver.url("/b")}), JSON).expect(200)["url"] == receiver.url("/b")
-    patch(server, topic, {"url": None}).expect(200)
-    assert server.request("PATCH", f"/jobs/{topic}/b", '{"url":null}', JSON).fields() == ["url"]
-    assert server.wait_for_state(topic, "a", "dead")["reason"] == "no_url"
-    server.wait_for_state(topic, "b", None)
-    assert "url" not in server.job(topic, "a")
-    assert "its topic" in server.get(f"/jobs/{topic}/a/why").expect(200)["detail"]
+@pytest.mark.parametrize("order", ["due", "fifo"])
+def test_a_backlog_that_lost_its_topics_url_waits_until_it_has_one(server, receiver, topic, order):
+    put(server, topic, url=receiver.url(), order=order).expect(200)
+    jobs = [{"topic": topic, "jobId": str(number), "delay": 1.5 * SLOW} for number in range(100)]
+    server.request("POST", "/jobs", json.dumps([*jobs, {"topic": topic, "jobId": "own", "delay": 1.4 * SLOW}]), JSON).expect(207)
+    own = {"url": receiver.url("/own")}
+    assert server.request("PATCH", f"/jobs/{topic}/own", json.dumps(own), JSON).expect(200)["url"] == receiver.url("/own")
+    put(server, topic, order=order).expect(200)  # forgets the url
+    assert server.request("PATCH", f"/jobs/{topic}/own", '{"url":null}', JSON).fields() == ["url"]
+    assert server.request("POST", "/jobs", json.dumps({"topic": topic}), JSON).fields() == ["url"]
+    server.wait_for_state(topic, "own", None)
+    state = until(lambda: (found := server.get(f"/topics/{topic}").expect(200)).get("heldBy") == "noUrl" and found, 10, "a problem of the topic")
+    assert state["jobs"]["dead"] == 0 and state["overdue"] > 0 and "heldUntil" not in state
+    why = server.get(f"/jobs/{topic}/0/why").expect(200)
+    assert why["why"] == "no_url" and f"PATCH /topics/{topic}" in why["detail"] and "until" not in why
+    assert "event=topic_without_url topic=" in server.log() and "\nduepost_held_without_url_total 0\n" not in server.get("/metrics").body.decode()
+    row, = until(lambda: [row for row in server.get("/overview").json["overdue"] if row["topic"] == topic], 15, "the overview has it")
+    assert row["lacksUrl"]
     patch(server, topic, {"url": receiver.url("/a")}).expect(200)
-    server.request("POST", f"/jobs/{topic}/a/run").expect(202)
-    server.wait_for_state(topic, "a", None)
-    assert sorted(a.target for a in receiver.of(topic)) == ["/a", "/b"]
+    until(lambda: receiver.count(topic) == 101, 15, "all are delivered at once")
+    if order == "fifo":
+        assert [arrival.job_id for arrival in receiver.of(topic) if arrival.job_id != "own"] == [job["jobId"] for job in jobs]
+    assert "heldBy" not in until(lambda: server.get(f"/topics/{topic}").expect(200), 1, "the topic")
+
+
+def test_a_pull_topic_that_forgets_its_delivery_keeps_its_backlog(server, receiver, topic):
+    put(server, topic, delivery="pull").expect(200)
+    server.schedule(topic=topic, jobId="a", body=1)
+    put(server, topic, maxInFlight=5).expect(200)  # forgets the delivery
+    until(lambda: server.get(f"/topics/{topic}").expect(200).get("heldBy") == "noUrl", 10, "the job is held")
+    put(server, topic, maxInFlight=5, delivery="pull").expect(200)
+    leased = server.request("POST", f"/topics/{topic}/lease", '{"wait":5}', JSON).expect(200)["jobs"]
+    assert [job["jobId"] for job in leased] == ["a"] and leased[0]["attempt"] == 1
+
+
+@pytest.mark.parametrize("mend", ["pattern", "delete"])
+def test_a_pattern_can_mend_a_topic_without_a_url(start, receiver, mend):
+    server, topic = start(), "mended-x"
+    if mend == "pattern":
+        put(server, topic, url=receiver.url()).expect(200)
+        server.schedule(topic=topic, jobId="a", delay=0.3)
+        put(server, topic, maxInFlight=5).expect(200)
+    else:  # the settings of the topic undo those of its pattern
+        put(server, "mended-*", delivery="pull").expect(200)
+        server.schedule(topic=topic, jobId="a", delay=0.3)
+        put(server, topic, delivery="push").expect(200)
+    until(lambda: server.get(f"/topics/{topic}").expect(200).get("heldBy") == "noUrl", 10, "the job is held")
+    if mend == "pattern":
+        put(server, "mended-*", url=receiver.url()).expect(200)
+        until(lambda: receiver.count(topic) == 1, 10, "the job is delivered")
+    else:
+        server.request("DELETE", f"/topics/{topic}").expect(200)
+        leased = server.request("POST", f"/topics/{topic}/lease", '{"wait":5}', JSON).expect(200)["jobs"]
+        assert [job["jobId"] for job in leased] == ["a"]
 
 
 def test_urls_of_a_topic_follow_the_rules_of_job_urls(start, topic):

@@ -41,6 +41,35 @@ START_TEST(a_topic_that_turns_its_breaker_off_resumes)
 }
 END_TEST
 
+#define URL    "{\"url\":\"http://h/\"}"
+#define PULL   "{\"delivery\":\"pull\"}"
+#define NO_URL "breaker:/t: t/c@now+7001 t/b@now+8001 t/a@now+9001\n"
+#define PLACES "bucket:t: t/a@now-3000 t/b@now-2000 t/c@now-1000\n" JOBS_T
+#define BREAKS "{\"breaker\":true,\"url\":\"http://h/\"}"
+
+START_TEST(a_topic_that_has_a_url_again_resumes)
+{
+    CHECK_EXAMPLES( //
+        {HELD_T NO_URL, "settings t '' " URL, "1", RESUMED_T "topics: t=" URL "\n"},
+        /* The jobs resume although the topic has a breaker. */
+        {HELD_T NO_URL "topics: t=" ON "\n", "settings t " ON " " BREAKS, "1",
+         RESUMED_T "topics: t=" BREAKS "\n"},
+        {HELD_T NO_URL, "settings t '' " PULL, "1",
+         PLACES "due: t@inf\nmeta: format=4\ntopics: t=" PULL "\n"},
+        /* Other changes resume nothing, nor does a url if no job is held for want of it. */
+        {HELD_T NO_URL, "settings t '' " LIMITED, "1", HELD_T NO_URL "topics: t=" LIMITED "\n"},
+        {HELD_T, "settings t '' " URL, "1", HELD_T "topics: t=" URL "\n"},
+        {HELD_T NO_URL, "topics t '' 1", "0 t '' 0 0 0 0 now-3000 -1 3 0 0 0 '' '' '' 0 0 1", NULL},
+        {HELD_T, "topics t '' 1", "0 t '' 0 0 0 0 now-3000 -1 3 0 0 0 '' '' '' 0 0 0", NULL},
+        /* An attempt that had no url ends after the topic has a url again: it does not hold the job. */
+        {LEASED "topics: t=" URL "\n", "release t/a n1 5000 now - url", "1",
+         "bucket:t: t/a@now-1000\njobs: t/a={r}\n" BELL "topics: t=" URL "\nturns: t@1\n"},
+        {LEASED, "release t/a n1 5000 now - url", "1 wake now+5001",
+         "breaker:/t: t/a@now+5001\nbucket:t: t/a@now+5001\ndue: t@now+5001\nheld: t@now-1000\n"
+         "held:t: t/a@now-1000\njobs: t/a={r}\n"}, );
+}
+END_TEST
+
 #define IS_OFF "topics: t=" OFF "\n"
 
 /* The expected data while a walk resumes the jobs of t. AFTER_NONE: no job is resumed yet; AFTER_A: t/a is
@@ -169,6 +198,7 @@ Suite *suite(void)
     Suite *suite = suite_create("script_resume");
     TCase *group = examples_case("script_resume");
     tcase_add_test(group, a_topic_that_turns_its_breaker_off_resumes);
+    tcase_add_test(group, a_topic_that_has_a_url_again_resumes);
     tcase_add_test(group, a_step_goes_on_where_the_last_one_ended);
     tcase_add_test(group, a_change_of_patterns_finds_the_topics);
     tcase_add_test(group, a_job_that_was_claimed_before_is_not_held);

@@ -1416,15 +1416,16 @@ class World:
         unsent = [attempt for attempt in consumer.attempts if not attempt.is_posting and not attempt.outcome]
         if unsent and self.can_call(consumer):
             items = [(attempt.id, attempt.nonce, self.chance.choice((-1, 0, 700, 5000, 60000)), attempt.claimed_ms,
-                      self.chance.choice(("-", *BREAKERS)), self.chance.choice((0, 1))) for attempt in unsent]
+                      self.chance.choice(("-", *BREAKERS)), self.chance.choice((0, 1, "url"))) for attempt in unsent]
             items *= self.chance.choice((1, 1, 2))
             for (job_id, nonce, wait, _, receiver, by_setting), is_done in zip(items, self.call_items("release", (), items)):
                 if is_done > 0 and wait >= 0:
                     self.unbegin(topic_of(job_id), nonce)
                 if is_done > 0 and wait >= 0 and not self.pool.is_without_breaker(job_id, receiver, by_setting):
                     self.lives[job_id].due = max(self.lives[job_id].due, self.pool.soonest + wait)
-                    is_noted = self.link("ZSCORE", f"{BASE}breaker:{receiver}", job_id) is not None
-                    expect(is_noted == (receiver != "-"), job_id, "is held by", receiver, is_noted)
+                    holder = f"/{topic_of(job_id)}" if by_setting == "url" else receiver
+                    is_noted = self.link("ZSCORE", f"{BASE}breaker:{holder}", job_id) is not None
+                    expect(is_noted == (holder != "-"), job_id, "is held by", holder, is_noted)
             consumer.attempts = [attempt for attempt in consumer.attempts if attempt not in unsent]
 
     def step_resume(self):
@@ -1450,6 +1451,7 @@ class World:
     def step_reoffer(self):
         if not self.is_away:
             held = dict(self.pool.held)
+            self.read_without_url()
             self.check("reoffer", (1000,), self.call("reoffer", 1000, 0), self.pool.reoffer())
             self.note_resumed(held)
 
@@ -1535,10 +1537,15 @@ class World:
 
     # ---- operators ----
 
+    def read_without_url(self):
+        """Reads which topics hold jobs for want of a url. These keys expire, and so are not modelled."""
+        self.pool.without_url = {topic for topic in TOPICS if self.link("EXISTS", f"{BASE}breaker:/{topic}")}
+
     def set(self, topic, settings):
         old = self.pool.settings.get(topic)
         is_stale = self.chance.random() < 0.1
         texts = [settings_json(text) if text else "" for text in (old, settings)]
+        self.read_without_url()
         answer = self.call("settings", topic, "stale" if is_stale else texts[0], texts[1])
         held = dict(self.pool.held)
         if not is_stale:
@@ -1575,7 +1582,7 @@ class World:
         kinds = ({}, {}, {"paused": True}, {"maxInFlight": 1}, {"rate": rate}, {"rate": rate}, {"rate": window}, {"rate": window}, {"weight": 2}, {"weight": 100}, {"order": "fifo"}, {"order": "fifo", "maxInFlight": 2},
                  {"order": "fifo", "rate": rate}, {"order": "fifo", "onHeadDead": "pause"}, {"paused": False, "onHeadDead": "pause", "order": "fifo"}, {"onHeadDead": "pause"}, {"retention": 60}, {"retention": 1.5},
                  {"breaker": False}, {"breaker": False}, {"breaker": False, "order": "fifo"}, {"breaker": True}, {"breaker": True},
-                 {"retention": 1.5}, {"delivery": "pull"}, {"delivery": "pull"}, {"delivery": "pull", "maxInFlight": 1}, {"delivery": "pull", "rate": rate},
+                 {"url": "http://h/"}, {"url": "http://h/"}, {"url": "http://h/", "breaker": True}, {"retention": 1.5}, {"delivery": "pull"}, {"delivery": "pull"}, {"delivery": "pull", "maxInFlight": 1}, {"delivery": "pull", "rate": rate},
                  {"delivery": "pull", "order": "fifo"}, {"delivery": "pull", "retention": 60}, {"delivery": "pull", "onDelivered": "http://h/"},
                  {"delivery": "push"}, {"onDead": "http://h/"}, {"onDelivered": "http://h/", "onAttempt": "http://h/"})
         if self.chance.random() < 0.4:
@@ -1815,7 +1822,10 @@ CONTROLS = {
     "a pattern that turns breakers off resumes nothing": [("lib/resume", "call('HSET', META, 'resume_held', '0')", "call('HLEN', META)")],
     "a breaker that is off holds what was claimed before": [("release", "if is_free(topic_of(id), ARGV[i + 4], ARGV[i + 5]) then wait = -1 end", "")],
     "a breaker whose setting is gone holds what was claimed before": [("release", " or by_setting == '1' and not breaker", "")],
-    "a breaker forgets whom it holds": [("release", "hold_by_breaker(ARGV[i + 4], id, soonest + wait)", "local _ = 0")],
+    "a breaker forgets whom it holds": [("release", "hold_by_breaker(holder, id, soonest + wait)", "local _ = 0")],
+    "a topic that has a url again resumes nothing": [("lib/resume", "(is_off or has_url_again(topic))", "is_off")],
+    "a topic that has a url again and a breaker resumes nothing": [("lib/resume", "is_mended or settings_of", "settings_of")],
+    "a job that was claimed before its topic had a url is held": [("release", "return needs_no_url(topic) end", "return false end")],
     "a fifo topic has two in flight": [("lib/offer", "own.order == 'fifo' and 1 or ", "")],
     "the line holds nothing": [("lib/offer", "  if line_at then return line_at end\n", "")],
     "the head of a fifo topic loses its place": [("lib/again", "local keeps_place = has_settings() and is_fifo(topic_of(id))", "local keeps_place = false")],

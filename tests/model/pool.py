@@ -106,6 +106,7 @@ class Pool(Workflows):
         self.patterns, self.patterns_version = {}, 0  # pattern -> the settings that an operator has made
         self.redates = False
         self.resumes = False  # a later step has to find the topics whose breaker was turned off by a change of patterns
+        self.without_url = set()  # topics that hold jobs for want of a url: Redis has the key breaker:/<topic>
         self.lost_patterns = set()  # the patterns from which the setting "breaker" was removed before that step
         self.windows = {}  # topic -> (us when the window of its rate began, its attempts)
         self.spent = {}  # topic -> us up to which its rate is used up
@@ -1087,19 +1088,26 @@ class Pool(Workflows):
         self.redates = self.redates or any(topic_of(job_id).startswith(topic + "~") for job_id in ids)
         if has_held:
             is_off = self.settings_of(topic).get("breaker") is False or had_breaker and "breaker" not in self.settings_of(topic)
-            self.resume_topics([topic] if is_off else [])
+            self.resume_topics([topic] if is_off or self.has_url_again(topic) else [])
         self.finish()
+
+    def needs_no_url(self, topic):
+        return "url" in self.settings_of(topic) or self.is_pull(topic)
+
+    def has_url_again(self, topic):
+        return topic in self.without_url and self.needs_no_url(topic)
 
     def has_lost(self, topic):
         """Returns whether the setting "breaker" was removed from a pattern that matches the topic."""
         return "~" not in topic and any(topic.startswith(name[:-1]) for name in self.lost_patterns)
 
     def resume_topics(self, topics):
-        """Resumes the held jobs of topics whose breaker was turned off; here in a single step. After a change of patterns, it
+        """Resumes the held jobs of topics whose breaker was turned off, or which have a url again; here in a single step. After a change of patterns, it
         first finds these topics."""
         if self.resumes:
             found = {topic_of(job_id) for job_id in self.held}
-            topics = [*topics, *sorted(topic for topic in found if self.settings_of(topic).get("breaker", not self.has_lost(topic)) is False)]
+            topics = [*topics, *sorted(topic for topic in found if self.settings_of(topic).get("breaker", not self.has_lost(topic)) is False
+                                       or self.has_url_again(topic))]
         self.resumes, self.lost_patterns = False, set()
         for topic in topics:
             held = sorted((due, job_id) for job_id, due in self.held.items() if topic_of(job_id) == topic)
@@ -1538,7 +1546,10 @@ class Pool(Workflows):
             self.settings[topic] = {"paused": True, "pauseReason": f"job {job_id.split('/')[1]} is dead", **rest}
 
     def is_without_breaker(self, job_id, receiver, by_setting):
-        """receiver: the receiver whose breaker holds the job, or '-'. by_setting: 1 if only the topic's setting had turned the breaker on."""
+        """receiver: the receiver whose breaker holds the job, or '-'. by_setting: 1 if only the topic's setting had turned the breaker on;
+        'url' if neither the job nor its topic had a url."""
+        if by_setting == "url":
+            return self.needs_no_url(topic_of(job_id))
         return receiver != "-" and not self.settings_of(topic_of(job_id)).get("breaker", not by_setting)
 
     def release(self, items):

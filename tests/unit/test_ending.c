@@ -253,7 +253,6 @@ START_TEST(a_lease_ends_without_an_attempt)
         {ENDING_CAUSE_UNSERVED, 7000, 6999, ENDING_RELEASE, false, false, 7000, ""},
         {ENDING_CAUSE_NO_MEMORY, 0, 0, ENDING_RELEASE, false, false, ENDING_NO_MEMORY_MS, ""},
         {ENDING_CAUSE_EXPIRED, 0, 0, ENDING_BURY, false, true, 0, "expired"},
-        {ENDING_CAUSE_NO_URL, 0, 0, ENDING_BURY, false, true, 0, "no_url"},
         {ENDING_CAUSE_UNREADABLE, 0, 0, ENDING_BURY, false, true, 0, ""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -498,11 +498,20 @@ START_TEST(a_job_that_has_expired_is_buried_unsent)
 }
 END_TEST
 
-START_TEST(a_job_that_leads_nowhere_is_buried_unsent)
+START_TEST(a_job_that_leads_nowhere_is_held_until_its_topic_has_a_url)
 {
     start_with("{\"createdAt\":900000,\"url\":\"\"}", "");
-    ck_assert_ptr_nonnull(strstr(check_ending(WORLD_BURY)->record, "\"reason\":\"no_url\""));
+    ck_assert_int_ge(check_ending(WORLD_RELEASE)->wait_ms, 5000);
+    ck_assert(world_call(WORLD_RELEASE)->lacks_url);
+    ck_assert_uint_eq(world_logged("topic_without_url"), 1);
     ck_assert_uint_eq(world_posts(), 0);
+}
+END_TEST
+
+START_TEST(a_job_that_leads_nowhere_is_held_no_longer_than_it_lives)
+{
+    start_with("{\"createdAt\":900000,\"url\":\"\",\"ttl\":100.25}", "");
+    ck_assert_int_eq(check_ending(WORLD_RELEASE)->wait_ms, 250);
 }
 END_TEST
 
@@ -838,7 +847,8 @@ Suite *suite(void)
     tcase_add_test(tests, an_ending_that_redis_did_not_take_is_recorded_again_and_never_sent_again);
     tcase_add_test(tests, the_same_texts_are_recorded_again);
     tcase_add_test(tests, a_job_that_has_expired_is_buried_unsent);
-    tcase_add_test(tests, a_job_that_leads_nowhere_is_buried_unsent);
+    tcase_add_test(tests, a_job_that_leads_nowhere_is_held_until_its_topic_has_a_url);
+    tcase_add_test(tests, a_job_that_leads_nowhere_is_held_no_longer_than_it_lives);
     tcase_add_test(tests, a_record_that_nobody_wrote_is_buried_as_it_is);
     tcase_add_test(tests, a_body_whose_escapes_are_no_text_is_buried_as_it_is);
     tcase_add_test(tests, a_job_that_needs_a_later_version_is_given_back);

@@ -521,6 +521,7 @@ void shard_release(struct shard *shard, const struct lease *lease, const struct 
     struct world_call *call = add_lease_call(WORLD_RELEASE, shard, lease, fn, arg);
     call->wait_ms = hold->wait_ms, call->claimed_ms = hold->claimed_ms;
     call->is_by_setting = hold->is_by_setting;
+    call->lacks_url = hold->lacks_url;
     copy(call->receiver, sizeof call->receiver, hold->receiver);
 }
 

@@ -87,9 +87,9 @@ struct world_call {
     enum shard_claim_kind claim_kind;
     char id[64], nonce[STORE_NONCE_MAX + 1];
     int64_t wait_ms, claimed_ms, expected_ms;
-    char receiver[256]; /* release, resume: the receiver */
-    bool is_by_setting; /* release: as in struct shard_hold */
-    bool may_wait;      /* complete: as in struct shard_end */
+    char receiver[256];            /* release, resume: the receiver */
+    bool is_by_setting, lacks_url; /* release: as in struct shard_hold */
+    bool may_wait;                 /* complete: as in struct shard_end */
     char record[1024], line[1024], walk[64], cursor[256];
     char follow_id[128],
         follow_record[1024]; /* id and record of the last follow-up of an ending; empty: none */

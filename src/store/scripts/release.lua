@@ -7,13 +7,14 @@
 --   wait      how long to hold the job from now, ms, or -1
 --   claimed   time of its claim, ms
 --   receiver  the receiver whose circuit breaker holds the job, or -
---   setting   1 if the breaker holds the job only because the topic's setting breaker was true at the claim, else 0
+--   setting   1 if the breaker holds the job only because the topic's setting breaker was true at the claim; url if the
+--             job is held because neither it nor its topic has a url; else 0
 -- Returns {now_us, result ...}. A result is 1 (done), 0 (stale) or REPLACED.
 --
 -- If the topic has turned its breaker off since the claim, the breaker does not hold the job. Turning the breaker off
 -- started a walk that resumes the topic's held jobs. If this walk is over, it cannot resume a job that is held only
--- now.
--- uses: again breaker check fence linger take
+-- now. The same applies to a topic that has a url again.
+-- uses: again breaker check fence linger take url
 -- plain: take
 check_ends(2, 6, 3)
 for i = 5, #ARGV, 6 do
@@ -31,6 +32,7 @@ local function note_unsent(topic, nonce, since)
 end
 
 local function is_free(topic, receiver, by_setting)
+  if by_setting == 'url' then return needs_no_url(topic) end
   if receiver == '-' then return false end
   local breaker = settings_of(topic).breaker
   return breaker == false or by_setting == '1' and not breaker
@@ -49,7 +51,8 @@ for i = 2, #ARGV, 6 do
     again(id, due, wait >= 0 and soonest + wait)
     if wait >= 0 then
       hold(topic_of(id), id, due)
-      if ARGV[i + 4] ~= '-' then hold_by_breaker(ARGV[i + 4], id, soonest + wait) end
+      local holder = ARGV[i + 5] == 'url' and no_url_of(topic_of(id)) or ARGV[i + 4]
+      if holder ~= '-' then hold_by_breaker(holder, id, soonest + wait) end
     end
   else
     replies[number + 1] = end_lingering(id, ARGV[i + 1])

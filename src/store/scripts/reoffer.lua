@@ -2,7 +2,7 @@
 -- reoffer.lua - one step of limited size that makes a change take effect: decides again which topics may be
 -- served after the settings of patterns have changed or Redis's clock has stepped back (lib/reoffer.lua), moves the
 -- deadlines of workers' leases after a step of the clock (lib/leap.lua), and resumes held jobs of topics whose circuit
--- breaker was turned off (lib/resume.lua).
+-- breaker was turned off, or which have a url again (lib/resume.lua).
 --
 -- ARGV[2] maximum number of topics, of leases, and of held jobs   [3] how far Redis's clock has stepped since the last
 --      call, ms; 0 if it has not

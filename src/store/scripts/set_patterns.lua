@@ -3,7 +3,8 @@
 --
 -- Each shard has a copy of all patterns under one version; if copies differ, the copy with the highest version is
 -- valid. After a change, it must be decided again which topics may be served: this script does so for some of them, and
--- reoffer.lua for the others. reoffer.lua also resumes held jobs of topics that have lost their circuit breaker.
+-- reoffer.lua for the others. reoffer.lua also resumes held jobs of topics that have lost their circuit breaker, or have
+-- a url again.
 --
 -- ARGV from 2, for each set:
 --   old      the version that was read, or '' for a copy, which replaces only a lower version

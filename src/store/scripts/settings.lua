@@ -4,7 +4,7 @@
 -- ARGV from 2: topic; the text that was read, or empty; the text to write, or empty to remove the settings; ...
 -- Returns {now_us, 1 done or 0 changed, ...}.
 -- uses: again ended format places probe resume
--- If a topic turns its circuit breaker off, its held jobs must resume: this script resumes some of them, and
+-- If a topic turns its circuit breaker off, or has a url again, its held jobs must resume: this script resumes some of them, and
 -- reoffer.lua the others.
 local RESUME_MAX = 500 -- number of jobs, as in resumer.c; takes less than 5 ms of Redis's time
 probe()

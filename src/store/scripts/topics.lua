@@ -9,10 +9,11 @@
 -- may be attempted, or -2 if this does not depend on time (the topic is paused, for example); number of held jobs, see
 -- held.lua; delivered, retried and dead within the last hour; the topic's own settings or '', its longest pattern or
 -- ''; id of the job for which a fifo topic waits or ''; for a rate with a window, when the window under way began, ms,
--- and the number of its attempts, else 0 and 0}. If [2] is a pull topic with leases, the start of the oldest lease
+-- and the number of its attempts, else 0 and 0; 1 if the topic holds jobs because neither they nor the topic have a url,
+-- else 0}. If [2] is a pull topic with leases, the start of the oldest lease
 -- follows, ms; if there are very many leases, only some are examined. If a topic has many ready jobs, only some of them
 -- are examined, to find held jobs whose hold has ended. A page ends early if it has some MiB of settings.
--- uses: held hour names offer record
+-- uses: breaker held hour names offer record url
 local one, after, most = ARGV[2], ARGV[3], tonumber(ARGV[4])
 
 local function held(topic, due)
@@ -23,7 +24,7 @@ end
 
 -- Returns the id of the job that must end before other jobs of a fifo topic are attempted: a job in flight, a cancelled
 -- job whose attempt still runs, or else the first waiting job.
-local function head_of(topic)
+local function line_head_of(topic)
   if not is_fifo(topic) then return '' end
   local holder = call('HRANDFIELD', holders_of(topic))
   if holder then return string.match(holder, '^[^\n]+') end
@@ -56,6 +57,10 @@ local function number_held(topic, ready)
   local ids, found = call('ZRANGE', bucket_of(topic), 0, math.min(ready, LOOK) - 1), 0
   for _, due in ipairs(call('ZMSCORE', held_of(topic), unpack(ids))) do found = found + (due and 1 or 0) end
   return number, math.min(number, math.floor(found * ready / #ids))
+end
+
+local function holds_without_url(topic, number)
+  return number > 0 and not needs_no_url(topic) and call('EXISTS', breaker_of(no_url_of(topic))) or 0
 end
 
 local function first_due(topic, due)
@@ -112,7 +117,7 @@ for i = 1, number do
     topic, settings_text, waiting - ready - held_number + held_ready, ready - held_ready, call('HLEN', holders_of(topic)),
     call('ZCARD', index_of('dead', topic)), first_due(topic, due), held(topic, due), held_number, hour.d, hour.r, hour.x,
     own_text, pattern_of_topic[topic] or '',
-    head_of(topic), window_began, window_number,
+    line_head_of(topic), window_began, window_number, holds_without_url(topic, held_number),
   }) do
     replies[#replies + 1] = part
   end

@@ -18,6 +18,7 @@ const OVERDUE = [
 
 function holder(row) {
   if (row.isPaused) return m(State, { state: "paused", text: "pause" });
+  if (row.lacksUrl) return m(State, { state: "bad", text: "no url" });
   if (row.held) return m(State, { state: "held", text: "receiver" });
   return row.isPull ? m(State, { state: "held", text: "no worker" }) : null;
 }

@@ -1,4 +1,5 @@
--- breaker.lua - stores which waiting jobs are held because the circuit breaker of their receiver is open.
+-- breaker.lua - stores which waiting jobs are held because the circuit breaker of their receiver is open, or because
+-- neither the job nor its topic has a url.
 -- uses: clock
 
 -- The key breaker:<receiver> has for each held job its id and the time until which it is held. The script resume.lua
@@ -6,6 +7,10 @@
 -- call that adds entries removes those whose hold ended more than GUIDE_MS ago.
 local GUIDE_MS = 60000
 local function breaker_of(receiver) return base .. 'breaker:' .. receiver end
+
+-- Jobs that are held because neither they nor their topic have a url are stored like those of a receiver with this
+-- name. No receiver has such a name, because its host would be empty.
+local function no_url_of(topic) return '/' .. topic end
 
 local guides = {} -- receiver -> the entries that this call adds: time, id, time, id ...
 local function hold_by_breaker(receiver, id, at)

@@ -1,25 +1,31 @@
 -- resume.lua - resumes held jobs before their hold ends: gives them back the due times that they had before. A held job
 -- was due, and now waits until attempts may be sent to its receiver again, see held.lua.
 --
--- The sorted set RESUMING has the topics whose setting breaker was turned off. For each such topic, a walk examines the
--- held jobs in the order in which they were due. The topic's score is the position of the walk: the due time of the
--- last job that was examined. If the setting was turned off in a pattern, another walk, through the key HELD, finds the
+-- The sorted set RESUMING has the topics whose setting breaker was turned off, or which have a url again after they held
+-- jobs without a url. For each such topic, a walk examines the held jobs in the order in which they were due. The topic's
+-- score is the position of the walk: the due time of the last job that was examined. If a setting was changed in a
+-- pattern, another walk, through the key HELD, finds the
 -- topics. The position of this other walk is the field resume_held of META; the field resume_lost has the patterns.
 -- The walks also resume jobs that are held for another reason; such jobs will be held again.
--- uses: has held line places
+-- uses: breaker has held line places url
 
 local RESUMING = base .. 'resuming'
 local UNPACK_MAX = 1000 -- unpack has room for about 8,000 values
 local LOST_MAX = 100 -- the maximum number of patterns
 
--- Starts or restarts the walk through the held jobs of a topic, if its breaker may be off now. was_on: the topic had a
--- breaker before this change. If the topic has no setting breaker now, the option --breaker decides. Scripts do not
+-- Returns whether the topic holds jobs because it had no url, although its jobs no longer need one of their own.
+local function has_url_again(topic)
+  return needs_no_url(topic) and call('EXISTS', breaker_of(no_url_of(topic))) == 1
+end
+
+-- Starts or restarts the walk through the held jobs of a topic, if its breaker may be off now, or it has a url again.
+-- was_on: the topic had a breaker before this change. If the topic has no setting breaker now, the option --breaker decides. Scripts do not
 -- know this option, so the walk starts anyway; if breakers are on, the jobs will be held again. A sibling topic
 -- (orders~callbacks) does not have the setting of its owner topic (orders).
 local function start_resuming(topic, was_on)
   local breaker = settings_of(topic).breaker
   local is_off = breaker == false or was_on and breaker == nil
-  if is_off and has(HELD) and call('EXISTS', held_of(topic)) == 1 then call('ZADD', RESUMING, '0', topic) end
+  if has(HELD) and (is_off or has_url_again(topic)) and call('EXISTS', held_of(topic)) == 1 then call('ZADD', RESUMING, '0', topic) end
 end
 
 -- Starts or restarts the walk through all topics with held jobs. lost: the patterns that had a breaker before this
@@ -58,13 +64,15 @@ end
 -- jobs, plus 1 for the topic.
 local function resume_page(topic, from, most)
   local page, ids = {}, {}
-  if settings_of(topic).breaker ~= true then
+  local is_mended = has_url_again(topic)
+  if is_mended or settings_of(topic).breaker ~= true then
     page = call('ZRANGE', held_of(topic), '(' .. from, '+inf', 'BYSCORE', 'LIMIT', '0', most, 'WITHSCORES')
   end
   for i = 1, #page, 2 do ids[#ids + 1] = page[i] end
   resume_jobs(topic, ids)
   if #ids < most then
     call('ZREM', RESUMING, topic)
+    if is_mended then call('DEL', breaker_of(no_url_of(topic))) end
   else
     local last = page[#page]
     resume_jobs(topic, call('ZRANGE', held_of(topic), last, last, 'BYSCORE'))

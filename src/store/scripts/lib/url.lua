@@ -1,6 +1,7 @@
 -- url.lua - checks whether a job without a url belongs to a topic that has one.
 -- uses: head settings topic
 
+-- Returns whether jobs of the topic need no url of their own.
 -- rare: settings
 local function needs_no_url(topic) return settings_of(topic).url or is_pull(topic) end
 
