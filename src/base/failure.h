@@ -33,7 +33,8 @@ enum failure {
                             closed as idle while the request was on its way */
     FAILURE_UNSENT, /* may_send refused the request just before it was sent; nothing was passed to the network
                      */
-    FAILURE_CROWDED, /* too many name lookups are under way; nothing was sent */
+    FAILURE_CROWDED, /* too many name lookups are under way, or only a libcurl that is not safe could send the
+                        request; nothing was sent */
 };
 
 /* Returns the word of a failure: "" for NONE, "other" for OTHER. */

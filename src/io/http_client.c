@@ -49,6 +49,8 @@ struct http_client {
     bool has_new;       /* calls were added to libcurl, which has not begun them yet */
 };
 
+static bool is_libcurl_unsafe;
+
 static struct http_client *client_of(const struct http_call *call)
 {
     return call->owner->arg;
@@ -411,7 +413,7 @@ struct http_call *http_call(struct http_client *client, const struct http_call_r
     struct http_call *call = take_call(client);
     struct http_plain_url parts;
     bool is_plain = client->plain && http_plain_url_split(request->url, &parts) &&
-                    (!parts.is_tls || client->tls_count < HTTP_PLAIN_TLS_MAX);
+                    (!parts.is_tls || client->tls_count < HTTP_PLAIN_TLS_MAX || is_libcurl_unsafe);
     if (is_plain) {
         http_call_prepare_plain(call, request, parts.is_tls, parts.origin);
         client->tls_count += parts.is_tls;
@@ -423,7 +425,8 @@ struct http_call *http_call(struct http_client *client, const struct http_call_r
         keep_large_answer(client, call);
     if (is_plain) {
         list_append(&client->fresh, &call->link);
-    } else if (name_lookups_may_begin(client->lookups, lookup_url(call), loop_now_us(client->loop))) {
+    } else if (!is_libcurl_unsafe &&
+               name_lookups_may_begin(client->lookups, lookup_url(call), loop_now_us(client->loop))) {
         list_append(&client->running, &call->link);
         libcurl_add(call);
     } else {
@@ -488,7 +491,7 @@ struct http_client *http_client_new(struct loop *loop, const struct http_client_
     client->owner.sockets = http_sockets_new(loop, on_ready, client);
     client->owner.handles = http_handles_new();
     client->lookups = name_lookups_new();
-    if (!options->uses_libcurl_only && !options->proxy)
+    if ((!options->uses_libcurl_only || is_libcurl_unsafe) && !options->proxy)
         client->plain = http_plain_new(loop, options->max_idle,
                                        &(struct http_plain_events){on_plain_end, on_plain_ready, client});
     client->owner.guard = freeze_guard_new(shut_connection, client);
@@ -532,6 +535,11 @@ void http_client_free(struct http_client *client)
     free(client->ca_file);
     free(client->proxy);
     free(client);
+}
+
+void http_client_distrust_libcurl(void)
+{
+    is_libcurl_unsafe = true;
 }
 
 void http_client_library(struct library *library)

@@ -40,6 +40,11 @@ bool http_call_hurry(struct http_call *);
 /* Ends a call at once, without on_done. */
 void http_call_abort(struct http_call *);
 
+/* From now on, libcurl only connects in all clients of the process, because it does not read answers safely
+ * (http_trial.h). Calls that only libcurl could send end with FAILURE_CROWDED. Call it before any thread
+ * starts. */
+void http_client_distrust_libcurl(void);
+
 /* Sets the name and the version of libcurl. */
 void http_client_library(struct library *);
 

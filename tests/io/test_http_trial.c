@@ -3,8 +3,11 @@
  * loaded. */
 #include "io/http_trial.h"
 
+#include <curl/curl.h>
 #include <dlfcn.h>
 #include <microhttpd.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "support/suite.h"
@@ -40,12 +43,42 @@ START_TEST(library_that_parses_like_another_version_is_refused)
 }
 END_TEST
 
+static bool is_fatal; /* libcurl ends the process */
+
+/* Replaces libcurl's function. */
+CURLMcode curl_multi_remove_handle(CURLM *multi, CURL *easy)
+{
+    static CURLMcode (*remove_handle)(CURLM *, CURL *);
+    if (is_fatal)
+        raise(SIGKILL);
+    *(void **)&remove_handle = dlsym(RTLD_NEXT, "curl_multi_remove_handle");
+    return remove_handle(multi, easy);
+}
+
+START_TEST(the_libcurl_of_this_host_reads_the_answers)
+{
+    struct problem problem = {""};
+    ck_assert_msg(http_trial_run_client(&problem) == STATUS_OK, "%s", problem.text);
+}
+END_TEST
+
+START_TEST(a_libcurl_that_ends_the_process_is_told)
+{
+    struct problem problem = {""};
+    is_fatal = true;
+    ck_assert_int_eq(http_trial_run_client(&problem), STATUS_FAILED);
+    ck_assert_ptr_nonnull(strstr(problem.text, "a fold before the first header"));
+}
+END_TEST
+
 Suite *suite(void)
 {
     Suite *s = suite_create("http_trial");
     TCase *tc = tcase_create("trial");
     tcase_add_test(tc, gate_holds_with_the_libmicrohttpd_of_this_host);
     tcase_add_test(tc, library_that_parses_like_another_version_is_refused);
+    tcase_add_test(tc, the_libcurl_of_this_host_reads_the_answers);
+    tcase_add_test(tc, a_libcurl_that_ends_the_process_is_told);
     suite_add_tcase(s, tc);
     return s;
 }
