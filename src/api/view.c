@@ -33,7 +33,7 @@ static void add_state(struct json_writer *json, const struct app_job *stored, co
         json_add_time(json, "expiresAt", job_expires_ms(job, job->created_ms));
     if (stored->state == JOB_STATE_DEAD) {
         json_add_time(json, "deadAt", stored->at_ms);
-        json_add_text(json, "reason", app_job_reason(job));
+        json_add_text(json, "reason", app_job_reason(job, stored->at_ms));
     }
     if (stored->state == JOB_STATE_DELIVERED)
         json_add_time(json, "deliveredAt", stored->at_ms);

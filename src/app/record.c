@@ -48,8 +48,10 @@ bool app_job_lacks_body(const struct app_job *stored)
 }
 
 /* All code that makes a job dead writes the reason into the record, except recover.lua, which cannot. So
- * if a record has no reason, recover.lua has found the job's consumer lost. */
-struct slice app_job_reason(const struct job *job)
+ * if a record has no reason, recover.lua has found the job's consumer lost; or the job has died just now by
+ * its expiry, and is not ended yet (read.lua). */
+struct slice app_job_reason(const struct job *job, int64_t at_ms)
 {
-    return job->reason.size ? job->reason : SLICE("consumer_lost");
+    bool is_expired = job_expires_ms(job, job->created_ms) == at_ms;
+    return job->reason.size ? job->reason : is_expired ? SLICE("expired") : SLICE("consumer_lost");
 }

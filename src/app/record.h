@@ -12,6 +12,6 @@ bool app_job_read(const struct app_job *, struct job *);
 bool app_job_lacks_body(const struct app_job *);
 
 /* Returns why a dead job is dead. */
-struct slice app_job_reason(const struct job *);
+struct slice app_job_reason(const struct job *, int64_t at_ms);
 
 #endif

@@ -282,7 +282,7 @@ static void keep_record(struct why *why, const struct app_job *view)
     struct app_finding *finding = &why->finding;
     struct job job;
     bool is_readable = app_job_read(view, &job);
-    snprintf(why->reason, sizeof why->reason, "%.*s", SLICE_ARG(app_job_reason(&job)));
+    snprintf(why->reason, sizeof why->reason, "%.*s", SLICE_ARG(app_job_reason(&job, view->at_ms)));
     finding->reason = why->reason;
     if (!is_readable)
         return;

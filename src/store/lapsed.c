@@ -7,12 +7,14 @@
 #include "store/shard_private.h"
 
 enum {
-    LAPSED_MAX = 100, /* maximum number of leases in one call */
-    FIRST_LAPSED = 3, /* index of the first job in a reply */
-    LAPSED_PARTS = 5, /* id, nonce, due time, time of the lease, record */
+    LAPSED_MAX = 100,  /* maximum number of leases in one call */
+    EXPIRED_MAX = 512, /* maximum number of expired jobs in one call */
+    FIRST_LAPSED = 3,  /* index of the first job in a reply */
+    LAPSED_PARTS = 5,  /* id, nonce, due time, time of the lease, record */
 };
 
 struct lapsed_call {
+    size_t max;
     shard_lapsed_fn *fn;
     void *arg;
 };
@@ -32,16 +34,16 @@ static void give_settings(const struct redis_reply *reply, size_t at, struct sha
 }
 
 /* Returns false if lapsed.lua cannot have sent this reply. */
-static bool read_lapsed(const struct redis_reply *reply, struct shard_lapsed_job jobs[LAPSED_MAX],
-                        struct shard_lapsed *lapsed)
+static bool read_lapsed(const struct redis_reply *reply, size_t max,
+                        struct shard_lapsed_job jobs[EXPIRED_MAX], struct shard_lapsed *lapsed)
 {
     int64_t now_us = redis_reply_integer(redis_reply_at(reply, 0));
     int64_t number = redis_reply_integer(redis_reply_at(reply, 1));
-    if (now_us <= 0 || number < 0 ||
-        !reply_count(reply, 2, FIRST_LAPSED, LAPSED_PARTS, LAPSED_MAX, &lapsed->count))
+    if (now_us <= 0 || number < 0 || !reply_count(reply, 2, FIRST_LAPSED, LAPSED_PARTS, max, &lapsed->count))
         return false;
     lapsed->now_ms = now_us / 1000;
-    lapsed->is_full = number == LAPSED_MAX;
+    lapsed->number = (size_t)number;
+    lapsed->is_full = (size_t)number == max;
     for (size_t i = 0; i < lapsed->count; i++) {
         size_t at = FIRST_LAPSED + i * LAPSED_PARTS;
         jobs[i] = (struct shard_lapsed_job){.id = redis_reply_text(redis_reply_at(reply, at)),
@@ -58,11 +60,11 @@ static bool read_lapsed(const struct redis_reply *reply, struct shard_lapsed_job
 static void on_lapsed(void *arg, enum status status, const struct redis_reply *reply)
 {
     struct lapsed_call *call = arg;
-    struct shard_lapsed_job jobs[LAPSED_MAX];
+    struct shard_lapsed_job jobs[EXPIRED_MAX];
     struct shard_lapsed lapsed = {.jobs = jobs};
     if (status == STATUS_OK && redis_reply_integer(redis_reply_at(reply, 1)) < 0)
         status = STATUS_STALE;
-    if (status == STATUS_OK && !read_lapsed(reply, jobs, &lapsed)) {
+    if (status == STATUS_OK && !read_lapsed(reply, call->max, jobs, &lapsed)) {
         lapsed.count = 0;
         status = reply_refuse("lapsed");
     }
@@ -70,14 +72,25 @@ static void on_lapsed(void *arg, enum status status, const struct redis_reply *r
     free(call);
 }
 
-void shard_list_lapsed(struct shard *shard, int64_t expected_ms, shard_lapsed_fn *fn, void *arg)
+static void list_ends(struct shard *shard, enum script_id script, size_t max, int64_t expected_ms,
+                      shard_lapsed_fn *fn, void *arg)
 {
     struct lapsed_call *lapsed = NEW(struct lapsed_call);
-    struct script_call *call = shard_call(shard, SCRIPT_LAPSED);
-    *lapsed = (struct lapsed_call){fn, arg};
-    script_call_number(call, LAPSED_MAX);
+    struct script_call *call = shard_call(shard, script);
+    *lapsed = (struct lapsed_call){max, fn, arg};
+    script_call_number(call, (int64_t)max);
     script_call_number(call, expected_ms);
     script_call_send(call, shard->worker, on_lapsed, lapsed);
+}
+
+void shard_list_lapsed(struct shard *shard, int64_t expected_ms, shard_lapsed_fn *fn, void *arg)
+{
+    list_ends(shard, SCRIPT_LAPSED, LAPSED_MAX, expected_ms, fn, arg);
+}
+
+void shard_list_expired(struct shard *shard, int64_t expected_ms, shard_lapsed_fn *fn, void *arg)
+{
+    list_ends(shard, SCRIPT_EXPIRE, EXPIRED_MAX, expected_ms, fn, arg);
 }
 
 struct lapsed_end {

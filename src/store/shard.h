@@ -169,6 +169,7 @@ struct shard_chores {
     bool has_turns; /* a claim would find due jobs */
     bool rests;     /* the clock has stepped ahead, so nothing may be removed by age now */
     bool forgets, sweeps, reoffers, archives; /* shard_forget, shard_sweep, shard_reoffer, outbox_read */
+    bool expires; /* jobs expire within a second, or have expired: shard_list_expired */
 };
 
 struct shard_carried {
@@ -217,7 +218,8 @@ struct shard_lapsed {
     int64_t now_ms;
     const struct shard_lapsed_job *jobs;
     size_t count;
-    bool is_full; /* there may be more */
+    size_t number; /* how many entries the script has looked at */
+    bool is_full;  /* there may be more */
 };
 
 /* Lists jobs whose workers' leases have run out (store/pull.h): a limited number, with at most some MiB of
@@ -225,6 +227,11 @@ struct shard_lapsed {
  * The status is STALE if Redis's clock is more than a second away from expected_ms. */
 typedef void shard_lapsed_fn(void *arg, enum status, const struct shard_lapsed *);
 void shard_list_lapsed(struct shard *, int64_t expected_ms, shard_lapsed_fn *, void *arg);
+
+/* Lists jobs that wait and have expired, as shard_list_lapsed does; leased_ms is the current time.
+ * shard_end_lapsed buries such a job, unless it has changed or was leased in the meantime. A job that is not
+ * buried is listed again after 5 s. */
+void shard_list_expired(struct shard *, int64_t expected_ms, shard_lapsed_fn *, void *arg);
 
 /* Ends a worker's lease that has run out. This counts as a failed attempt: the job is retried by its
  * schedule, or dies. schedule is used if neither the job nor its topic has a retry schedule. Copies the

@@ -62,6 +62,7 @@ static struct shard_chores read_chores(struct slice letters)
         .forgets = has_letter(letters, 'f'),
         .sweeps = has_letter(letters, 's'),
         .reoffers = has_letter(letters, 'o'),
+        .expires = has_letter(letters, 'e'),
         .archives = has_letter(letters, 'a'),
     };
 }

@@ -241,6 +241,8 @@ static void do_chores(struct carry_worker *worker, const struct shard_chores *ch
         forgetter_run(worker->forgetter);
     if (chores->sweeps)
         janitor_sweep(worker->options.janitor);
+    if (chores->expires)
+        lapse_expire(worker->lapse);
     if (!worker->is_ticking)
         return;
     pattern_keeper_tick(worker->options.pattern_keeper, chores->reoffers);

@@ -5,7 +5,7 @@
 static void lease_sweep_stop(struct lease_sweep *sweep)
 {
     pace_end(sweep->pace);
-    if (sweep->jobs > 0)
+    if (sweep->event && sweep->jobs > 0)
         log_warning(sweep->event, LOG_NUMBER("shard", shard_number(sweep->shard)),
                     LOG_NUMBER("jobs", sweep->jobs));
     sweep->jobs = 0;
@@ -17,7 +17,7 @@ static void lease_sweep_end_step(struct lease_sweep *sweep)
         return;
     sweep->is_listed = false;
     if (sweep->is_full && sweep->handled > 0)
-        pace_again(sweep->pace, 0);
+        pace_again(sweep->pace, sweep->late_ms);
     else
         lease_sweep_stop(sweep);
 }

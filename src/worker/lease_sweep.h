@@ -17,8 +17,9 @@ typedef bool lease_sweep_may_fn(void *arg, int64_t *now_ms);
 struct lease_sweep {
     struct shard *shard;
     /* Name of the warning that is logged at the end of a sweep, with the number of jobs; not logged if the
-     * number is 0. */
+     * number is 0. NULL: none. */
     const char *event;
+    int64_t late_ms; /* how late the work of a full step counts, see pace_again */
     lease_sweep_may_fn *may_run;
     void *may_arg;
     void (*list)(void *arg,

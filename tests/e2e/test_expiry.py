@@ -1,8 +1,13 @@
 """Jobs that expire."""
 
+import json
 import time
 
-from patience import until, watch
+import pytest
+
+from patience import SLOW, until, watch
+from pull import end, lease_one, name
+from receiver import Answer
 from timestamp import from_ms, to_ms
 
 
@@ -61,3 +66,76 @@ def test_the_same_job_has_the_same_expiry(server, receiver, topic):
     server.post({**job, "ttl": 90.0}).expect(200)
     for other in ({}, {"ttl": 91}, {"expiresAt": server.job(topic, "a")["expiresAt"]}):
         server.post({**job, **other}).expect(409)
+
+
+# ---- jobs that cannot be attempted ----
+
+HOLDS = {
+    "paused": {"paused": True},
+    "rate": {"rate": {"jobs": 1, "per": 3600, "burst": 1}},
+    "maxInFlight": {"maxInFlight": 1},
+    "fifo": {"order": "fifo"},
+    "pull": {"delivery": "pull"},
+}
+
+
+@pytest.mark.parametrize("hold", HOLDS)
+def test_a_job_ends_in_time_wherever_it_waits(server, receiver, topic, hold):
+    """The first job keeps the second one waiting. The second one dies at its expiry, and its callback is sent."""
+    server.request("PUT", f"/topics/{topic}", json.dumps(HOLDS[hold]), {"Content-Type": "application/json"}).expect(200)
+    receiver.script(topic, Answer(delay=4), job_id="first")
+    server.schedule(topic=topic, jobId="first", url=receiver.url())
+    if hold not in ("paused", "pull"):
+        until(lambda: receiver.count(topic) == 1, 10, "the first attempt")
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), ttl=0.5, onDead=receiver.url("/dead"))
+    expires_ms = to_ms(server.job(topic, "a")["expiresAt"])
+    until(lambda: server.job(topic, "a")["state"] == "dead", 10, "the end of the job")
+    problem = server.run(topic, "a").expect(409)
+    assert problem["state"] == "dead" and "expired" in problem["detail"]
+    until(lambda: receiver.count(f"{topic}~callbacks") == 1, 10, "the callback")
+    job = server.job(topic, "a")
+    assert job["reason"] == "expired" and job["attempts"] == 0 and 0 <= to_ms(job["deadAt"]) - expires_ms <= 1000 * SLOW
+    assert not [arrival for arrival in receiver.of(topic) if arrival.job_id == "a"]
+    assert "expiresAt" in server.get(f"/jobs/{topic}/a/why").expect(200)["detail"]
+
+
+def test_a_job_ends_while_it_waits_for_its_retry(server, receiver, topic):
+    receiver.script(topic, 500)
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), ttl=1, retrySchedule=[600])
+    job = server.wait_for_state(topic, "a", "dead", 10)
+    assert job["reason"] == "expired" and job["attempts"] == 1 and job["lastAttempt"]["status"] == 500
+    assert 0 <= to_ms(job["deadAt"]) - to_ms(job["expiresAt"]) <= 1000 * SLOW
+
+
+def test_an_attempt_in_flight_is_not_ended(server, receiver, topic):
+    receiver.script(topic, Answer(delay=2), Answer(status=500, delay=2), job_id=None)
+    for job_id, state in (("good", None), ("bad", "dead")):
+        server.schedule(topic=topic, jobId=job_id, url=receiver.url(), ttl=0.7, retrySchedule=[600])
+        server.wait_for_state(topic, job_id, "leased")
+        until(lambda: time.time() * 1000 > to_ms(server.job(topic, job_id)["expiresAt"]) + 500, 10, "the expiry")
+        assert server.job(topic, job_id)["state"] == "leased"
+        job = server.wait_for_state(topic, job_id, state, 10)
+    assert job["reason"] == "expired" and job["attempts"] == 1
+
+
+def test_a_worker_that_fails_late_ends_the_job(server, topic):
+    server.request("PUT", f"/topics/{topic}", '{"delivery":"pull"}', {"Content-Type": "application/json"}).expect(200)
+    server.schedule(topic=topic, jobId="a", ttl=0.7)
+    leased = lease_one(server, topic, lease=600)
+    until(lambda: time.time() * 1000 > to_ms(leased["expiresAt"]) + 1000, 10, "the expiry")
+    assert server.job(topic, "a")["state"] == "leased"
+    end(server, "release", topic, name(leased)).expect(200)
+    assert server.wait_for_state(topic, "a", "dead", 5)["reason"] == "expired"
+
+
+def test_expired_jobs_leave_room_for_others(start, receiver, topic):
+    server = start("--max-jobs", "10")
+    set_paused(server, topic, True)
+    for number in range(10):
+        server.schedule(topic=topic, jobId=str(number), url=receiver.url(), ttl=0.5 if number else 600)
+    job = {"topic": topic, "jobId": "more", "url": receiver.url(), "delay": 600}
+    server.post(job).expect(507)
+    expires_ms = to_ms(server.job(topic, "9")["expiresAt"])
+    until(lambda: time.time() * 1000 > expires_ms, 5, "the expiry")
+    server.post(job).expect(201)
+    until(lambda: [job["jobId"] for job in server.get(f"/jobs?state=ready&topic={topic}").expect(200)["jobs"]] == ["0"], 5, "one ready job")

@@ -570,6 +570,12 @@ void shard_list_lapsed(struct shard *shard, int64_t expected_ms, shard_lapsed_fn
     call->expected_ms = expected_ms, call->fn.lapsed = fn;
 }
 
+void shard_list_expired(struct shard *shard, int64_t expected_ms, shard_lapsed_fn *fn, void *arg)
+{
+    struct world_call *call = add_call(WORLD_EXPIRED, shard, arg);
+    call->expected_ms = expected_ms, call->fn.lapsed = fn;
+}
+
 void shard_end_lapsed(struct shard *shard, const struct shard_lapsed_job *job, int64_t now_ms,
                       const struct retry_schedule *schedule, shard_done_fn *fn, void *arg)
 {

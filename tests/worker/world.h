@@ -59,6 +59,7 @@ enum world_kind {
     WORLD_CARRY,
     WORLD_RECOVER,
     WORLD_LAPSED,
+    WORLD_EXPIRED,
     WORLD_FORGET,
     WORLD_SWEEP,
     WORLD_SURVEY,

@@ -24,7 +24,7 @@ while at <= #ARGV do
 end
 probe()
 local max_jobs = tonumber(ARGV[2])
-local room = max_jobs > 0 and max_jobs - call('HLEN', JOBS) or math.huge
+local room = max_jobs > 0 and max_jobs - jobs_below(max_jobs) or math.huge
 
 local function append(at)
   local place, number = active_place(ARGV[at]), tonumber(ARGV[at + 1])

@@ -31,7 +31,7 @@ for i = 3, #ARGV, SIZE do
 end
 probe()
 local max_jobs = tonumber(ARGV[2])
-local room = max_jobs > 0 and max_jobs - call('HLEN', JOBS) or math.huge
+local room = max_jobs > 0 and max_jobs - jobs_below(max_jobs) or math.huge
 
 -- Returns the time of creation for a new workflow, which is later than that of any earlier workflow with this id.
 local function time_of(id)

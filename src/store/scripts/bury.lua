@@ -4,7 +4,7 @@
 --
 -- ARGV from 2: id, nonce, record, the attempt's line or '', ...; then the follow-ups, see follow.lua
 -- Returns {now_us, result ...}. A result is 1 (done), 0 (stale), REPLACED or AGAIN.
--- uses: bury check fence follow has leave linger pause revive take
+-- uses: bury check expiries fence follow has leave linger pause revive take
 -- plain: take
 if has_follow_ups() then take_follow_ups(2, 4) end
 check_ends(2, 4)
@@ -18,10 +18,17 @@ local function losses_to_keep(id, nonce)
   return crash and string.gsub(crash, ' ', '/') or 0
 end
 
+-- Returns whether a job that waits has expired, and its record is still the one for which expire.lua has made the nonce.
+local function has_expired(id, nonce)
+  if string.byte(nonce) ~= 61 or deadline_of(id) then return false end
+  local record = call('HGET', JOBS, id)
+  return record and expiry_nonce(record) == nonce and is_expired(record)
+end
+
 local replies = {now_us}
 for i = 2, #ARGV, 4 do
   local number, id = (i + 2) / 4, ARGV[i]
-  local may_end = verdicts[number] and not dropped[id]
+  local may_end = (verdicts[number] or has_expired(id, ARGV[i + 1])) and not dropped[id]
   replies[number + 1] = may_end and 1 or 0
   if may_end and has_read_enough() then
     replies[number + 1] = RESULT_AGAIN

@@ -44,6 +44,7 @@ local function change(id, tag, when, record, its_follow_ups)
     if seen == 'dead' then return change_dead(id, record) end
     if when == '!' then return has_read_enough() and RESULT_AGAIN or bury_waiting(id, record, its_follow_ups) end
     call('HSET', JOBS, id, record)
+    note_expiry_of(id, record)
   end
   forget_crashes(id)
   if when == '-' then

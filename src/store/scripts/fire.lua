@@ -70,7 +70,7 @@ while at <= #ARGV do
 end
 probe()
 local max_jobs = tonumber(ARGV[2])
-local room = max_jobs > 0 and max_jobs - call('HLEN', JOBS) or math.huge
+local room = max_jobs > 0 and max_jobs - jobs_below(max_jobs) or math.huge
 
 -- Entries and times of all schedules of this call, which are read together. write_schedules writes the ones that have
 -- changed.
@@ -165,7 +165,7 @@ local function make_job(item, previous)
     return RESULT_FULL, 'full'
   end
   local at, created = due_of(item.when)
-  if call('HSETNX', JOBS, item.job, record_of(created, item.record)) == 0 then return RESULT_TAKEN, 'conflict' end
+  if call('HSETNX', JOBS, item.job, record_of(item.job, created, item.record)) == 0 then return RESULT_TAKEN, 'conflict' end
   room = room - 1
   return put(item.job, at), 'fire'
 end

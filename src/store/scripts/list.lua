@@ -133,9 +133,12 @@ local function add(id, score, record, losses, lines)
   replies[#replies + 1] = lines and last_line(lines) or ''
 end
 
+-- Whether waiting jobs may have expired that expire.lua has not ended yet. Such jobs are left out.
+local leaves_expired = not has_ended and state ~= 'leased' and has(EXPIRIES) and call('ZCOUNT', EXPIRIES, '-inf', now) > 0
+
 -- Returns whether the job with this entry belongs to the result. The job's record is read only if the filters need
 -- it, and then counts against the limit of bytes of the call.
-local reads_record = host ~= '' or reasons ~= '' or statuses ~= '' or labels ~= ''
+local reads_record = host ~= '' or reasons ~= '' or statuses ~= '' or labels ~= '' or leaves_expired
 local needs_record = tell ~= 'count' or reads_record
 local function look_at(id, score)
   if topic ~= '' and topic_of(id) ~= topic then return end
@@ -149,6 +152,7 @@ local function look_at(id, score)
     record = call('HGET', JOBS, id)
   end
   if record then bytes_left = bytes_left - #record end
+  if record and leaves_expired and is_expired(record) then return end
   if record and passes(id, record, lines) then add(id, score, record, losses, lines) end
 end
 

@@ -23,7 +23,7 @@
 --     text
 --   - the stored number of waiting jobs becomes the number of jobs that are not leased
 -- Returns {now_us, next cursor ('0' at the end), repairs ...}.
--- uses: again attempts crashes ended leases lingering locate outbox places probe
+-- uses: again attempts crashes ended expiries leases lingering locate outbox places probe
 local walk, cursor = ARGV[2], ARGV[3]
 local STEP = 32
 local replies = {now_us, '0'}
@@ -234,7 +234,11 @@ end
 
 if walk == 'jobs' then
   local fields = scan_hash(JOBS)
-  for i = 1, #fields, 2 do mend_job(fields[i]) end
+  for i = 1, #fields, 2 do
+    mend_job(fields[i])
+    local expires = expiry_of(fields[i + 1])
+    if expires < math.huge then note_expiry(fields[i], integer(expires)) end
+  end
 elseif walk == 'attempts' then
   local fields = scan_hash(ATTEMPTS)
   for i = 1, #fields, 2 do mend_attempts(fields[i]) end

@@ -7,8 +7,8 @@
 --   outbox: time until which its retention keeps it, or 0;
 --      and line of its last attempt, or ''
 --   AGAIN: the call has read as many bytes as it may, so the caller must read this job with another call
--- The time is when the job is due, when its lease ends, or when it ended.
--- uses: crashes kept locate outbox until
+-- A waiting job that has expired is dead, even before expire.lua has ended it. The time is when the job is due, when its lease ends, or when it ended.
+-- uses: crashes head kept locate outbox until
 local replies = {now_us}
 
 local function read_kept(id)
@@ -27,6 +27,7 @@ for i = 2, #ARGV do
   else
     local record = answer_record(id)
     local state, score = locate(id)
+    if record and state ~= 'leased' and is_expired(record) then state, score = 'dead', expiry_of(record) end
     replies[i] = record and {
       state or 'ready', -- an id in neither the leases nor the waiting jobs (lost data): the janitor will make the job ready
       tonumber(score) or now, record, losses_of(id), serving_text_of(topic_of(id)),

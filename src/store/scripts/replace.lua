@@ -43,11 +43,11 @@ local function replace(id, when, record, tags)
   local was_leased = false
   if is_there then
     was_leased = make_way(id)
-  elseif max_jobs > 0 and call('HLEN', JOBS) >= max_jobs then
+  elseif max_jobs > 0 and jobs_below(max_jobs) >= max_jobs then
     return RESULT_FULL
   end
   local at, created = due_of(when)
-  call('HSET', JOBS, id, record_of(created, record))
+  call('HSET', JOBS, id, record_of(id, created, record))
   at = put(id, at) -- if the call has several new jobs with this id, the last one counts
   return {at, created, was_leased and 2 or is_there and 1 or 0}
 end

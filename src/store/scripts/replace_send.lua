@@ -44,7 +44,7 @@ local function replace_send(send)
   local same, others = met_jobs(send)
   if send.only == '!' and #same + #others > 0 then return RESULT_NOT_AS_SEEN end
   local more = #send.endpoints - #same - #others
-  if more > 0 and (max_jobs > 0 and call('HLEN', JOBS) + more > max_jobs or not has_room_for_send()) then return RESULT_FULL end
+  if more > 0 and (max_jobs > 0 and jobs_below(max_jobs) + more > max_jobs or not has_room_for_send()) then return RESULT_FULL end
   for i = 1, #others do
     if is_placed[others[i]] then return RESULT_AGAIN end
   end

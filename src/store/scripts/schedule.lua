@@ -16,7 +16,7 @@
 -- uses: check existing idempotency places url when
 check(4, 4, 2)
 local max_jobs = tonumber(ARGV[2])
-local room = max_jobs > 0 and max_jobs - call('HLEN', JOBS) or math.huge
+local room = max_jobs > 0 and max_jobs - jobs_below(max_jobs) or math.huge
 local replies, scheduled = {now_us}, {}
 
 -- Returns the index in ARGV of the first item whose id may already belong to a job. Each query checks several ids, and
@@ -45,7 +45,7 @@ local function add_free(id, when, record)
   if lacks_url(id, record) then return RESULT_NO_URL end
   local at, created = due_of(when)
   local number = #new
-  new[number + 1], new[number + 2] = id, record_of(created, record)
+  new[number + 1], new[number + 2] = id, record_of(id, created, record)
   room = room - 1
   return put(id, at)
 end
@@ -53,7 +53,7 @@ end
 local function add(id, when, record)
   if lacks_url(id, record) and call('HEXISTS', JOBS, id) == 0 then return RESULT_NO_URL end
   local at, created = due_of(when)
-  if call('HSETNX', JOBS, id, record_of(created, record)) == 0 then
+  if call('HSETNX', JOBS, id, record_of(id, created, record)) == 0 then
     return existing(id, scheduled[id])
   end
   room = room - 1

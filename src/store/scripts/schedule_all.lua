@@ -23,7 +23,7 @@ while at <= #ARGV do
 end
 probe()
 local max_jobs = tonumber(ARGV[2])
-local room = max_jobs > 0 and max_jobs - call('HLEN', JOBS) or math.huge
+local room = max_jobs > 0 and max_jobs - jobs_below(max_jobs) or math.huge
 
 -- Checks a list before anything is written. Returns the answers to earlier requests (index of a job in ARGV -> answer)
 -- and the number of new jobs. If the list is refused, returns nil and the result.
@@ -46,7 +46,7 @@ end
 
 local function add(id, when, record, once)
   local due, created = due_of(when)
-  call('HSET', JOBS, id, record_of(created, record))
+  call('HSET', JOBS, id, record_of(id, created, record))
   local placed_at = put(id, due)
   if once ~= '-' then keep_answer(once, id, placed_at, tonumber(ARGV[3])) end
   return placed_at

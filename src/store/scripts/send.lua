@@ -20,7 +20,7 @@
 local sends = read_sends(4, 'once', 0)
 probe()
 local max_jobs = tonumber(ARGV[2])
-local room = max_jobs > 0 and max_jobs - call('HLEN', JOBS) or math.huge
+local room = max_jobs > 0 and max_jobs - jobs_below(max_jobs) or math.huge
 
 -- Looks for an earlier send with this id, if one of its jobs has not ended. Returns {'same', endpoint, state, time,
 -- ...} if it had the same content, else {'taken', id of such a job}, or nothing.

@@ -22,7 +22,7 @@ probe()
 local function wait()
   local place, max_jobs = active_place(id), tonumber(ARGV[2])
   if not place then return RESULT_NOT_FOUND end
-  if max_jobs > 0 and call('HLEN', JOBS) >= max_jobs or call('HLEN', open_of(place)) >= OPEN_MAX then return RESULT_FULL end
+  if max_jobs > 0 and jobs_below(max_jobs) >= max_jobs or call('HLEN', open_of(place)) >= OPEN_MAX then return RESULT_FULL end
   if call('LLEN', elements_of(place)) >= ELEMENTS_MAX then return RESULT_FULL end
   local kept = call('LRANGE', events_of(place, event), '0', '0')[1]
   if kept and kept ~= ARGV[10] then return {kept} end

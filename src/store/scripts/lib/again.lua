@@ -1,5 +1,5 @@
 -- again.lua - puts leased jobs back among the waiting jobs of their topic, for their next attempt.
--- uses: line places topic
+-- uses: expiries line places topic
 
 -- Puts a leased job back into its bucket, the sorted set of its topic's waiting jobs. due: the score that the job had
 -- there before it was leased. at: the time at which its next attempt may begin, ms; if at is false, the job is due at
@@ -7,6 +7,7 @@
 -- line.lua.
 local function again(id, due, at)
   local keeps_place = has_settings() and is_fifo(topic_of(id))
+  note_expiry_again(id)
   -- If at is before the old time, because the clock has stepped back, the job keeps its old time and so is not early.
   if keeps_place or not at or tonumber(due) > at then put_back(id, due) else put(id, at) end
   if keeps_place then hold_line(id, due, at or 0) end

@@ -21,8 +21,9 @@ local function note_attempt(id, line)
   is_there[ATTEMPTS] = true
 end
 
--- Removes the stored attempts of these jobs. Called when the jobs have ended, or when they begin again without
--- attempts.
+-- Removes the stored attempts of these jobs, and their entries in the index of expiries (expiries.lua). Called when the
+-- jobs have ended, or when they begin again without attempts.
 local function forget_attempts(ids)
+  if has(EXPIRIES) then call('ZREM', EXPIRIES, unpack(ids)) end
   if has(ATTEMPTS) then call('HDEL', ATTEMPTS, unpack(ids)) end
 end

@@ -14,6 +14,7 @@ local PULL_LINGERING = base .. 'pull_lingering' -- see lingering.lua
 local PULL_WAITERS = base .. 'pull_waiters' -- see pull_waiters.lua
 local SUSPECTS = base .. 'suspects' -- see suspects.lua
 local WORKFLOW_JOBS = base .. 'workflow_jobs' -- id of a job -> its workflow and role, see workflows.lua
+local EXPIRIES = base .. 'expiries' -- id -> when the job expires, see expiries.lua
 local KEPT = base .. 'kept' -- id of a job that has ended -> its data, see ended.lua
 local HISTORY = base .. 'history' -- HASH with the fields backlog and bodies, see outbox.lua; it exists while a history is on
 

@@ -1,6 +1,6 @@
 -- places.lua - the only writer of buckets. A bucket is the sorted set of a topic's waiting jobs. The score of a job
 -- there, its place, is its due time in ms and a fraction for its order within this ms.
--- uses: bell held line suspects topic waiting
+-- uses: bell expiries held line suspects topic waiting
 
 -- Scripts touch each topic whose jobs they change. touched lists the touched topics in order. At the end of a script,
 -- finish() offers each touched topic once (offer.lua), except topics whose has_changed is false. extents[topic] is
@@ -237,6 +237,7 @@ local function finish()
     if places[touched[i]] then write_places(touched[i], places[touched[i]]) end
   end
   write_waiting()
+  write_expiries()
   if has(HELD) then write_held() end
   if has_freed then drop_freed() end
   if #touched > 1 and has_settings() then fetch_settings(touched) end

@@ -16,7 +16,7 @@ local function probe_slot() call('EXISTS', base .. 'never') end
 -- written here as texts, so that a script declares only the names that it needs.
 local RARE = {base .. 'never', base .. 'topics', base .. 'patterns', base .. 'crashes', base .. 'attempts',
   base .. 'behind', base .. 'held', base .. 'lingering', base .. 'lines', base .. 'kept', base .. 'pulled', base .. 'pull_lingering',
-  base .. 'pull_waiters', base .. 'suspects', base .. 'workflow_jobs', base .. 'ended_last'}
+  base .. 'pull_waiters', base .. 'suspects', base .. 'workflow_jobs', base .. 'ended_last', base .. 'expiries'}
 local function probe_keys() has_rare_keys = call('EXISTS', unpack(RARE)) > 0 end
 local function probe()
   probe_keys()
