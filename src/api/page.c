@@ -2,6 +2,7 @@
 
 #include "api/problem.h"
 #include "base/memory.h"
+#include "http/query.h"
 
 enum { PAGE_MAX = 64 * 1024 * 1024 };
 
@@ -23,7 +24,7 @@ void page_add_end(struct json_writer *json, const struct app_page *page)
     if (page->is_partial)
         json_add_bool(json, "partial", true);
     if (page->cursor.size)
-        json_add_text(json, "cursor", page->cursor);
+        query_add_cursor(json, page->cursor);
 }
 
 void page_end(void *arg, const struct app_verdict *verdict)

@@ -118,19 +118,25 @@ static const char *read_order(void *into, struct slice value)
 static const char *read_cursor(void *into, struct slice value)
 {
     struct list_query *query = into;
-    return app_cursor_parse(query->app, value, &query->bulk.list.from) ? NULL : QUERY_CURSOR_EXPECTED;
+    return query_open_cursor(&value) && app_cursor_parse(query->app, value, &query->bulk.list.from)
+               ? NULL
+               : QUERY_CURSOR_EXPECTED;
 }
 
 static const char *read_topic_cursor(void *into, struct slice value)
 {
     struct list_query *query = into;
-    return app_topic_cursor_parse(query->app, value, &query->topic) ? NULL : QUERY_CURSOR_EXPECTED;
+    return query_open_cursor(&value) && app_topic_cursor_parse(query->app, value, &query->topic)
+               ? NULL
+               : QUERY_CURSOR_EXPECTED;
 }
 
 static const char *read_receiver_cursor(void *into, struct slice value)
 {
     struct list_query *query = into;
-    return app_receiver_cursor_parse(query->app, value, &query->receiver) ? NULL : QUERY_CURSOR_EXPECTED;
+    return query_open_cursor(&value) && app_receiver_cursor_parse(query->app, value, &query->receiver)
+               ? NULL
+               : QUERY_CURSOR_EXPECTED;
 }
 
 /* Reads a rate in jobs a second, with up to three decimals. */

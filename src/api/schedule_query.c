@@ -9,7 +9,9 @@
 static const char *read_cursor(void *into, struct slice value)
 {
     struct schedule_query *query = into;
-    return app_schedule_cursor_parse(query->app, value, &query->from) ? NULL : QUERY_CURSOR_EXPECTED;
+    return query_open_cursor(&value) && app_schedule_cursor_parse(query->app, value, &query->from)
+               ? NULL
+               : QUERY_CURSOR_EXPECTED;
 }
 
 static const char *read_id_prefix(void *into, struct slice value)

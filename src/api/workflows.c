@@ -40,7 +40,9 @@ static const char *read_state(void *into, struct slice value)
 static const char *read_cursor(void *into, struct slice value)
 {
     struct workflow_request *request = into;
-    return app_workflow_cursor_parse(request->app, value, &request->list.from) ? NULL : QUERY_CURSOR_EXPECTED;
+    return query_open_cursor(&value) && app_workflow_cursor_parse(request->app, value, &request->list.from)
+               ? NULL
+               : QUERY_CURSOR_EXPECTED;
 }
 
 /* Reads a time: a number of milliseconds, or a text as answers have it. */

@@ -1,7 +1,9 @@
 #include "http/query.h"
 
 #include <assert.h>
+#include <stdio.h>
 
+#include "base/crc16.h"
 #include "base/percent.h"
 #include "job/job_errors.h"
 #include "job/suggestion.h"
@@ -111,4 +113,38 @@ bool query_end(const struct query_reading *reading)
     if (reading->errors.count)
         exchange_refuse_errors(reading->exchange, "query", &reading->errors);
     return reading->errors.count == 0;
+}
+
+enum { SEAL_SIZE = 5 }; /* '~' and the checksum; base64url, topics and numbers have no '~' in front */
+
+static void write_seal(char seal[SEAL_SIZE + 1], struct slice cursor)
+{
+    snprintf(seal, SEAL_SIZE + 1, "~%04x", crc16(cursor));
+}
+
+void query_add_cursor(struct json_writer *json, struct slice cursor)
+{
+    char seal[SEAL_SIZE + 1];
+    struct buffer text;
+    write_seal(seal, cursor);
+    buffer_init(&text, cursor.size + SEAL_SIZE);
+    buffer_append(&text, slice_of(seal));
+    buffer_append(&text, cursor);
+    json_add_text(json, "cursor", buffer_slice(&text));
+    buffer_fini(&text);
+}
+
+bool query_open_cursor(struct slice *cursor)
+{
+    char seal[SEAL_SIZE + 1];
+    if (!slice_starts_with(*cursor, SLICE("~")))
+        return true;
+    if (cursor->size <= SEAL_SIZE)
+        return false;
+    struct slice inner = slice_skip(*cursor, SEAL_SIZE);
+    write_seal(seal, inner);
+    if (memcmp(seal, cursor->data, SEAL_SIZE) != 0)
+        return false;
+    *cursor = inner;
+    return true;
 }

@@ -2,6 +2,7 @@
 #ifndef DUEPOST_HTTP_QUERY_H
 #define DUEPOST_HTTP_QUERY_H
 
+#include "base/json_writer.h"
 #include "http/exchange.h"
 #include "job/job.h"
 
@@ -36,6 +37,14 @@ void query_add_error(struct query_reading *, struct slice name, const char *deta
 
 /* Returns whether errors is empty. Returns false after answering 400 with the errors. */
 bool query_end(const struct query_reading *);
+
+/* Adds the member "cursor": "~", a checksum of the cursor in 4 hexadecimal digits, and the cursor. A client
+ * may lose the end of a cursor, for example when it is copied; the rest could be another valid position. */
+void query_add_cursor(struct json_writer *, struct slice cursor);
+
+/* Removes the checksum from a cursor that a client sends. Returns false if the checksum is wrong. Takes
+ * cursors without a checksum, which earlier versions wrote. */
+bool query_open_cursor(struct slice *cursor);
 
 /* Returns whether the request has no parameters. Returns false after answering 400, with an error for each
  * parameter. */

@@ -1,6 +1,7 @@
 #include "qstash/bulk.h"
 
 #include "base/memory.h"
+#include "http/query.h"
 #include "qstash/answer.h"
 #include "qstash/message_id.h"
 
@@ -28,7 +29,7 @@ static void bulk_free(void *arg)
 static void bulk_add_cursor(struct json_writer *json, const struct bulk *bulk)
 {
     if (bulk->cursor_bytes)
-        json_add_text(json, "cursor", slice_from(bulk->cursor, bulk->cursor_bytes));
+        query_add_cursor(json, slice_from(bulk->cursor, bulk->cursor_bytes));
 }
 
 void bulk_answer_count(struct bulk *bulk, const char *name)

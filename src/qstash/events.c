@@ -10,6 +10,7 @@
  * An event exists as long as its message is in Redis or in the history. The pages have the messages in the
  * order of their lists; each answer sorts its events by time. */
 #include "base/memory.h"
+#include "http/query.h"
 #include "qstash/event_cursor.h"
 #include "qstash/event_page.h"
 #include "qstash/event_result.h"
@@ -114,7 +115,7 @@ static void add_cursor(struct json_writer *json, const struct walk *walk)
     if (walk->place == EVENTS_END && !walk->left[0])
         return;
     event_cursor_write(&text, &cursor);
-    json_add_text(json, "cursor", buffer_slice(&text));
+    query_add_cursor(json, buffer_slice(&text));
 }
 
 static void walk_answer(struct walk *walk)

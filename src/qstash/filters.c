@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/percent.h"
 #include "base/timestamp.h"
+#include "http/query.h"
 #include "job/json.h"
 
 static const struct {
@@ -107,9 +108,11 @@ static void filters_take(struct filters *filters, unsigned accepted, struct slic
         take_number(filters, name, value, 0, TIMESTAMP_MAX_MS, &filters->from_ms);
     else if (filter == FILTER_TO)
         take_number(filters, name, value, 0, TIMESTAMP_MAX_MS, &filters->to_ms);
-    else if (filter == FILTER_CURSOR)
+    else if (filter == FILTER_CURSOR) {
+        if (!query_open_cursor(&value))
+            filters_refuse(filters, name, "is not a whole cursor of this list");
         filters->cursor = value;
-    else
+    } else
         add_words(filters, filter, value);
 }
 

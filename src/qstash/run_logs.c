@@ -7,6 +7,7 @@
  *   4. write   writes the run, and continues with 2 or 1; or answers, if there are enough runs or bytes */
 #include "app/workflows.h"
 #include "base/memory.h"
+#include "http/query.h"
 #include "qstash/answer.h"
 #include "qstash/callback.h"
 #include "qstash/event_page.h"
@@ -103,12 +104,12 @@ static void add_cursor(struct json_writer *json, const struct logs *logs)
 {
     struct buffer text;
     if (!logs->run_key[0] && logs->at == logs->candidate_count) {
-        json_add_text(json, "cursor", slice_of(logs->next_text));
+        query_add_cursor(json, slice_of(logs->next_text));
         return;
     }
     buffer_init(&text, EVENT_LIST_CURSOR_MAX);
     app_workflow_cursor_write(app_of(logs->exchange), slice_of(logs->last.id), logs->last.made_ms, &text);
-    json_add_text(json, "cursor", buffer_slice(&text));
+    query_add_cursor(json, buffer_slice(&text));
     buffer_fini(&text);
 }
 

@@ -172,3 +172,16 @@ def test_beyond_10000_topics_a_list_of_all_says_that_it_is_partial(start, receiv
     assert names(page) == [f"{topic[:20]}.{i:05}/a" for i in range(3)] and page["partial"] is True
     counted = server.get("/jobs/count?state=delayed").expect(200)
     assert counted == {"count": 10_000, "partial": True}
+
+
+def test_a_cursor_that_was_cut_is_refused(server, topic):
+    for number in range(4):
+        server.schedule(topic=topic, jobId=f"j{number}", delay=3600, url="http://127.0.0.1:9/")
+        server.request("PUT", f"/schedules/{topic}/s{number}", '{"every": 86400, "job": {"url": "http://127.0.0.1:9/"}}',
+                       {"Content-Type": "application/json"}).expect(201)
+        server.schedule(topic=f"{topic}-{number}", jobId="j", delay=3600, url="http://127.0.0.1:9/")
+    for target in f"/jobs?topic={topic}&limit=2", f"/schedules/{topic}?limit=2", "/topics?limit=2":
+        cursor = server.get(target).expect(200)["cursor"]
+        server.get(f"{target}&cursor={cursor}").expect(200)
+        for size in range(1, len(cursor)):
+            assert server.get(f"{target}&cursor={cursor[:size]}").fields() == ["cursor"], (target, size)
