@@ -1,4 +1,4 @@
-/* health.c - GET /healthz, /readyz and /metrics */
+/* health.c - GET /healthz, /readyz, /metrics and /path-check/ */
 #include "app/health.h"
 
 #include "api/handler.h"
@@ -65,6 +65,18 @@ HANDLER(ready_handle)
     json_end_object(&json);
     exchange_answer(exchange, health.is_ready ? 200 : 503, &exchange_retry_after, !health.is_ready,
                     buffer_slice(body));
+}
+
+/* Answers with the part of the path that follows /path-check/, as it arrived. A client behind a proxy
+ * compares it with the path that it sent (docs/dashboard.md). */
+HANDLER(path_handle)
+{
+    static const struct http_header no_sniffing = {SLICE("X-Content-Type-Options"), SLICE("nosniff")};
+    struct json_writer json = json_writer_to(exchange_scratch(exchange));
+    json_put_object(&json);
+    json_add_text(&json, "path", exchange->rest);
+    json_end_object(&json);
+    exchange_answer(exchange, 200, &no_sniffing, 1, buffer_slice(json.out));
 }
 
 static void on_exposed(void *arg, struct slice text)

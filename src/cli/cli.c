@@ -291,11 +291,13 @@ static const struct command {
      "end, "
      "and after\n"
      "Ctrl-C. A history keeps these jobs; duepost history delete --topic TOPIC removes them.\n"},
-    {"check", "[--json] [OPTION]...", "checks options, this host and Redis, and changes nothing", NULL, 0,
+    {"check", "[--json] [--server URL] [OPTION]...",
+     "checks options, this host and Redis, and changes nothing", NULL, 0,
      "Reads the options of the server from flags, environment and file, and prints ok, warn or FAIL for "
      "each\n"
      "check. The exit status is 1 if a line says FAIL. Run it as the user of the server.\n"
-     "\n  --json                prints JSON\n"},
+     "\n  --json                prints JSON\n"
+     "  --server URL          also asks the running server at this URL whether a proxy changes paths\n"},
     {"token", "new NAME FIELD...", "creates a token, and its line for the file of --tokens", token_run, 0,
      "  scopes=schedule,read  the token's rights: some of schedule, read, cancel, admin and lease\n"
      "  topics=orders-*,mail  limits the token to these topics; default: all\n"

@@ -9,16 +9,31 @@
 #include "server/check_redis.h"
 #include "server/options_print.h"
 
-/* Removes --json from the arguments. Returns whether the arguments had it. */
-static bool take_json(struct options_input *input, char **argv)
+/* The options that only this command has. */
+struct check_choice {
+    bool is_json;
+    const char *server; /* NULL: no running server is asked */
+};
+
+/* Removes these options from the arguments. */
+static struct check_choice take_choice(struct options_input *input, char **argv)
 {
+    static const char server[] = "--server";
+    struct check_choice choice = {false, NULL};
     int count = 0;
-    for (int i = 0; i < input->argc; i++)
-        if (i == 0 || strcmp(input->argv[i], "--json") != 0)
+    for (int i = 0; i < input->argc; i++) {
+        const char *word = input->argv[i];
+        if (i > 0 && strcmp(word, "--json") == 0)
+            choice.is_json = true;
+        else if (i > 0 && strcmp(word, server) == 0)
+            choice.server = i + 1 < input->argc ? input->argv[++i] : "";
+        else if (i > 0 && strncmp(word, server, strlen(server)) == 0 && word[strlen(server)] == '=')
+            choice.server = word + strlen(server) + 1;
+        else
             argv[count++] = input->argv[i];
-    bool is_there = count < input->argc;
+    }
     *input = (struct options_input){count, argv, input->environment, input->config_file};
-    return is_there;
+    return choice;
 }
 
 static void check_options(struct check_report *report, const struct options *options)
@@ -30,13 +45,15 @@ static void check_options(struct check_report *report, const struct options *opt
                   options->config ? options->config : "no configuration file");
 }
 
-static void check_all(struct check_report *report, struct options *options)
+static void check_all(struct check_report *report, struct options *options, const char *server)
 {
     check_options(report, options);
     check_tokens(report, options);
     check_targets(report, options);
     check_ports(report, options);
     check_certificate(report, options);
+    if (server)
+        check_proxy(report, server);
     check_files(report, options);
     check_names(report);
     check_time_zones(report);
@@ -47,7 +64,7 @@ static void check_all(struct check_report *report, struct options *options)
 int check_run(struct options_input *input)
 {
     char **argv = NEW_ARRAY(char *, (size_t)input->argc + 1);
-    bool is_json = take_json(input, argv);
+    struct check_choice choice = take_choice(input, argv);
     struct options *options = NEW(struct options);
     struct check_report report;
     struct problem problem;
@@ -55,13 +72,13 @@ int check_run(struct options_input *input)
     log_set_level(
         LOG_LEVEL_AUDIT); /* log nothing, because the log would only repeat the lines that check prints */
     if (options_load(options, input, &problem) != STATUS_OK) {
-        check_report_begin(&report, is_json);
+        check_report_begin(&report, choice.is_json);
         check_add(&report, CHECK_FAILURE, "options", "%s", problem.text);
         is_ok = check_report_end(&report);
     } else {
         if (!options_answer(options, stdout)) {
-            check_report_begin(&report, is_json);
-            check_all(&report, options);
+            check_report_begin(&report, choice.is_json);
+            check_all(&report, options, choice.server);
             is_ok = check_report_end(&report);
         }
         options_fini(options);

@@ -8,6 +8,7 @@
 void check_tokens(struct check_report *, struct options *);
 void check_targets(struct check_report *, const struct options *);
 void check_ports(struct check_report *, const struct options *);
+void check_proxy(struct check_report *, const char *url); /* url: where clients reach a running server */
 void check_certificate(struct check_report *, const struct options *);
 void check_files(struct check_report *, const struct options *);
 void check_names(struct check_report *);

@@ -5,6 +5,7 @@ import { startRouter } from "./router.js";
 import { startTheme } from "./theme.js";
 import { startKeys } from "./keys.js";
 import { loadAccess } from "./api.js";
+import { checkPaths } from "./path_check.js";
 import { Shell } from "./shell.js";
 
 startTheme();
@@ -12,3 +13,4 @@ startRouter();
 startKeys();
 m.mount(document.getElementById("app"), Shell);
 loadAccess().catch(() => {}); // after an error no button is disabled; the server then refuses what the token may not do
+checkPaths().catch(() => {}); // without an answer, connection.js reports more than this check

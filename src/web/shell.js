@@ -5,6 +5,7 @@ import { route, href, onRoute } from "./router.js";
 import { routes, findRoute } from "./routes.js";
 import { session, logout } from "./api.js";
 import { connection } from "./connection.js";
+import { pathCheck } from "./path_check.js";
 import { useClock } from "./clock.js";
 import { theme, nextTheme } from "./theme.js";
 import { helpIsOpen, showHelp } from "./keys.js";
@@ -136,12 +137,14 @@ function themeButton() {
   return m("button.quiet", { type: "button", "aria-label": `Theme: ${names[theme()]}`, title: `Theme: ${names[theme()]}`, onclick: nextTheme }, m(Icon, { name: theme() }));
 }
 
-// Reports a lost connection above the page, which stays.
+// Reports a lost connection, and a proxy that changes paths, above the page, which stays.
 function Lost() {
   let stop = null;
   return {
     oninit: () => (stop = useClock()),
     onremove: () => stop(),
-    view: () => m(".lost", { role: "status" }, connection.isOk ? null : m("p", `No connection since ${ago(connection.since).replace(" ago", "")}. The page shows the state before that. Trying again…`)),
+    view: () => m(".lost", { role: "status" },
+      connection.isOk ? null : m("p", `No connection since ${ago(connection.since).replace(" ago", "")}. The page shows the state before that. Trying again…`),
+      pathCheck.warning ? m("p", pathCheck.warning, " ", m("a", { href: "docs#/server/checkPath" }, "How to configure the proxy")) : null),
   };
 }

@@ -76,7 +76,8 @@ def _read_routes():
     The method '*' stands for all methods that the contract does not list for the path."""
     routes, patterns = {}, []
     for path, item in document["paths"].items():
-        patterns.append((re.compile(re.sub(r"\{[^}]*\}", "[^/]+", path)), path))
+        rest = any(parameter.get("x-rest") for parameter in item.get("parameters", []))  # the last parameter may contain slashes
+        patterns.append((re.compile(re.sub(r"\{[^}]*\}", ".+" if rest else "[^/]+", path)), path))
         routes[path, "*"] = item["x-other-methods"]
         for method in ("get", "post", "delete", "put", "patch"):
             if method in item:

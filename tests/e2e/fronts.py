@@ -1,4 +1,4 @@
-"""Proxies in front of duepost that refuse DELETE requests: nginx and HAProxy, in their usual configuration and in a lenient one."""
+"""Proxies in front of duepost. FRONTS refuse DELETE requests: nginx and HAProxy, in their usual configuration and in a lenient one."""
 
 import socket
 import subprocess
@@ -30,6 +30,16 @@ NGINX_LENIENT = """
     ignore_invalid_headers off; underscores_in_headers on; merge_slashes off; large_client_header_buffers 4 64k;
     proxy_request_buffering off; proxy_buffering off; proxy_pass_request_headers on;
 """
+# For tests that add the whole location.
+NGINX_PLAIN = """
+daemon off; master_process off; pid nginx.pid; error_log error.log;
+events {{ worker_connections 512; }}
+http {{
+  access_log off; client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi;
+  server {{ listen 127.0.0.1:{port}; {more} }}
+}}
+"""
+NGINX_COMMAND = ["/usr/sbin/nginx", "-p", "{directory}", "-c", "front.conf", "-e", "error.log"]
 
 HAPROXY = """
 global
@@ -51,6 +61,7 @@ backend duepost
   server one 127.0.0.1:{behind}
 """
 HAPROXY_GZIP = "compression algo gzip\n  compression type application/json"
+HAPROXY_COMMAND = ["/usr/sbin/haproxy", "-db", "-f", "{directory}/front.conf"]
 HAPROXY_LENIENT = "option accept-invalid-http-request\n  option http-no-delay"
 
 
@@ -81,11 +92,11 @@ class Front:
 
 
 def _nginx(behind, more=""):
-    return Front(["/usr/sbin/nginx", "-p", "{directory}", "-c", "front.conf", "-e", "error.log"], NGINX, behind, more)
+    return Front(NGINX_COMMAND, NGINX, behind, more)
 
 
 def _haproxy(behind, more=""):
-    return Front(["/usr/sbin/haproxy", "-db", "-f", "{directory}/front.conf"], HAPROXY, behind, more)
+    return Front(HAPROXY_COMMAND, HAPROXY, behind, more)
 
 
 FRONTS = {

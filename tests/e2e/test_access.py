@@ -51,7 +51,7 @@ class Operation:
         return BODIES.get(self.name, job)
 
     def ask(self, client, topic=MINE, job_id="there", query_topic=True):
-        target = self.path.replace("{topic}", topic).replace("{jobId}", job_id).replace("{scheduleId}", job_id).replace("{workflowId}", job_id).replace("{group}", topic).replace("{receiver}", "127.0.0.1:9")
+        target = self.path.replace("{topic}", topic).replace("{jobId}", job_id).replace("{scheduleId}", job_id).replace("{workflowId}", job_id).replace("{group}", topic).replace("{receiver}", "127.0.0.1:9").replace("{path}", "a%2Fb//c")
         query = QUERIES.get(self.name)
         if query:
             target += f"?{query}&topic={topic}" if query_topic and self.topics not in ("own", "job") else f"?{query}"
@@ -119,7 +119,7 @@ def test_every_route_has_its_decision():
         assert "security" in operation.description, f"{operation.name}: who may?"
         assert operation.is_free or (operation.scopes or operation.topics == "own") and set(operation.scopes) <= set(SCOPES), operation.name
         assert operation.is_free or operation.topics in TOKEN_TOPICS, f"{operation.name}: what of a token that is bound to topics?"
-    assert {operation.path for operation in OPERATIONS if operation.is_free} == {"/healthz", "/readyz"}
+    assert {operation.path for operation in OPERATIONS if operation.is_free} == {"/healthz", "/readyz", "/path-check/{path}"}
 
 
 @pytest.mark.parametrize("operation", BOUND, ids=ids)

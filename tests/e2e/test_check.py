@@ -98,7 +98,7 @@ def test_wrong_options_are_a_line(tmp_path):
 def test_its_help_is_that_of_a_command():
     for words in (("check", "-h"), ("check", "--help"), ("help", "check")):
         done = run(*words)
-        assert done.returncode == 0 and "Usage: duepost check [--json]" in done.stdout and "--server" not in done.stdout
+        assert done.returncode == 0 and "Usage: duepost check [--json]" in done.stdout and "--token-file" not in done.stdout
 
 
 def test_nothing_is_created_where_nothing_is(tmp_path):

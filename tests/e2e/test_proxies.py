@@ -1,24 +1,18 @@
-"""The proxies of docs/dashboard.md pass paths as they were sent. A proxy that is not installed is left out."""
+"""The proxies of docs/dashboard.md pass paths as they were sent, and duepost check notices a proxy that does not."""
 
+import json
 import pathlib
 import re
 import socket
 
 import pytest
 
-from fronts import Front
+from duepost import run
+from fronts import HAPROXY_COMMAND, NGINX_COMMAND, NGINX_PLAIN, Front
 from patience import SLOW
 from qstash import QStash, arrivals
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs" / "dashboard.md"
-NGINX = """
-daemon off; master_process off; pid nginx.pid; error_log error.log;
-events {{ worker_connections 512; }}
-http {{
-  access_log off; client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi;
-  server {{ listen 127.0.0.1:{port}; {more} }}
-}}
-"""
 HAPROXY = """
 defaults
   mode http
@@ -40,8 +34,6 @@ http://:{port} {{
   {more}
 }}
 """
-NGINX_COMMAND = ["/usr/sbin/nginx", "-p", "{directory}", "-c", "front.conf", "-e", "error.log"]
-HAPROXY_COMMAND = ["/usr/sbin/haproxy", "-db", "-f", "{directory}/front.conf"]
 CADDY_COMMAND = ["/usr/bin/caddy", "run", "--adapter", "caddyfile", "--config", "{directory}/front.conf"]
 
 
@@ -50,8 +42,8 @@ def documented(language):
 
 
 PROXIES = {
-    "nginx": (NGINX_COMMAND, NGINX, documented("nginx")[0], ""),
-    "nginx below a path": (NGINX_COMMAND, NGINX, documented("nginx")[1], "/duepost"),
+    "nginx": (NGINX_COMMAND, NGINX_PLAIN, documented("nginx")[0], ""),
+    "nginx below a path": (NGINX_COMMAND, NGINX_PLAIN, documented("nginx")[1], "/duepost"),
     "haproxy below a path": (HAPROXY_COMMAND, HAPROXY, documented("haproxy")[0], "/duepost"),
     "caddy": (CADDY_COMMAND, CADDY, documented("caddy")[0], ""),
 }
@@ -64,9 +56,11 @@ def qstash():
     server.stop()
 
 
-@pytest.fixture(params=[name for name, (command, *_) in PROXIES.items() if pathlib.Path(command[0]).exists()])
+@pytest.fixture(params=PROXIES)
 def front(request, qstash):
     command, configuration, more, below = PROXIES[request.param]
+    if not pathlib.Path(command[0]).exists():
+        pytest.skip(f"{command[0]} is not installed; script/bootstrap installs it")
     front = Front(command, configuration, qstash.port, more.replace("7700", str(qstash.port)))
     yield front, below
     front.stop()
@@ -97,3 +91,53 @@ def test_a_documented_proxy_does_not_change_paths(front, qstash, receiver, topic
     status, body = ask(front, "POST", f"/v2/publish/{receiver.url(target)}", "x")
     assert status in (200, 201), body
     assert arrivals(receiver, target, 1)
+
+
+# ---- proxies that change paths ----
+
+BAD_PROXIES = {
+    "decodes": (NGINX_COMMAND, NGINX_PLAIN, "location /duepost/ {{ proxy_pass http://127.0.0.1:{behind}/; }}", "FAIL", "to b%252Fc/d, so a request about one job can reach another"),
+    "joins slashes": (CADDY_COMMAND, CADDY, "handle_path /duepost/* {{\n reverse_proxy 127.0.0.1:{behind}\n}}", "warn", "to a%2F..%2Fb%252Fc/d, but QStash's clients"),
+    "refuses": (HAPROXY_COMMAND, HAPROXY, "backend duepost\n  http-request deny if {{ path -m sub %2F }}\n  http-request replace-path ^/duepost(/.*) \\1\n  server one 127.0.0.1:{behind}\n",
+                "FAIL", "does not arrive (403"),
+}
+
+
+def proxy_line(*options):
+    done = run("check", "--json", "--listen", "127.0.0.1:0", *options, seconds=40)
+    (line,) = [each for each in json.loads(done.stdout)["checks"] if each["name"] == "proxy"]
+    assert done.returncode == (1 if line["result"] == "FAIL" else 0), done
+    return line["result"], line["text"]
+
+
+def test_the_path_check_answers_the_path_as_it_arrived(qstash):
+    for path in "a", "a%2F..%2Fb%252Fc//d", "../%2E%2E/", "%00%ff<b>", "x" * 1000:
+        answer = qstash.get(f"/path-check/{path}")
+        assert answer.expect(200) == {"path": path} and answer.headers["X-Content-Type-Options"] == "nosniff"
+    qstash.get("/path-check/a?b=c").expect(400)
+    qstash.request("POST", "/path-check/a", "").expect(405)
+
+
+def test_duepost_check_accepts_a_documented_proxy(front, qstash):
+    proxy, below = front
+    url = f"http://localhost:{proxy.port}{below}"
+    assert proxy_line("--server", url) == ("ok", f"{url}: paths arrive as they are sent")
+
+
+@pytest.mark.parametrize("name", BAD_PROXIES)
+def test_duepost_check_notices_a_proxy_that_changes_paths(name, qstash):
+    command, configuration, more, result, words = BAD_PROXIES[name]
+    if not pathlib.Path(command[0]).exists():
+        pytest.skip(f"{command[0]} is not installed; script/bootstrap installs it")
+    front = Front(command, configuration, qstash.port, more.format(behind=qstash.port))
+    try:
+        found, text = proxy_line(f"--server=http://localhost:{front.port}/duepost")
+    finally:
+        front.stop()
+    assert found == result and words in text, text
+
+
+def test_duepost_check_says_why_it_could_not_ask(receiver):
+    assert proxy_line("--server", "ftp://x")[0] == "FAIL"
+    assert "expected a URL" in proxy_line("--server")[1]
+    assert proxy_line("--server", receiver.url())[0] == "FAIL"
