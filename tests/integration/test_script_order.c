@@ -57,7 +57,12 @@ START_TEST(a_line_ends_with_its_job)
         {"bucket:t: t/b@now-20 t/a@now-9\ndue: t@now-1\n" JOBS "lines: t=0,now-9,t/a\n" FIFO,
          "carry me 1 9 '' 0 5000 500", "me 1 -1 -1 1 t",
          "bucket:t: t/a@now-21.9995 t/b@now-20\ncarry: at=now beat=1 owner=me\n" JOBS
-         "lines: t=0,now-21.9995,t/a\nready: t\n" FIFO AT_ONE},
+         "lines: t=now-9,now-21.9995,t/a\nready: t\n" FIFO AT_ONE},
+        /* It does not become due before its own time. */
+        {"bucket:t: t/b@now-20 t/a@now+300\ndue: t@now-1\n" JOBS "lines: t=0,now+300,t/a\n" FIFO,
+         "carry me 1 9 '' 0 5000 500", "me 1 now+300 -1 1 ''",
+         "bucket:t: t/a@now-21.9995 t/b@now-20\ncarry: at=now beat=1 owner=me\ndue: t@now+300\n" JOBS
+         "lines: t=now+300,now-21.9995,t/a\n" FIFO},
         {WAITS "due: t@now+501\n" JOBS LINE FIFO, "run 0 t/b 0 '' '' ''", "now-5",
          WAITS "due: t@now+501\n" JOBS LINE FIFO},
         {WAITS "due: t@now+501\n" JOBS LINE FIFO, "settings t {\"order\":\"fifo\"} ''", "1",

@@ -199,6 +199,7 @@ class Pool(Workflows):
         if not job_id or waiting[:1] == [(score, job_id)]:
             return
         if self.bucket.get(job_id) == score:
+            at = max(at, int(score))
             score = waiting[0][0] - 1 / TIES
             self.bucket[job_id] = score
             self.line[topic] = (at, score, job_id)

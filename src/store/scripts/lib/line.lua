@@ -68,9 +68,9 @@ local function first_with_held(topic)
 end
 
 -- Keeps the job that the line names at the head of a fifo topic. A job with an earlier score may have been added, for
--- example after the clock has stepped back; then the job of the line gets a score just below it. Removes a line whose
--- job has left the bucket or has another score. Returns the score of the head, or false if the topic has no waiting
--- job.
+-- example after the clock has stepped back; then the job of the line gets a score just below it, but is not attempted
+-- before its own due time. Removes a line whose job has left the bucket or has another score. Returns the score of the
+-- head, or false if the topic has no waiting job.
 local LINE_STEP = 1 / 2048 -- as in places.lua
 -- rare: line
 local function keep_line(topic)
@@ -82,6 +82,7 @@ local function keep_line(topic)
     call('HDEL', LINES, topic)
     return first[2] or false
   end
+  at = math.max(tonumber(at), ms_of(score)) -- let_go may have written an earlier time
   score = string.format('%.17g', tonumber(first[2]) - LINE_STEP)
   call('ZADD', bucket_of(topic), score, id)
   write_line(topic, at, score, id)
