@@ -8,8 +8,8 @@ enum { EXPIRY_LOOKS = 4 };
 
 struct lapse {
     const struct retry_schedule *schedule;
-    struct lease_sweep sweep;    /* of leases */
-    struct lease_sweep expiries; /* of expired jobs */
+    struct lease_sweep sweep;    /* leases that have run out */
+    struct lease_sweep expiries; /* jobs that have expired */
     struct timer *expiry;
     int looks_left;
 };
