@@ -1,14 +1,22 @@
 #include "qstash/bulk.h"
 
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "http/query.h"
 #include "qstash/answer.h"
+#include "qstash/handler.h"
 #include "qstash/message_id.h"
 
 enum {
     PAGE = 500,          /* number of messages that are read together */
-    GATHERED_MAX = 2000, /* see gathers in struct bulk_kind */
-    RESULTS_MAX = 64 * 1024 * 1024
+    GATHERED_MAX = 1000, /* see gathers in struct bulk_kind */
+    RESULTS_MAX = 64 * 1024 * 1024,
+    ANSWER_AFTER_US = 30 * 1000 * 1000,
+    OWNED_MAX = 1024 * 1024, /* names and patterns of the caller */
+    GOING_ON_MAX = 16,       /* maximum number of answered actions that go on in one reactor */
 };
 
 static void read_page(struct bulk *);
@@ -20,6 +28,7 @@ static void bulk_free(void *arg)
     filters_fini(&bulk->filters);
     buffer_fini(&bulk->ids);
     buffer_fini(&bulk->results);
+    buffer_fini(&bulk->owned);
     free(bulk);
 }
 
@@ -77,6 +86,58 @@ void bulk_answer_results(struct bulk *bulk, unsigned status, const char *name)
     exchange_answer(exchange, status, NULL, 0, buffer_slice(body));
 }
 
+static struct slice own(struct bulk *bulk, struct slice text)
+{
+    size_t at = bulk->owned.size;
+    buffer_append(&bulk->owned, text);
+    return slice_from(bulk->owned.data + at, text.size);
+}
+
+static void write_owned_from(const void *bulk, char text[APP_FROM_SIZE])
+{
+    memcpy(text, ((const struct bulk *)bulk)->from, APP_FROM_SIZE);
+}
+
+/* Answers with the count so far and lets the action go on, if the client has waited long enough. No message
+ * may be pending, because its action borrows the caller. */
+static void let_go_on(struct bulk *bulk)
+{
+    struct exchange *exchange = bulk->exchange;
+    struct app_caller *caller = &bulk->caller;
+    if (!exchange || !bulk->kind->takes_all || bulk->qstash->going_on >= GOING_ON_MAX ||
+        clock_boot_us() - exchange->began_us < ANSWER_AFTER_US)
+        return;
+    struct slice name = slice_of(caller->name);
+    buffer_reserve(&bulk->owned, name.size + 1 + caller->topics.size + caller->groups.size);
+    caller->name = own(bulk, slice_from(name.data, name.size + 1)).data;
+    caller->topics = own(bulk, caller->topics);
+    caller->groups = own(bulk, caller->groups);
+    caller->write_from(caller->peer, bulk->from);
+    caller->write_from = write_owned_from;
+    caller->has_left = NULL;
+    caller->peer = bulk;
+    bulk->qstash->going_on++;
+    exchange_keep(exchange, NULL, NULL);
+    bulk->exchange = NULL;
+    /* Without a cursor, because the action itself goes on from there. */
+    char text[64];
+    int size = snprintf(text, sizeof text, "{\"cancelled\":%lld}", (long long)bulk->done);
+    exchange_answer(exchange, 200, NULL, 0, slice_from(text, (size_t)size));
+}
+
+static void bulk_end(struct bulk *bulk)
+{
+    if (bulk->exchange) {
+        bulk->kind->answer(bulk);
+        return;
+    }
+    if (bulk->is_unknown)
+        log_warning("bulk_cancel_incomplete", LOG_TEXT("who", bulk->caller.name),
+                    LOG_NUMBER("cancelled", bulk->done));
+    bulk->qstash->going_on--;
+    bulk_free(bulk);
+}
+
 static void end_page(struct bulk *bulk)
 {
     if (--bulk->pending > 0)
@@ -84,7 +145,7 @@ static void end_page(struct bulk *bulk)
     if (bulk->cursor_bytes && bulk->left > 0 && !bulk->is_unknown)
         read_page(bulk);
     else
-        bulk->kind->answer(bulk);
+        bulk_end(bulk);
 }
 
 /* ---- 2. act ---- */
@@ -191,16 +252,16 @@ static void on_page(void *arg, const struct app_verdict *verdict)
 {
     struct bulk *bulk = arg;
     struct slice next = verdict->page.cursor;
-    if (verdict->end != APP_DONE && bulk->done) {
+    if (verdict->end != APP_DONE && (bulk->done || !bulk->exchange)) {
         bulk->is_unknown = true;
-        bulk->kind->answer(bulk);
+        bulk_end(bulk);
         return;
     }
     if (verdict->end != APP_DONE) {
         answer_refuse_verdict(bulk->exchange, verdict);
         return;
     }
-    if (verdict->page.is_partial) {
+    if (verdict->page.is_partial && bulk->exchange) {
         exchange_refuse(bulk->exchange, 400, ANSWER_PARTIAL);
         return;
     }
@@ -216,8 +277,9 @@ static void on_page(void *arg, const struct app_verdict *verdict)
 
 static void read_page(struct bulk *bulk)
 {
-    struct app *app = app_of(bulk->exchange);
+    struct app *app = bulk->qstash->app;
     struct slice cursor = slice_from(bulk->cursor, bulk->cursor_bytes);
+    let_go_on(bulk);
     if (bulk->gathered == 0)
         buffer_clear(&bulk->ids);
     bulk->list.from = (struct app_cursor){.is_set = false};
@@ -235,7 +297,8 @@ static void read_page(struct bulk *bulk)
 static void bulk_start(struct bulk *bulk)
 {
     const struct filters *filters = &bulk->filters;
-    bool has_no_limit = filters_are_empty(filters) && !bulk->kind->needs_limit;
+    bool takes_all = bulk->kind->takes_all && (filters->count == 0 || filters->count >= BULK_COUNT);
+    bool has_no_limit = takes_all || (filters_are_empty(filters) && !bulk->kind->needs_limit);
     bulk->left = has_no_limit ? INT64_MAX : filters->count ? filters->count : BULK_COUNT;
     struct slice queue = filters_only(filters, FILTER_QUEUE);
     struct slice topic = queue.size ? place_of_queue(queue, bulk->topic) : queue;
@@ -259,7 +322,10 @@ void bulk_begin(struct exchange *exchange, const struct bulk_kind *kind)
 {
     struct bulk *bulk = NEW(struct bulk);
     bulk->exchange = exchange;
+    bulk->qstash = qstash_of(exchange);
+    bulk->caller = exchange->caller;
     bulk->kind = kind;
+    buffer_init(&bulk->owned, OWNED_MAX);
     buffer_init_fallible(&bulk->ids, (size_t)GATHERED_MAX * (MESSAGE_ID_MAX + 1));
     buffer_init_fallible(&bulk->results, RESULTS_MAX);
     exchange_keep(exchange, bulk, bulk_free);

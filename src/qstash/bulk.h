@@ -4,7 +4,8 @@
  *   2. act    acts on each of them, in parallel or one after the other
  *   3. again  repeats from 1, until the action has processed enough messages, or all; then answers
  *
- * If ids are given, step 1 is left out, and unknown ids are skipped. */
+ * If ids are given, step 1 is left out, and unknown ids are skipped. An action that takes_all is answered
+ * after 30 s with its count so far, because clients give up, and then goes on without its exchange. */
 #ifndef DUEPOST_QSTASH_BULK_H
 #define DUEPOST_QSTASH_BULK_H
 
@@ -30,7 +31,10 @@ struct bulk_kind {
     bool is_newest_first;
     /* Reads several pages before it acts, because the action on one message may end others that match. */
     bool gathers;
-    bool needs_limit;  /* the parameter count limits the action even if the request has no filter */
+    bool needs_limit; /* the parameter count limits the action even if the request has no filter */
+    /* A count of BULK_COUNT or more, and none, means no limit: the clients always send BULK_COUNT if their
+     * user has not chosen a count, and promise that everything that matches is processed. */
+    bool takes_all;
     int64_t count_max; /* maximum of the parameter count; 0: any */
     /* Acts on one message, and then calls bulk_end_one once. Borrows the id until that call. */
     void (*act)(struct bulk *, struct slice message_id);
@@ -48,7 +52,12 @@ enum {
 };
 
 struct bulk {
-    struct exchange *exchange;
+    struct exchange *exchange; /* NULL: answered, but the action goes on */
+    struct qstash *qstash;
+    struct app_caller
+        caller; /* the exchange's caller; its texts are in owned once the exchange is answered */
+    struct buffer owned;
+    char from[APP_FROM_SIZE];
     const struct bulk_kind *kind;
     struct filters filters;
     struct app_list list;

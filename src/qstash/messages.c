@@ -85,7 +85,7 @@ static void on_one_cancelled(void *arg, const struct app_verdict *verdict)
 /* A message that has ended since the list was read is skipped. */
 static void bulk_cancel_one(struct bulk *bulk, struct slice message_id)
 {
-    message_cancel(app_of(bulk->exchange), &bulk->exchange->caller, message_id, on_one_cancelled, bulk);
+    message_cancel(bulk->qstash->app, &bulk->caller, message_id, on_one_cancelled, bulk);
 }
 
 static void answer_cancelled(struct bulk *bulk)
@@ -101,6 +101,7 @@ HANDLER(messages_cancel_handle)
         .ids = FILTER_MESSAGE_ID,
         .states = 1U << JOB_STATE_DELAYED | 1U << JOB_STATE_READY | 1U << JOB_STATE_LEASED,
         .gathers = true,
+        .takes_all = true,
         .act = bulk_cancel_one,
         .answer = answer_cancelled,
     };

@@ -2,6 +2,8 @@
 
 import base64
 import hashlib
+import http.client
+import json
 import time
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from patience import until
 from qstash import QStash, arrivals
 from receiver import Answer
+from redis_gate import RedisGate
 
 
 @pytest.fixture(scope="module")
@@ -156,13 +159,58 @@ def test_an_unknown_parameter_cancels_nothing(qstash, topic, query):
     assert message(qstash, message_id)
 
 
+def many_later(qstash, topic, count):
+    """Returns the ids of this many messages, which have the label topic and are due in an hour."""
+    items = [{"destination": f"https://example.com/{topic}", "headers": {"Upstash-Delay": "1h", "Upstash-Label": topic}}] * 1000
+    return [one["messageId"] for at in range(0, count, 1000)
+            for one in qstash.call("POST", "batch", items[:count - at]).expect(200)]
+
+
+@pytest.mark.parametrize("query", ["", "&count=100", "&count=500"])
+def test_a_cancel_by_filters_takes_all_that_match(qstash, topic, query):
+    """The clients send count=100 if their user gives no count, and promise that no loop is needed."""
+    many_later(qstash, topic, 1250)
+    other = later(qstash, topic)
+    assert cancel(qstash, f"?label={topic}{query}") == {"cancelled": 1250}
+    assert message(qstash, other)
+
+
+def test_a_smaller_count_limits_a_cancel(qstash, topic):
+    many_later(qstash, topic, 120)
+    first = cancel(qstash, f"?label={topic}&count=99")
+    assert first["cancelled"] == 99
+    assert cancel(qstash, f"?label={topic}&count=99&cursor={first['cursor']}") == {"cancelled": 21}
+
+
+def test_a_long_cancel_is_answered_after_30_s_and_goes_on(redis, topic):
+    gate = RedisGate(redis())
+    server = QStash(redis=gate.address)
+    try:
+        ids = many_later(server, topic, 6000)
+        gate.delay = 1.2
+        began = time.monotonic()
+        link = http.client.HTTPConnection(server.host, server.port, timeout=90)
+        link.request("DELETE", f"/v2/messages?label={topic}&count=100")
+        answer = json.load(link.getresponse())
+        link.close()
+        assert 30 <= time.monotonic() - began
+        assert list(answer) == ["cancelled"] and 0 < answer["cancelled"] < len(ids)
+        gate.delay = 0
+        until(lambda: server.call("GET", f"messages/{ids[-1]}").status == 404 and server.call("GET", f"messages/{ids[0]}").status == 404,
+              30, "all messages are cancelled")
+        assert cancel(server) == {"cancelled": 0}
+    finally:
+        server.stop()
+        gate.stop()
+
+
 def test_no_parameter_means_all_messages_and_nothing_else():
     server = QStash()
     try:
         ids = [later(server, "a") for _ in range(120)]
         server.schedule(topic="other", jobId="msg_like", url="https://example.com/", delay=3600)
-        assert cancel(server, "?count=100")["cancelled"] == 100
-        assert cancel(server) == {"cancelled": 20}
+        assert cancel(server, "?count=40")["cancelled"] == 40
+        assert cancel(server) == {"cancelled": 80}
         assert server.job("other", "msg_like")["state"] == "delayed"
         assert all(server.call("GET", f"messages/{each}").status == 404 for each in ids)
     finally:
