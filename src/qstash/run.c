@@ -120,6 +120,8 @@ void run_write(struct buffer *out, const struct settings *settings, struct slice
         json_add_texts(&json, "labels", settings->labels.items, settings->labels.count);
     json_add_text(&json, "callerIp", caller_ip);
     json_add_bool(&json, "knowsHooks", true);
+    if (settings->run.starts)
+        json_add_number(&json, "starts", settings->run.starts);
     if (invoker.size)
         json_add_raw(&json, "invoker", invoker);
     json_add_object(&json, "headers");
@@ -138,6 +140,7 @@ void run_write(struct buffer *out, const struct settings *settings, struct slice
 
 static void read_member(struct run *run, struct slice key, struct slice value)
 {
+    uint64_t number;
     if (slice_equal(key, SLICE("\"url\"")) && json_is_text(value))
         run->url = json_text(value, &run->decoded);
     else if (slice_equal(key, SLICE("\"callerIp\"")) && json_is_text(value))
@@ -148,6 +151,8 @@ static void read_member(struct run *run, struct slice key, struct slice value)
         run->invoker = value;
     else if (slice_equal(key, SLICE("\"knowsHooks\"")))
         run->knows_hooks = slice_equal(value, SLICE("true"));
+    else if (slice_equal(key, SLICE("\"starts\"")) && slice_to_number(value, INT32_MAX, &number))
+        run->starts = (int64_t)number;
 }
 
 bool run_read(struct slice text, int64_t made_ms, struct run *run)

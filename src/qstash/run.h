@@ -26,6 +26,9 @@
 enum {
     RUN_KEY_SIZE = 16 + SETTINGS_RUN_ID_MAX,
     RUN_ID_NEW_SIZE = sizeof RUN_ID_PREFIX + JOB_ID_NEW_SIZE,
+    /* An endpoint that creates its run anew at each delivery would do so for ever, because a new run has no
+     * steps that count. The SDK does it once, and again if it has lost the answer. */
+    RUN_STARTS_MAX = 100,
 };
 
 /* The parts of a run that are stored. Slices point into text; an empty slice means that the part is
@@ -36,6 +39,7 @@ struct run {
     struct slice invoker; /* an object, see run_invoker.h */
     bool knows_hooks;     /* the run was created by a version that notes the webhooks of runs, from 0.3 on */
     int64_t made_ms;
+    int64_t starts;              /* how often the SDK has created the run anew */
     struct buffer text, decoded; /* owned */
 };
 

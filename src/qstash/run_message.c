@@ -253,9 +253,14 @@ static void on_replaced(void *arg, const struct app_verdict *verdict, const stru
     }
     if (workflow && workflow->is_active)
         message->has_run = run_read(workflow->settings, workflow->made_ms, &message->run);
-    if (message->has_run)
+    if (message->has_run) {
         run_keep(&message->run, message->settings);
-    find_topic(message);
+        message->settings->run.starts = message->run.starts + 1;
+    }
+    if (message->settings->run.starts > RUN_STARTS_MAX)
+        message_refuse(message, 412, SLICE("the endpoint has begun this workflow run anew 100 times"));
+    else
+        find_topic(message);
 }
 
 static void on_run(void *arg, const struct app_verdict *verdict, const struct app_workflow *workflow)

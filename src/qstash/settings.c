@@ -332,8 +332,13 @@ static void take_run_by_sdk(struct settings *settings, struct slice value)
 static bool is_written_by_us(struct slice name)
 {
     static const struct slice names[] = {
-        SLICE_INIT("Upstash-Message-Id"), SLICE_INIT("Upstash-Retried"),     SLICE_INIT("Upstash-Signature"),
-        SLICE_INIT("Upstash-Topic-Name"), SLICE_INIT("Upstash-Schedule-Id"), SLICE_INIT("Upstash-Caller-Ip"),
+        SLICE_INIT("Upstash-Message-Id"),
+        SLICE_INIT("Upstash-Retried"),
+        SLICE_INIT("Upstash-Signature"),
+        SLICE_INIT("Upstash-Topic-Name"),
+        SLICE_INIT("Upstash-Schedule-Id"),
+        SLICE_INIT("Upstash-Caller-Ip"),
+        SLICE_INIT("Upstash-Workflow-Unknown-Sdk"),
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (slice_equal_nocase(name, names[i]))

@@ -52,6 +52,7 @@ struct settings_run {
     bool is_by_sdk;      /* sent by the SDK: creates the run anew, in place of the one that POST /v2/trigger
                             created */
     bool is_without_sdk; /* POST /v2/trigger creates the run */
+    int64_t starts;      /* how often the SDK has created this run anew, see RUN_STARTS_MAX */
 };
 
 struct settings {

@@ -1020,3 +1020,28 @@ def test_the_size_of_all_events_is_zero_when_no_run_is_active(own, behind, recei
     assert one.end().status == 200 and size() == each + 268435456
     assert other.end().status == 200
     assert behind.command("HEXISTS", f"{KEYS}numbers", "event_bytes") == b":0\r\n"
+
+
+def test_the_mark_of_a_run_without_a_client_is_not_forwarded(qstash, receiver, topic):
+    """A client that passes the headers of its request on would begin the run anew at each delivery, for ever."""
+    path = f"/{topic}"
+    receiver.script(path, TAKEN)
+    run = Run(qstash, receiver, path, upstash_forward_upstash_workflow_unknown_sdk="true", upstash_forward_own="1")
+    run.step(step(1, 1), upstash_forward_Upstash_Workflow_Unknown_SDK="true")
+    qstash.publish(receiver.url(path), b"x", Upstash_Forward_Upstash_Workflow_Unknown_Sdk="true",
+                   Upstash_Callback=receiver.url(path), Upstash_Callback_Forward_Upstash_Workflow_Unknown_Sdk="true")
+    found = arrivals(receiver, path, 4)
+    assert not any("upstash-workflow-unknown-sdk" in arrival.headers for arrival in found)
+    assert found[0].headers["own"] == "1" and run.end().status == 200
+
+
+def test_a_run_cannot_be_begun_anew_for_ever(qstash, receiver, topic):
+    path = f"/{topic}"
+    receiver.script(path, TAKEN)
+    run = Run(qstash, receiver, path, upstash_delay="1h")
+    anew = run.item("anew", init="true", upstash_workflow_trigger_by_sdk="true", upstash_delay="1h")
+    for _ in range(100):
+        assert "deduplicated" not in run.send(anew).expect(200)[0]
+    refused = run.send(anew)
+    assert refused.status == 412 and "100 times" in refused.json["error"]
+    assert run.is_active() and run.end().status == 200
