@@ -16,7 +16,7 @@ enum {
     RESULTS_MAX = 64 * 1024 * 1024,
     ANSWER_AFTER_US = 30 * 1000 * 1000,
     OWNED_MAX = 1024 * 1024, /* names and patterns of the caller */
-    GOING_ON_MAX = 16,       /* maximum number of answered actions that go on in one reactor */
+    CONTINUING_MAX = 16,     /* maximum number of answered actions that continue in one reactor */
 };
 
 static void read_page(struct bulk *);
@@ -98,13 +98,13 @@ static void write_owned_from(const void *bulk, char text[APP_FROM_SIZE])
     memcpy(text, ((const struct bulk *)bulk)->from, APP_FROM_SIZE);
 }
 
-/* Answers with the count so far and lets the action go on, if the client has waited long enough. No message
- * may be pending, because its action borrows the caller. */
-static void let_go_on(struct bulk *bulk)
+/* Answers with the count so far and lets the action continue, if the client has waited long enough. No
+ * message may be pending, because its action borrows the caller. */
+static void let_continue(struct bulk *bulk)
 {
     struct exchange *exchange = bulk->exchange;
     struct app_caller *caller = &bulk->caller;
-    if (!exchange || !bulk->kind->takes_all || bulk->qstash->going_on >= GOING_ON_MAX ||
+    if (!exchange || !bulk->kind->takes_all || bulk->qstash->continuing >= CONTINUING_MAX ||
         clock_boot_us() - exchange->began_us < ANSWER_AFTER_US)
         return;
     struct slice name = slice_of(caller->name);
@@ -116,10 +116,10 @@ static void let_go_on(struct bulk *bulk)
     caller->write_from = write_owned_from;
     caller->has_left = NULL;
     caller->peer = bulk;
-    bulk->qstash->going_on++;
+    bulk->qstash->continuing++;
     exchange_keep(exchange, NULL, NULL);
     bulk->exchange = NULL;
-    /* Without a cursor, because the action itself goes on from there. */
+    /* Without a cursor, because the action itself continues from there. */
     char text[64];
     int size = snprintf(text, sizeof text, "{\"cancelled\":%lld}", (long long)bulk->done);
     exchange_answer(exchange, 200, NULL, 0, slice_from(text, (size_t)size));
@@ -134,7 +134,7 @@ static void bulk_end(struct bulk *bulk)
     if (bulk->is_unknown)
         log_warning("bulk_cancel_incomplete", LOG_TEXT("who", bulk->caller.name),
                     LOG_NUMBER("cancelled", bulk->done));
-    bulk->qstash->going_on--;
+    bulk->qstash->continuing--;
     bulk_free(bulk);
 }
 
@@ -279,7 +279,7 @@ static void read_page(struct bulk *bulk)
 {
     struct app *app = bulk->qstash->app;
     struct slice cursor = slice_from(bulk->cursor, bulk->cursor_bytes);
-    let_go_on(bulk);
+    let_continue(bulk);
     if (bulk->gathered == 0)
         buffer_clear(&bulk->ids);
     bulk->list.from = (struct app_cursor){.is_set = false};

@@ -5,7 +5,7 @@
  *   3. again  repeats from 1, until the action has processed enough messages, or all; then answers
  *
  * If ids are given, step 1 is left out, and unknown ids are skipped. An action that takes_all is answered
- * after 30 s with its count so far, because clients give up, and then goes on without its exchange. */
+ * after 30 s with its count so far, because clients give up, and then continues without its exchange. */
 #ifndef DUEPOST_QSTASH_BULK_H
 #define DUEPOST_QSTASH_BULK_H
 
@@ -52,7 +52,7 @@ enum {
 };
 
 struct bulk {
-    struct exchange *exchange; /* NULL: answered, but the action goes on */
+    struct exchange *exchange; /* NULL: answered, but the action continues */
     struct qstash *qstash;
     struct app_caller
         caller; /* the exchange's caller; its texts are in owned once the exchange is answered */

@@ -11,7 +11,7 @@ struct qstash {
     bool is_development; /* see keys.h */
     /* Last time (CLOCK_BOOTTIME) at which this reactor saw that the keys exist, see keys.h; 0: never. */
     int64_t keys_seen_us;
-    size_t going_on; /* number of bulk actions that go on after their answer, see bulk.h */
+    size_t continuing; /* number of bulk actions that continue after their answer, see bulk.h */
 };
 
 static inline struct app *app_of(const struct exchange *exchange)

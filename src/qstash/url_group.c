@@ -46,13 +46,18 @@ static void group_init(struct url_group *group, size_t bytes)
                    bytes + 1); /* the buffer must not move later, because slices point into it */
 }
 
-static void read_endpoints(struct url_group *group, struct slice array)
+/* Returns false if there are too many endpoints. */
+static bool read_endpoints(struct url_group *group, struct slice array)
 {
     struct json_cursor cursor;
     struct slice item;
     bool is_array = json_open(array, &cursor) && cursor.close == ']';
-    while (is_array && group->count < URL_GROUP_ENDPOINTS_MAX && json_next_item(&cursor, &item))
+    while (is_array && json_next_item(&cursor, &item)) {
+        if (group->count == URL_GROUP_ENDPOINTS_MAX)
+            return false;
         group->endpoints[group->count++] = read_endpoint(group, item);
+    }
+    return true;
 }
 
 void url_group_read(struct url_group *group, struct slice note)
@@ -113,8 +118,8 @@ const char *url_group_read_endpoints(struct url_group *group, struct slice text,
     while (is_object && json_next_member(&cursor, &key, &value))
         if (slice_equal(key, SLICE("\"endpoints\"")))
             endpoints = value;
-    if (endpoints.size)
-        read_endpoints(group, endpoints);
+    if (endpoints.size && !read_endpoints(group, endpoints))
+        return "a request has at most 100 endpoints";
     if (group->count == 0)
         return "endpoints must be an array of objects";
     for (size_t i = 0; i < group->count && !fault; i++)

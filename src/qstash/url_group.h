@@ -39,8 +39,8 @@ struct slice url_group_topic(struct slice name, char room[PLACE_SIZE]);
 void url_group_read(struct url_group *, struct slice note);
 void url_group_fini(struct url_group *);
 
-/* Reads the endpoints of a request into an empty group, which borrows text. Returns the error, or NULL. If
- * with_urls is true, each endpoint must have a url. */
+/* Reads the endpoints of a request into an empty group, which borrows text. Returns the error, or NULL. More
+ * endpoints than a group can have are an error. If with_urls is true, each endpoint must have a url. */
 const char *url_group_read_endpoints(struct url_group *, struct slice text, bool with_urls);
 
 /* Changes the endpoint that has the same name, or else the one that has the same url; if there is neither,

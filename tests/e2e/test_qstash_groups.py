@@ -55,6 +55,21 @@ def test_a_group_without_endpoints_ceases_to_exist(qstash, topic):
     assert qstash.call("DELETE", f"topics/{topic}/endpoints", {"endpoints": [{"name": "one"}]}).status == 404
 
 
+def test_too_many_endpoints_are_refused_and_none_is_lost(qstash, topic):
+    asked = [{"name": f"n{number}", "url": url(number)} for number in range(101)]
+    for method in ("POST", "DELETE"):
+        reply = qstash.call(method, f"topics/{topic}/endpoints", {"endpoints": asked})
+        assert reply.status == 400 and "at most 100 endpoints" in reply.json["error"]
+        assert qstash.call("GET", f"topics/{topic}").status == 404
+        put(qstash, topic, *asked[:100])
+        assert get(qstash, topic)["endpoints"] == asked[:100]
+        qstash.call("DELETE", f"topics/{topic}").expect(200)
+    put(qstash, topic, *asked[:60])
+    assert qstash.call("POST", f"topics/{topic}/endpoints", {"endpoints": asked[60:]}).status == 400
+    assert qstash.call("DELETE", f"topics/{topic}/endpoints", {"endpoints": asked}).status == 400
+    assert get(qstash, topic)["endpoints"] == asked[:60]
+
+
 @pytest.mark.parametrize("body", ["", "[]", "{}", {"endpoints": []}, {"endpoints": [1]}, {"endpoints": [{"name": "a"}]}, {"endpoints": [{"url": "ftp://h/"}]},
                                   {"endpoints": [{"name": "a\n", "url": "https://h/"}]}, {"endpoints": [{"name": "a" * 129, "url": "https://h/"}]}, {"endpoints": [{"url": "https://h/" + "a" * 3000}]},
                                   {"endpoints": [{"url": f"https://example.com/{n}/" + "a" * 1500} for n in range(60)]}], ids=lambda body: str(body)[:40])
