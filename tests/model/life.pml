@@ -7,7 +7,7 @@
  * place of a job, or repair states that must not occur, or do the same as cancel or schedule.
  * tests/model/spin compares the names. pull.pml has the scripts of workers' leases.
  *
- *   exceptions: append archive archived arrive attempts audit begin coming conclude define expire fire fires forget group groups heads leased list mend notify open patterns read receivers recurring reoffer replace_send report resume rights schedule_all send sent set_patterns settings survey sweep topics trial undefine unsend wait waiters workflow workflow_list
+ *   exceptions: append archive archived arrive attempts audit begin coming conclude define fire fires forget group groups heads leased list mend notify open patterns read receivers recurring reoffer replace_send report resume rights schedule_all send sent set_patterns settings survey sweep topics trial undefine unsend wait waiters workflow workflow_list
  *
  * A dead job has left the pool and does not occupy its id. Of several dead jobs with one id, the last one is
  * kept. Kept delivered and cancelled jobs are not modelled.
@@ -35,6 +35,8 @@
  *
  * With -DFIFO (and two jobs, a limit of one in flight, and -DONE_PLACE) the topic is delivered in order: no
  * claim overtakes a job whose attempts have begun, or a job that comes first.
+ *
+ * With -DEXPIRES, a waiting job may expire at any time.
  *
  * With -DLIVE, faults and calls of run are limited, and time passes only when no process has anything to do,
  * or for a fault. Then no execution may be infinite (pan -l) or stuck: each job must be delivered, cancelled
@@ -501,6 +503,12 @@ inline end_dead(id)
 inline die(id, nonce)
 {
   assert(R(id).attempts == RETRIES || R(id).losses == LOSSES);
+  die_early(id, nonce)
+}
+
+/* A job may die with attempts left: if it has expired, or its owner says so. */
+inline die_early(id, nonce)
+{
   end_dead(id);
   R(id).in_dead = 1;
   R(id).dead_life = R(id).life;
@@ -879,6 +887,8 @@ inline cancel(id)
 /* A replaced job ends as if it had been cancelled, also during an attempt. */
 inline replace(id, wait)
 {
+  skip; /* an option of an if with an else must not begin with another else */
+  end_life(id);
   linger(id);
 #ifdef BUG_REPLACE_LEAVES_LEASE
   R(id).in_bucket = 0;
@@ -886,7 +896,6 @@ inline replace(id, wait)
 #else
   take(id);
 #endif
-  end_life(id);
 #ifndef BUG_REPLACE_REMEMBERS
   forget_crashes(id);
 #endif
@@ -903,6 +912,19 @@ inline change(id, wait)
   not_begun(id);
   R(id).not_before = wait;
   put(id, wait);
+  finish()
+}
+
+/* A waiting job is buried because it has expired. change.lua does the same if the owner wants it. */
+inline expire(id)
+{
+#ifdef BUG_EXPIRE_LEASED
+  R(id).in_bucket = 0;
+  R(id).due = 0;
+#else
+  take(id);
+#endif
+  die_early(id, 0);
   finish()
 }
 
@@ -1026,6 +1048,13 @@ end:
   :: atomic { CAN_RUN(id) -> run_(id) }
 #endif
   :: atomic { IS_DUE(id) && R(id).losses > 0 -> forget_crashes(id) } /* the script run.lua, for a ready job */
+#ifdef EXPIRES
+#ifdef BUG_EXPIRE_LEASED
+  :: atomic { R(id).in_jobs -> expire(id) }
+#else
+  :: atomic { R(id).in_bucket -> expire(id) }
+#endif
+#endif
 #ifdef FIFO
   :: atomic { IS_DUE(id) && primary.line == id + 1 && primary.line_left > 0 ->
       R(id).not_before = 0; let_go(id); finish() }
