@@ -1444,17 +1444,19 @@ START_TEST(aborted_post_is_not_told_and_its_connection_closed)
 {
     receive_with(serve_silence);
     struct http_call *aborted = post(0);
-    post_to(1, fx.url, SLICE("x"), 300);
-    while (fx.requests < 2) { /* both requests have arrived */
+    post_to(1, fx.url, SLICE("x"), 1000);
+    /* Until both requests have arrived. On a busy machine, the second one may miss its timeout. */
+    while (fx.requests < 2 && !fx.results[1].is_done) {
         struct timer *timer = timer_new(fx.loop, stop_loop, NULL);
         timer_start(timer, 1000);
         loop_run(fx.loop);
         timer_free(timer);
     }
     http_call_abort(aborted);
-    run(1);
+    if (!fx.results[1].is_done)
+        run(1);
     ck_assert(!fx.results[0].is_done);
-    ck_error(&fx.results[1].outcome, FAILURE_TIMEOUT, true);
+    ck_error(&fx.results[1].outcome, FAILURE_TIMEOUT, fx.results[1].outcome.was_sent || fx.requests == 2);
 }
 END_TEST
 
