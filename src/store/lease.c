@@ -159,6 +159,7 @@ void shard_bury(struct shard *shard, const struct lease *lease, const struct sha
 {
     struct lease_item *item = end_item_new(lease, end, fn, arg);
     item->batch = &shard->batches[SHARD_BATCH_BURY];
+    item->item.bytes += BATCH_BURY_WEIGHT;
     batch_add(item->batch, &item->item);
 }
 

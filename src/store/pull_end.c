@@ -43,6 +43,8 @@ void pull_send(struct shard *shard, int batch, const struct lease *lease, int64_
     slice_cut(lease->id, '/', &item->item.topic, &job_id);
     item->item.topic_weight = BATCH_END_WEIGHT;
     item->item.bytes = lease->id.size + item->end.record.size + item->end.attempt.size + BATCH_ITEM_OVERHEAD;
+    if (batch == SHARD_BATCH_PULL_BURY)
+        item->item.bytes += BATCH_BURY_WEIGHT;
     for (size_t i = 0; i < item->end.follow.count; i++)
         item->item.bytes += item->end.follow.jobs[i].record.size + BATCH_ITEM_OVERHEAD;
     batch_add(item->batch, &item->item);

@@ -132,10 +132,23 @@ def test_expired_jobs_leave_room_for_others(start, receiver, topic):
     server = start("--max-jobs", "10")
     set_paused(server, topic, True)
     for number in range(10):
-        server.schedule(topic=topic, jobId=str(number), url=receiver.url(), ttl=0.5 if number else 600)
+        server.schedule(topic=topic, jobId=str(number), url=receiver.url(), ttl=SLOW if number else 600)
     job = {"topic": topic, "jobId": "more", "url": receiver.url(), "delay": 600}
     server.post(job).expect(507)
     expires_ms = to_ms(server.job(topic, "9")["expiresAt"])
     until(lambda: time.time() * 1000 > expires_ms, 5, "the expiry")
     server.post(job).expect(201)
     until(lambda: [job["jobId"] for job in server.get(f"/jobs?state=ready&topic={topic}").expect(200)["jobs"]] == ["0"], 5, "one ready job")
+
+
+@pytest.mark.parametrize("is_head", [False, True])
+def test_only_the_head_of_a_line_pauses_its_topic_when_it_expires(server, receiver, topic, is_head):
+    server.request("PUT", f"/topics/{topic}", '{"order": "fifo", "onHeadDead": "pause"}', {"Content-Type": "application/json"}).expect(200)
+    receiver.script(topic, 500)
+    server.schedule(topic=topic, jobId="head", url=receiver.url(), retrySchedule=[60], **({"ttl": 1} if is_head else {}))
+    until(lambda: receiver.count(topic) == 1, 3, "the attempt of the head")
+    server.schedule(topic=topic, jobId="behind", url=receiver.url(), **({} if is_head else {"ttl": 1}))
+    assert server.wait_for_state(topic, "head" if is_head else "behind", "dead")["reason"] == "expired"
+    # A read says dead as soon as the time is over; the list has the job when it is buried.
+    until(lambda: server.get(f"/jobs?state=dead&topic={topic}").expect(200)["jobs"], 5, "the dead job")
+    assert server.get(f"/topics/{topic}").expect(200)["settings"].get("pauseReason") == ("job head is dead" if is_head else None)

@@ -156,6 +156,54 @@ START_TEST(a_kept_job_is_read_where_there_is_no_other)
 }
 END_TEST
 
+/* ---- expiries of jobs that wait ---- */
+
+#define A_JOB(expires) "{\"createdAt\":1,\"head\":\"1;" expires ";0;0;-;19;\",\"url\":\"http://h/\"}"
+#define OVER           A_JOB("5")
+#define NONCE          "=b6a77ef5639d4492c8655df7aea215"
+#define WAITS(job)     "bucket:t: t/a@now+60000\ndue: t@now+60000\njobs: t/a=" job "\n"
+#define IN_FLIGHT(job) "holders:t: t/a=n1,now-9\njobs: t/a=" job "\nleases: t/a@now+3000\n"
+
+START_TEST(expire_lists_waiting_jobs_and_corrects_the_index)
+{
+    CHECK_EXAMPLES( //
+        {WAITS(OVER) "expiries: t/a@5\n", "expire 10 now", "1 1 t/a " NONCE " now+60000 now " OVER,
+         WAITS(OVER) "expiries: t/a@now+5000\n"},
+        {WAITS(OVER) "expiries: t/a@now+1\n", "expire 10 now", "0 0", NULL},
+        {WAITS(OVER) "expiries: t/a@5\n", "expire 10 now+1001", "-1", NULL},
+        /* An attempt in flight is not ended. */
+        {IN_FLIGHT(OVER) "expiries: t/a@5\n", "expire 10 now", "1 0",
+         IN_FLIGHT(OVER) "expiries: t/a@now+3000\n"},
+        /* The entry is wrong: the job expires later, or never, or does not exist. */
+        {WAITS(A_JOB("now+7")) "expiries: t/a@5\n", "expire 10 now", "1 0",
+         WAITS(A_JOB("now+7")) "expiries: t/a@now+7\n"},
+        {WAITS(A_JOB("0")) "expiries: t/a@5 t/b@6\n", "expire 10 now", "2 0", WAITS(A_JOB("0"))}, );
+}
+END_TEST
+
+START_TEST(bury_ends_a_waiting_job_only_if_it_has_expired_and_is_unchanged)
+{
+    CHECK_EXAMPLES( //
+        {WAITS(OVER) "expiries: t/a@now+5000\n", "bury t/a " NONCE " {r} ''", "1",
+         "dead: t/a@now\ndead:t: t/a@now\ndead_due: t@inf\nkept: t/a=dead,now,0,3,{r}\n"},
+        {WAITS(OVER), "bury t/a =00000000000000000000000000000 {r} ''", "0", NULL},
+        {IN_FLIGHT(OVER), "bury t/a " NONCE " {r} ''", "0", NULL}, );
+}
+END_TEST
+
+START_TEST(what_changes_a_job_notes_its_expiry)
+{
+    CHECK_EXAMPLES( //
+        {"", "schedule 0 86400000 t/a 60000 \"head\":\"1;+90000;0;0;-;19;\",\"url\":\"http://h/\"} -",
+         "now+60001 wake now+60001",
+         "bucket:t: t/a@now+60001\ndue: t@now+60001\nexpiries: t/a@now+90001\njobs: "
+         "t/a={\"createdAt\":now+1,\"head\":\"1;now+90001;0;0;-;19;\",\"url\":\"http://h/\"}\n"},
+        {IN_FLIGHT(A_JOB("now+7")) "expiries: t/a@now+3000\n", "release t/a n1 -1 now - 0", "1",
+         "bucket:t: t/a@now-9\nexpiries: t/a@now+7\njobs: t/a=" A_JOB("now+7") "\nready: t\nturns: t@1\n"},
+        {IN_FLIGHT(A_JOB("now+7")) "expiries: t/a@now+7\n", "complete t/a n1 ''", "1", ""}, );
+}
+END_TEST
+
 #define SWEEP "sweep 10 0 0"
 #define RESTS "meta: clock=now-5 rest=now+300000\n" /* nothing is removed by age, see lib/removals.lua */
 
@@ -320,6 +368,9 @@ Suite *suite(void)
 {
     Suite *suite = suite_create("script_retention");
     TCase *group = examples_case("script_retention");
+    tcase_add_test(group, expire_lists_waiting_jobs_and_corrects_the_index);
+    tcase_add_test(group, bury_ends_a_waiting_job_only_if_it_has_expired_and_is_unchanged);
+    tcase_add_test(group, what_changes_a_job_notes_its_expiry);
     tcase_add_test(group, a_delivered_job_is_kept_where_its_topic_says_so);
     tcase_add_test(group, of_many_each_is_kept_as_its_own_topic_says);
     tcase_add_test(group, a_cancelled_job_is_kept_from_any_state);

@@ -25,6 +25,13 @@ local function has_expired(id, nonce)
   return record and expiry_nonce(record) == nonce and is_expired(record)
 end
 
+-- Returns whether this waiting job is the first one of its fifo topic. If another job expires, no job waited for it, so
+-- its death does not pause the topic.
+local function is_first(id)
+  local topic = topic_of(id)
+  return call('HLEN', holders_of(topic)) == 0 and call('ZRANGE', bucket_of(topic), '0', '0')[1] == id
+end
+
 local replies = {now_us}
 for i = 2, #ARGV, 4 do
   local number, id = (i + 2) / 4, ARGV[i]
@@ -34,9 +41,10 @@ for i = 2, #ARGV, 4 do
     replies[number + 1] = RESULT_AGAIN
   elseif may_end then
     if verdicts[number] == 'dead' then bring_back(id) end
+    local may_pause = has_settings() and is_fifo(topic_of(id)) and (verdicts[number] or is_first(id))
     take(id)
     bury(id, ARGV[i + 2], losses_to_keep(id, ARGV[i + 1]), ARGV[i + 3])
-    if has_settings() and is_fifo(topic_of(id)) then pause_after(id) end
+    if may_pause then pause_after(id) end
     if follow_ups[number] then follow(follow_ups[number], id) end
     if has(WORKFLOW_JOBS) then fail_workflow_of(id) end
   else
