@@ -19,7 +19,7 @@ import sys
 import time
 import types
 
-from pool import INF, LEASE_MS, LOSSES_MAX, PATIENCE_MS, SECOND_US, STEP_MS, SUSPECT_LOSSES, Pool, is_expired, is_pulled, is_recovering, settings_json, topic_of
+from pool import INF, LEASE_MS, LOSSES_MAX, PATIENCE_MS, SECOND_US, STEP_MS, SUSPECT_LOSSES, Pool, is_expired, is_pulled, is_recovering, record_of, settings_json, topic_of
 from redis_link import Redis, RedisError, load_functions
 
 KEY = "model:{0}:jobs"
@@ -127,6 +127,7 @@ class World:
         self.consumers = [Consumer() for _ in range(3)]
         self.workers = [CarryWorker("x"), CarryWorker("y")]
         self.lives = {}  # id -> the Life of the job in the pool
+        self.expired = []  # (id, nonce, record) that expire has listed, and that are not buried yet
         self.doomed = []  # (id, nonce, record) that recovery has listed, and has not buried yet
         self.waits = 0  # number of waits and events so far
         self.workflows_behind = ""  # the next page of the list of workflows begins after this one
@@ -241,15 +242,15 @@ class World:
         commands += [("ZRANGE", BASE + "held", 0, -1, "WITHSCORES"), ("HGET", BASE + "numbers", "held"),
                      ("HGET", BASE + "numbers", "waiting"), ("ZRANGE", BASE + "behind", 0, -1),
                      ("ZRANGE", BASE + "names", 0, -1), ("HGETALL", BASE + "lines"), ("KEYS", "*")]
-        commands += [("ZRANGE", BASE + name, 0, -1, "WITHSCORES") for name in ("pulled", "pull_lingering", "pull_waiters", "suspects")]
+        commands += [("ZRANGE", BASE + name, 0, -1, "WITHSCORES") for name in ("pulled", "pull_lingering", "pull_waiters", "suspects", "expiries")]
         outbox = [("HGETALL", BASE + "ended"), ("LRANGE", BASE + "ended_ids", 0, -1), ("LRANGE", BASE + "ended_read", 0, -1),
                   ("HMGET", BASE + "numbers", "outbox_bytes", "outbox_dropped", "outbox_again", "outbox_removed", "event_bytes"),
                   ("HGETALL", BASE + "ended_last")]
         ended_texts, ended_ids, ended_read, outbox_numbers, ended_last = self.link.pipeline(outbox)
         replies = [dict(zip(reply[::2], reply[1::2])) if words[0] == "HGETALL" or words[-1] == "WITHSCORES"
                    else reply for words, reply in zip(commands, self.link.pipeline(commands))]
-        pulled, pull_lingering, awaited, suspects = replies[-4:]
-        del replies[-4:]
+        pulled, pull_lingering, awaited, suspects, expiries = replies[-5:]
+        del replies[-5:]
         jobs, crashes, attempts, kept, rates, sends, leases, lingering, dead, due, kept_until, dead_due, sends_until, turns, ready = replies[:15]
         buckets, holders, *ended = (replies[i:i + len(TOPICS)] for i in range(15, len(replies) - 7 - len(TOPICS), len(TOPICS)))
         held, (held_topics, held_number, waiting, behind, names, lines) = replies[-7 - len(TOPICS):-7], replies[-7:-1]
@@ -268,7 +269,7 @@ class World:
             "ready": ready, "bucket": {name: at for part in buckets for name, at in scores(part).items()},
             "attempts": attempts, "kept": kept, "kept_until": scores(kept_until), "rates": scores(rates),
             "crashes": {name: (int(count), nonce) for name, (count, nonce) in notes(crashes).items()},
-            "pulled": scores(pulled), "awaited": scores(awaited), "suspects": scores(suspects),
+            "pulled": scores(pulled), "awaited": scores(awaited), "suspects": scores(suspects), "expiries": scores(expiries),
             "pull notes": {name: (int(claim[1]), claim[2]) for part in holders for name, claim in notes(part).items() if len(claim) == 4},
             "holders": {name: (claim[0], float(claim[-1])) for part in holders
                         for name, claim in notes(part).items() if "\n" not in name},
@@ -360,7 +361,7 @@ class World:
                                           "kept", "kept_until", "dead_due", "carry", "topics", "patterns", "meta", "rates", "numbers",
                                           "behind", "names", "survey", "held", "lines", "sends", "sends_until",
                                           "schedules", "fired", "fires", "schedule_names", "skipped", "skipped_until",
-                                          "pulled", "pull_lingering", "pull_waiters", "suspects", "idempotency", "windows", "history", "ended", "ended_ids", "ended_read", "ended_last",
+                                          "pulled", "pull_lingering", "pull_waiters", "suspects", "expiries", "idempotency", "windows", "history", "ended", "ended_ids", "ended_read", "ended_last",
                                           "workflows", "workflow_jobs", "workflow_times", "workflows_over")]
         names += self.workflow_keys
         names += [f"{BASE}{kind}:{topic}" for kind in ("bucket", "held", "holders", "begun", *ENDS) for topic in TOPICS]
@@ -485,6 +486,7 @@ class World:
         found = {
             "t": is_tick and pool.turns,
             "f": is_owner and (pool.has_old_keys() or is_tick and pool.has_old_sends()),
+            "e": is_owner and is_tick and min(pool.expiries.values(), default=INF) <= pool.now + 1000,
             "s": is_owner and is_tick and (walks[0] or pool.kept or pool.dead_due or has("rates")),
             "o": is_owner and is_tick and (any(walks[1:]) or has("resuming")),
             "a": is_owner and is_tick and (pool.outbox or pool.outbox_ids or pool.outbox_read),
@@ -663,6 +665,26 @@ class World:
                 self.lives[job_id].changes += 1
                 self.die(job_id)
 
+    def step_expire(self):
+        """Lists the jobs that have expired. Buries those that an earlier step listed, unless they have changed since then."""
+        if self.is_away:
+            return
+        listed, self.expired = self.expired, []
+        most, expected = self.chance.choice((1, 9)), self.pool.now + self.chance.choice((0, 0, 0, 5000))
+        answer = self.call("expire", most, expected)
+        self.check("expire", (most, expected), answer, self.pool.expire(most, expected))
+        for i in range(2, 2 + 5 * (answer[1] if len(answer) > 1 else 0), 5):
+            self.expired.append((answer[i], answer[i + 1], answer[i + 4]))
+        if self.chance.random() < 0.5:  # otherwise other calls come first, or the process dies
+            listed += self.expired
+        items = [(job_id, nonce, record, "") for job_id, nonce, record in listed]
+        held = {job_id for job_id in self.lives if self.pool.deadline(job_id)}
+        for (job_id, _, record, _), is_done in zip(items, self.call_items("bury", (), items, self.some_follow(items)) if items else ()):
+            if is_done > 0:
+                expect(is_expired(record, self.pool.now) and job_id not in held, job_id, "was buried, and has not expired:", record)
+                self.lives[job_id].changes += 1
+                self.die(job_id)
+
     # ---- consumers ----
 
     def can_call(self, consumer):
@@ -756,7 +778,7 @@ class World:
 
     def learn(self, attempt):
         what = self.chance.choices(("complete", "retry", "bury"), (5, 3, 2))[0]
-        record = attempt.record[:40] + f'"{attempt.nonce}":1}}'
+        record = re.sub(r"\d{3}}$", f"{self.chance.randrange(100, 1000)}}}", attempt.record)
         line = self.chance.choice(("", attempt.nonce))
         more = {"complete": (line,), "retry": (self.chance.choice((-1, 0, 500, 4000)), record, line), "bury": (record, line)}
         attempt.outcome = (what, more[what])
@@ -830,8 +852,13 @@ class World:
         return self.chance.choice(("0", "0", "1", str(self.chance.randrange(8000)), f"@{due}"))
 
     def some_record(self):
-        expires = self.chance.choice(("", "", f'"url":"h","ttl":{self.chance.choice((0.4, 3, 60))},'))
-        return f'{expires}"r":{self.chance.randrange(1000)}}}'
+        """Returns the record of a new job without its beginning: with a head, or as earlier versions wrote it."""
+        ttl = self.chance.choice((None, None, 0.4, 3, 60))
+        members = ('' if ttl is None else f'"url":"h","ttl":{ttl},') + f'"r":{self.chance.randrange(100, 1000)}'
+        if self.chance.random() < 0.3:
+            return members + "}"
+        expires = 0 if ttl is None else f"+{round(ttl * 1000)}"
+        return f'"head":"1 {expires} 0 0 {self.chance.choice("---c")} {len(members) + 2} ",{members}}}'
 
     def some_tags(self, job_id):
         """Returns a random condition for a change of the job: none, or tags of which the job must have one."""
@@ -890,8 +917,8 @@ class World:
             seen = self.chance.choice((self.some_tags(job_id) or "*", "*"))
             when = self.chance.choice(("-", "-", self.some_when(), self.some_when(), "!"))
             keeps_record = when not in "-!" and self.chance.random() < 0.3
-            opening = re.match(r'{"createdAt":\d+,|', self.pool.jobs.get(job_id, ""))[0] or "{"
-            items.append((job_id, seen, when, "" if keeps_record else opening + self.some_record()))
+            created = re.match(r'({"createdAt":(\d+),)?', self.pool.jobs.get(job_id, ""))[2] or 1
+            items.append((job_id, seen, when, "" if keeps_record else record_of(int(created), self.some_record())))
         held = {job_id: self.pool.held.get(job_id) for job_id, *_ in items}
         answer = self.call_items("change", (), items)
         for (job_id, _, when, _), due, seen in zip(items, answer, self.pool.met):
@@ -1296,6 +1323,7 @@ class World:
                 expect(not mended, "mended", mended)
         self.pool.touched = {topic_of(job_id): True for job_id in self.pool.jobs}
         self.pool.undated = {topic_of(job_id): True for job_id in self.pool.dead}
+        self.pool.note_expiries()
         self.pool.finish()
         self.check_keyspace("mend")
 
@@ -1619,7 +1647,7 @@ class World:
     STEPS = {
         "define": 4, "fire": 5, "schedule": 24, "schedule_all": 4, "send": 4, "replace_send": 3, "unsend": 3, "replace": 4, "change": 5, "cancel": 4, "run": 6, "look": 3, "mend": 1, "claim": 14, "bell": 6, "post": 16,
         "learn": 14, "record": 14, "stray": 3, "release": 4, "resume": 3, "reoffer": 2, "time": 12, "settings": 3, "sweep": 4,
-        "bury": 2, "lose": 3, "lease": 12, "pull_end": 14, "abandon_pulled": 2, "archive": 16,
+        "bury": 2, "expire": 5, "lose": 3, "lease": 12, "pull_end": 14, "abandon_pulled": 2, "archive": 16,
         "begin": 5, "append": 8, "arrive": 2, "wait": 8, "notify": 6, "conclude": 2, "workflow_list": 2,
     }
     TROUBLE = {"crash": 2, "leave": 1, "freeze": 3, "cut": 3, "outage": 0.4, "clock": 0.6}
@@ -1797,6 +1825,10 @@ CONTROLS = {
     "patterns that were read before another change": [("set_patterns", "    if version ~= tonumber(old) then return 0 end\n", "")],
     "swept too early": [("sweep", "KEPT_UNTIL, '-inf', now,", "KEPT_UNTIL, '-inf', now + 30000,")],
     "replace keeps the attempts": [("lib/linger", "  forget_attempts({id})\n", "")],
+    "an expired job is dead after it has changed": [("bury", "expiry_nonce(record) == nonce and is_expired(record)", "true")],
+    "an expired job stays": [("bury", "(verdicts[number] or has_expired(id, ARGV[i + 1]))", "verdicts[number]")],
+    "an attempt of an expired job is ended": [("bury", " or deadline_of(id) then return false end", " then return false end")],
+    "no job is noted as one that expires": [("lib/when", "  note_expiry(id, expires)\n", "")],
     "run ignores what was seen": [("run", "if not seen then return", "if false then return")],
     "cancel ignores what was seen": [("lib/cancel", "if not seen then", "if false then")],
     "replace takes what it is not to": [("replace", "    if not is_other then return RESULT_NOT_AS_SEEN end\n", "")],

@@ -34,6 +34,7 @@ LOSSES_MAX = 5
 SUSPECT_LOSSES = 2
 ASIDE_MS = 600_000  # how long a suspect is set aside
 OFFERED_MS = 1000
+FORGOTTEN_MS = 10_000  # an answer whose idempotency key has expired longer ago counts: the clock has stepped ahead
 ATTEMPTS_MAX = 10
 INF = float("inf")
 FREED = "freed"  # mark of a topic that a call has touched: fewer of its jobs are in flight, and nothing else has changed
@@ -67,9 +68,33 @@ def is_pulled(nonce):
     return nonce.startswith("p")
 
 
-def is_expired(record, now):
+def head_of(record):
+    """Returns expiry and flags of the head of a record, or None if the record has none, as those of earlier versions."""
+    found = re.match(r'{"createdAt":\d+,"head":"1 (\d+) 0 0 (\S+) ', record)
+    return found and (int(found[1]) or INF, found[2])
+
+
+def expiry_of(record):
+    """Returns when the job with this record expires, ms; INF: never."""
+    if head_of(record):
+        return head_of(record)[0]
     found = re.match(r'{"createdAt":(\d+),"url":"h","ttl":([\d.]+)', record)
-    return bool(found) and now >= int(found[1]) + round(float(found[2]) * 1000)
+    return int(found[1]) + round(float(found[2]) * 1000) if found else INF
+
+
+def is_expired(record, now):
+    return now >= expiry_of(record)
+
+
+def expiry_nonce(record):
+    """Returns the nonce under which an expired job is buried if it waits."""
+    return "=" + hashlib.sha1(record.encode()).hexdigest()[:30]
+
+
+def record_of(created, text):
+    """Returns the record of a job that is created at this time. In the head of a new job, + precedes the ttl in ms."""
+    text = re.sub(r'^("head":"1 )\+(\d+)', lambda found: f"{found[1]}{created + int(found[2])}", text)
+    return f'{{"createdAt":{created},{text}'
 
 
 class Pool(Workflows):
@@ -90,6 +115,7 @@ class Pool(Workflows):
         self.crashes = {}  # id -> (losses, nonce)
         self.suspects = {}  # "id\nnonce" of the suspect that was attempted last -> 0, or "id\n" of the one that was offered last -> -ms; id of another suspect -> ms
         self.attempts = {}  # id -> the lines of the last attempts, one each
+        self.expiries, self.new_expiries = {}, []  # id -> ms: an index of the jobs that expire, which may be wrong; (id, ms): what the call adds
         self.kept = {}  # id -> (state, ms, losses, record, lines) of a job that has ended
         self.kept_until = {}  # id -> ms until which a delivered or cancelled job is kept
         self.dead_due = {}  # topic -> ms
@@ -209,6 +235,7 @@ class Pool(Workflows):
     def again(self, job_id, due, at):
         """Puts a job back into its bucket. Its next attempt may begin at the time `at`; None: at once."""
         is_fifo = self.is_fifo(topic_of(job_id))
+        self.note_expiry_again(job_id)
         if is_fifo or at is None or due > at:
             self.put_back(job_id, due)
         else:
@@ -360,6 +387,9 @@ class Pool(Workflows):
             self.bell = [self.turns[0]]
 
     def finish(self):
+        for job_id, at in self.new_expiries:
+            self.expiries[job_id] = min(self.expiries.get(job_id, INF), at)
+        self.new_expiries = []
         self.date_dead()
         self.write_outbox()
         self.ended_before.clear()
@@ -415,6 +445,7 @@ class Pool(Workflows):
                 continue
             due = self.held.get(job_id, due)
             self.again(job_id, due, self.now + ASIDE_MS)
+            self.new_expiries = []  # the job was not leased, so its entry stays
             self.held[job_id] = due
             self.suspects[job_id] = self.now
         return allowed
@@ -611,6 +642,7 @@ class Pool(Workflows):
     def bring_back(self, job_id, record=None):
         _, _, _, old, lines = self.kept[job_id]
         self.jobs[job_id] = old if record is None else record
+        self.note_expiry(job_id, self.jobs[job_id])
         if lines:
             self.attempts[job_id] = lines.splitlines()
         self.drop(job_id)
@@ -626,6 +658,7 @@ class Pool(Workflows):
     def forget(self, job_id):
         self.crashes.pop(job_id, None)
         self.attempts.pop(job_id, None)
+        self.expiries.pop(job_id, None)
 
     def state(self, job_id):
         if job_id in self.leases or job_id in self.pulled:
@@ -636,6 +669,52 @@ class Pool(Workflows):
 
     def losses(self, job_id):
         return self.crashes.get(job_id, (0, ""))[0]
+
+    # ---- expiries ----
+
+    def note_expiry(self, job_id, record):
+        if head_of(record) and head_of(record)[0] < INF:
+            self.new_expiries.append((job_id, head_of(record)[0]))
+
+    def note_expiry_again(self, job_id):
+        if job_id in self.expiries:
+            self.note_expiry(job_id, self.jobs[job_id])
+
+    def note_expiries(self):
+        """Notes the expiries of all jobs, also those of records without a head."""
+        self.new_expiries += [(job_id, expiry_of(record)) for job_id, record in self.jobs.items() if expiry_of(record) < INF]
+
+    def count_expired(self):
+        return sum(at <= self.now for at in self.expiries.values())
+
+    def room(self, max_jobs):
+        """Returns how many jobs may be added. If the pool is full, jobs that have expired do not count."""
+        number = len(self.jobs)
+        return max_jobs - number + (self.count_expired() if number >= max_jobs else 0) if max_jobs else INF
+
+    def has_expired(self, job_id, nonce):
+        """Returns whether the job waits and has expired, and still has the record that the nonce names."""
+        record = self.jobs.get(job_id)
+        return record and self.deadline(job_id) is None and expiry_nonce(record) == nonce and is_expired(record, self.now)
+
+    def expire(self, most, expected):
+        """Lists waiting jobs that have expired, and corrects the entries of others."""
+        if abs(self.now - expected) > STEP_MS:
+            return [-1]
+        listed = []
+        ids = [job_id for at, job_id in sorted((at, job_id) for job_id, at in self.expiries.items()) if at <= self.now][:most]
+        for job_id in ids:
+            record, deadline = self.jobs.get(job_id, ""), self.deadline(job_id)
+            expires = expiry_of(record)
+            if expires == INF:
+                del self.expiries[job_id]
+                continue
+            self.expiries[job_id] = expires if expires > self.now else max(deadline, self.now + 1) if deadline else self.now + 5000
+            if expires <= self.now and deadline is None:
+                listed += [job_id, expiry_nonce(record), int(self.bucket[job_id]), self.now, record]
+        topics = dict.fromkeys(map(topic_of, listed[::5]))
+        told = [word for topic in topics if self.told_settings(topic) for word in (topic, self.told_settings(topic))]
+        return [len(ids), len(listed) // 5, *listed, *told]
 
     def verdict(self, job_id, nonce):
         if job_id in self.holders:
@@ -650,27 +729,30 @@ class Pool(Workflows):
     # ---- what owners do ----
 
     def schedule(self, max_jobs, items):
-        answers = []
+        answers, room = [], self.room(max_jobs)
         for job_id, when, record, _ in items:
-            if max_jobs and len(self.jobs) >= max_jobs and job_id not in self.jobs:
+            if room < 1 and job_id not in self.jobs:
                 answers.append(-7)
             elif job_id in self.jobs:
+                self.note_expiry(job_id, record_of(self.due_of(when)[1], record))
                 answers.append([*self.state(job_id), self.jobs[job_id]])
             else:
+                room -= 1
                 answers.append(self.start(job_id, when, record)[0])
         self.finish()
         return answers
 
     def schedule_all(self, max_jobs, items):
-        answers = []
+        answers, room = [], self.room(max_jobs)
         for number, *words in items:
             jobs = list(zip(words[::4], words[1::4], words[2::4]))
             ids = {job_id for job_id, *_ in jobs}
             if len(ids) < number or ids & set(self.jobs):
                 answers.append(-6)
-            elif max_jobs and len(self.jobs) + number > max_jobs:
+            elif number > room:
                 answers.append(-7)
             else:
+                room -= number
                 answers.append([self.start(*job)[0] for job in jobs])
         self.finish()
         return answers
@@ -682,7 +764,8 @@ class Pool(Workflows):
 
     def start(self, job_id, when, record):
         at, start = self.due_of(when)
-        self.jobs[job_id] = f'{{"createdAt":{start},{record}'
+        self.jobs[job_id] = record_of(start, record)
+        self.note_expiry(job_id, self.jobs[job_id])
         return self.put(job_id, at), start
 
     def tag(self, job_id):
@@ -716,7 +799,7 @@ class Pool(Workflows):
                 answers.append(-4)
             elif tags and self.seen(job_id, tags) != ("pool" if is_there else "dead"):
                 answers.append(-4)
-            elif not is_there and max_jobs and len(self.jobs) >= max_jobs:
+            elif not is_there and self.room(max_jobs) < 1:
                 answers.append(-7)
             else:
                 was_leased = is_there and self.make_way(job_id)
@@ -769,7 +852,9 @@ class Pool(Workflows):
                 if record == "":
                     self.take(job_id)
                     placed.add(job_id)
-                self.jobs[job_id] = record or self.jobs[job_id]
+                else:
+                    self.jobs[job_id] = record
+                    self.note_expiry(job_id, record)
                 self.crashes.pop(job_id, None)
                 if when != "-":
                     at = self.put(job_id, self.due_of(when)[0])
@@ -858,7 +943,7 @@ class Pool(Workflows):
         return answers
 
     def fire(self, max_jobs, items):
-        answers = []
+        answers, self.room_left = [], self.room(max_jobs)
         for name, tag, expected, next_ms, kind, time_ms, missed, overlap, skipped, job_id, when, record, once, number, *send in items:
             was = self.fired.get(name)
             if kind == "move":
@@ -870,7 +955,7 @@ class Pool(Workflows):
             result, outcome = 1, kind
             if kind == "fire":
                 previous = was[5] if overlap == "1" and expected != "-" else ""
-                result, outcome = self.make(max_jobs, job_id, when, record, previous, send)
+                result, outcome = self.make(job_id, when, record, previous, send)
             answers.append(result)
             if expected == "-":
                 continue
@@ -910,15 +995,18 @@ class Pool(Workflows):
         """Returns whether this job, or one that was sent to a group under its id, is in the pool."""
         return job_id in self.jobs or job_id in self.sends and self.first_left(job_id, *self.sends[job_id][2:])
 
-    def make(self, max_jobs, job_id, when, record, previous, send):
+    def make(self, job_id, when, record, previous, send):
         if self.is_in_pool(previous):
             return -20, "overlap"
         if self.is_in_pool(job_id) if send else job_id in self.jobs:
+            if not send and self.room_left >= 1:
+                self.note_expiry(job_id, record_of(self.due_of(when)[1], record))
             return -6, "conflict"
         if send and self.first_left(job_id, send[2::2]):
             return -6, "conflict"
-        if max_jobs and len(self.jobs) + (len(send[2::2]) or 1) > max_jobs:
+        if self.room_left < (len(send[2::2]) or 1):
             return -7, "full"
+        self.room_left -= len(send[2::2]) or 1
         if not send:
             return self.start(job_id, when, record)[0], "fire"
         return self.start_all(job_id, when, *send)[0], "fire"
@@ -947,7 +1035,7 @@ class Pool(Workflows):
         return found
 
     def send(self, max_jobs, items):
-        answers = []
+        answers, room = [], self.room(max_jobs)
         for send_id, when, _, mark, group, number, *parts in items:
             was = self.sends.get(send_id)
             left = was and self.first_left(send_id, *was[2:])
@@ -956,9 +1044,10 @@ class Pool(Workflows):
                 answers.append(["same", *self.sent_states(send_id, *was[2:])])
             elif left or number and taken:
                 answers.append(["taken", taken])
-            elif not number or max_jobs and max_jobs - len(self.jobs) < number:
+            elif not number or room < number:
                 answers.append(-7 if number else -1)
             else:
+                room -= number
                 answers.append(["sent", *self.start_all(send_id, when, mark, group, *parts)])
         self.finish()
         return answers
@@ -973,7 +1062,7 @@ class Pool(Workflows):
             more = number - len(same) - len(others)
             if only and same + others:
                 answers.append(-4)
-            elif more > 0 and max_jobs and len(self.jobs) + more > max_jobs:
+            elif more > 0 and self.room(max_jobs) < more:
                 answers.append(-7)
             else:
                 for job_id in others:
@@ -1020,6 +1109,8 @@ class Pool(Workflows):
         return len(due)
 
     def forget_keys(self, most):
+        """Removes expired idempotency keys, and the names of pull topics for whose jobs no worker waits. Returns the number of keys."""
+        self.awaited = {topic: at for topic, at in self.awaited.items() if at > self.now}
         old = sorted((answer[1], key) for key, answer in self.answered.items() if answer[1] <= self.now)[:most]
         for _, key in old:
             del self.answered[key]
@@ -1049,6 +1140,9 @@ class Pool(Workflows):
             if state == "leased" or not seen or old:
                 answers.append(-3 if state == "leased" else -6 if seen else -4)
                 continue
+            if job_id in self.expiries and is_expired(self.jobs[job_id], self.now):
+                answers.append(-9)
+                continue
             self.crashes.pop(job_id, None)
             if state != "ready" or job_id in placed:
                 placed.add(job_id)
@@ -1066,7 +1160,7 @@ class Pool(Workflows):
             return -6
         if self.kept[job_id][3] != old:
             return -9
-        if max_jobs and len(self.jobs) >= max_jobs:
+        if self.room(max_jobs) < 1:
             return -7
         self.bring_back(job_id, new)
         at = self.due_of(when)[0]
@@ -1174,8 +1268,13 @@ class Pool(Workflows):
         return self.told_settings(topic_of(job_id))
 
     def read(self, ids):
-        return [[*self.state(job_id), self.jobs[job_id], self.losses(job_id), self.settings_text(job_id)]
+        return [[*self.told_state(job_id), self.jobs[job_id], self.losses(job_id), self.settings_text(job_id)]
                 if job_id in self.jobs else self.read_kept(job_id) for job_id in ids]
+
+    def told_state(self, job_id):
+        """Returns the state and time of a job in the pool that a client receives. A waiting job that has expired counts as dead."""
+        record = self.jobs[job_id]
+        return ("dead", expiry_of(record)) if self.deadline(job_id) is None and is_expired(record, self.now) else self.state(job_id)
 
     def read_kept(self, job_id):
         if job_id not in self.kept:
@@ -1211,6 +1310,8 @@ class Pool(Workflows):
             places = {job_id: kept[1] for job_id, kept in self.kept.items() if kept[0] == state}
         entries = sorted((at, job_id) for job_id, at in places.items() if (not topic or topic_of(job_id) == topic)
                          and (has_ended or self.state(job_id)[0] == state))
+        if not has_ended and state != "leased" and self.count_expired():
+            entries = [entry for entry in entries if not is_expired(self.jobs[entry[1]], self.now)]
         if state == "leased":
             entries.sort(key=lambda entry: entry[1])
             entries = [entry for entry in entries if entry[1] > last]
@@ -1313,12 +1414,13 @@ class Pool(Workflows):
         self.ring()
         return claims
 
-    def end(self, items, finish_item, verdicts=("lease", "late", "dead"), finish_call=lambda: None, end_item=lambda job_id: None):
+    def end(self, items, finish_item, verdicts=("lease", "late", "dead", "expired"), finish_call=lambda: None, end_item=lambda job_id: None,
+            may_end=lambda job_id, nonce: False):
         answers, follow_up = [], []
         there = {item[0] for item in items if item[0] in self.jobs}
         for number, item in enumerate(items, 1):
             job_id, nonce = item[:2]
-            verdict = self.verdict(job_id, nonce)
+            verdict = self.verdict(job_id, nonce) or may_end(job_id, nonce) and "expired"
             if verdict == "dead" and job_id in there:
                 verdict = None  # the script decides about the dead job before it ends the other job with this id
             is_held = verdict in verdicts
@@ -1429,12 +1531,14 @@ class Pool(Workflows):
     def lease_one(self, topic, most, nonce, lease_ms, wait_ms, once):
         fingerprint, _, key = once.partition(" ")
         kept = self.answered.get(key)
-        if kept and kept[1] > self.now and kept[0] != fingerprint:
+        if kept and 0 <= self.now - kept[1] <= FORGOTTEN_MS:
+            kept = None
+        if kept and kept[0] != fingerprint:
             return -8
         if not self.is_pull(topic):
             return -31
         settings = self.told_settings(topic)
-        if kept and kept[1] > self.now:
+        if kept:
             jobs = [word for job_id in kept[3] if self.holders.get(job_id, ("",))[0] == kept[2] and self.pulled[job_id] > self.now
                     for word in self.told_pulled(job_id)]
             return [kept[2], 1, 0, -1, settings, *jobs]
@@ -1463,8 +1567,9 @@ class Pool(Workflows):
         return [nonce, 0, int(left > 0), next_at, settings, *(word for job_id in ids for word in self.told_pulled(job_id))]
 
     def has_callbacks(self, topic, record):
-        own = self.settings_of(topic)
-        return "onDelivered" in own or "onAttempt" in own or '"onDelivered":' in record or '"onAttempt":' in record
+        """Returns whether the job may have callbacks. A record without a head has to be read to find out."""
+        own, head = self.settings_of(topic), head_of(record)
+        return "onDelivered" in own or "onAttempt" in own or not head or "c" in head[1]
 
     def told_pulled(self, job_id):
         return [job_id, int(self.holders[job_id][1]), self.pull_notes[job_id][0], self.pulled[job_id], self.jobs[job_id]]
@@ -1520,6 +1625,7 @@ class Pool(Workflows):
                 due = self.bucket.get(job_id)
             self.take(job_id)
             self.jobs[job_id] = record
+            self.note_expiry(job_id, record)
             self.crashes.pop(job_id, None)
             self.note(job_id, line)
             if is_fifo and due is not None:
@@ -1536,7 +1642,7 @@ class Pool(Workflows):
             self.take(job_id)
             self.die(job_id, record, f"{losses}/{last}" if is_recovering(nonce) else 0, line)
             self.pause_after(job_id)
-        return self.end(items, finish_item, end_item=self.fail_workflow_of)
+        return self.end(items, finish_item, end_item=self.fail_workflow_of, may_end=self.has_expired)
 
     def pause_after(self, job_id):
         """The head of a fifo topic has died. Pauses the topic if its setting onHeadDead says so."""
@@ -1723,6 +1829,7 @@ class Pool(Workflows):
                 doomed.append(job_id)
                 continue
             self.take(job_id)
+            self.note_expiry_again(job_id)
             if self.is_fifo(topic_of(job_id)):
                 at, *_ = lines.get(topic_of(job_id), (0,))
                 self.again(job_id, due, min(max(at, self.now), self.now + 2 ** losses * LEASE_MS) if losses > 1 else None)
@@ -1749,7 +1856,7 @@ class Pool(Workflows):
         return self.workflow_keyspace() | {
             "jobs": self.jobs, "bucket": self.bucket, "leases": self.leases, "pulled": self.pulled, "pull notes": self.pull_notes, "awaited": self.awaited, "dead": self.dead, "dead_due": self.dead_due,
             "ended": {f"{state}:{job_id}": at for job_id, (state, at, *_) in self.kept.items()},
-            "holders": self.holders, "crashes": self.crashes, "lingering": self.lingering, "lines": self.line,
+            "holders": self.holders, "crashes": self.crashes, "expiries": self.expiries, "lingering": self.lingering, "lines": self.line,
             "attempts": {job_id: self.lines(job_id) for job_id in self.attempts},
             "kept": {job_id: f"{state} {at} {losses} {len(record)} {record}{lines}"
                      for job_id, (state, at, losses, record, lines) in self.kept.items()},

@@ -75,8 +75,7 @@ class Workflows:
         self.dropped_members.append((job_id, bool(self.remove(job_id, state))))
 
     def begin(self, max_jobs, items):
-        room = max_jobs - len(self.jobs) if max_jobs else float("inf")
-        answers = []
+        answers, room = [], self.room(max_jobs)
         for workflow, settings, parent, if_failed, if_cancelled, replaces, failed, kept, size, *first in items:
             place = self.active_place(workflow)
             letter = self.letter_of(failed, kept)
@@ -123,8 +122,7 @@ class Workflows:
         return None
 
     def append(self, max_jobs, items):
-        room = max_jobs - len(self.jobs) if max_jobs else float("inf")
-        answers = []
+        answers, room = [], self.room(max_jobs)
         for workflow, number, *words in items:
             place, entries = self.active_place(workflow), [words[i:i + 6] for i in range(0, len(words), 6)]
             ids = [job_id for _, job_id, *_ in entries]
@@ -151,7 +149,7 @@ class Workflows:
         place = self.active_place(workflow)
         if not place:
             return -1
-        if max_jobs and len(self.jobs) >= max_jobs:
+        if self.room(max_jobs) < 1:
             return -7
         events = self.kept_events.get(place, {}).get(event)
         if events and events[0] != read:
