@@ -69,6 +69,8 @@ static const struct {
     [ARGUMENT_RECEIVER_URL] = {"--receiver-url", NULL, ARGUMENT_TEXT},
     [ARGUMENT_RECEIVER_LISTEN] = {"--receiver-listen", NULL, ARGUMENT_TEXT},
     [ARGUMENT_IDEMPOTENCY_KEY] = {"--idempotency-key", NULL, ARGUMENT_TEXT},
+    [ARGUMENT_STATUS] = {"--status", NULL, ARGUMENT_TEXT},
+    [ARGUMENT_DATA] = {"--data", NULL, ARGUMENT_TEXT},
 };
 
 const char *argument_parameter(enum argument argument)
@@ -231,9 +233,6 @@ enum status arguments_parse(int argc, char *const *argv, int words_max, const ch
         if (status != STATUS_OK)
             return status;
     }
-    const char *server = getenv("DUEPOST_SERVER");
-    if (!arguments->values[ARGUMENT_SERVER] && server && server[0])
-        arguments->values[ARGUMENT_SERVER] = server;
     return STATUS_OK;
 }
 

@@ -179,22 +179,11 @@ static bool read_number(struct call *call, enum argument argument, const char *n
 
 static bool read_listen(struct bench *bench, const char *value)
 {
-    const char *colon = value ? strrchr(value, ':') : NULL;
-    struct slice host = slice_from(value, colon ? (size_t)(colon - value) : 0);
-    uint64_t port;
-    if (!value)
+    if (!value || local_receiver_read_place(value, &bench->listen.place))
         return true;
-    if (host.size >= 2 && host.data[0] == '[' && host.data[host.size - 1] == ']')
-        host = slice_from(host.data + 1, host.size - 2);
-    if (!colon || host.size == 0 || host.size >= sizeof bench->host ||
-        !slice_to_number(slice_of(colon + 1), UINT16_MAX, &port)) {
-        problem_set(bench->problem,
-                    "--receiver-listen is %s: expected an address and a port, such as 0.0.0.0:9000", value);
-        return false;
-    }
-    snprintf(bench->host, sizeof bench->host, "%.*s", SLICE_ARG(host));
-    bench->listen.port = (uint16_t)port;
-    return true;
+    problem_set(bench->problem,
+                "--receiver-listen is %s: expected an address and a port, such as 0.0.0.0:9000", value);
+    return false;
 }
 
 static bool check_url(struct bench *bench, const char *value)
@@ -236,12 +225,10 @@ static bool read_options(struct bench *bench)
 
 static void set_url(struct bench *bench, const char *given)
 {
-    bool is_v6 = strchr(bench->host, ':');
     if (given)
         buffer_printf(&bench->url, "%s", given);
     else
-        buffer_printf(&bench->url, is_v6 ? "http://[%s]:%u/" : "http://%s:%u/", bench->host,
-                      bench_receiver_port(bench->receiver));
+        bench_receiver_write_url(bench->receiver, &bench->url);
 }
 
 bool bench_run(struct call *call)
@@ -253,8 +240,7 @@ bool bench_run(struct call *call)
                           .batch = 100,
                           .parallel = 8,
                           .per_second = 200,
-                          .host = "127.0.0.1"};
-    bench.listen.host = bench.host;
+                          .listen.place.host = "127.0.0.1"};
     if (!read_options(&bench) || !open_signals(&bench))
         return false;
     buffer_init(&bench.url, JOB_URL_MAX);

@@ -11,7 +11,6 @@
 #include "job/job_id.h"
 
 enum {
-    BENCH_HOST_SIZE = 64,
     BENCH_REQUEST_MAX = 16 * 1024 * 1024, /* maximum size of a request in bytes */
 };
 
@@ -29,7 +28,6 @@ struct bench {
 
     size_t jobs, batch, parallel, per_second;
     struct bench_receiver_options listen;
-    char host[BENCH_HOST_SIZE];
     char topic[JOB_TOPIC_NAME_MAX + 1];
     struct buffer url, text;
     int64_t offset_ms; /* time by which the server's clock is ahead of this host's clock */

@@ -1,33 +1,23 @@
 #include "cli/bench_receiver.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <unistd.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "io/http_limits.h"
-#include "io/http_server.h"
 
 enum {
-    BACKLOG = 1024,
-    CONNECTIONS_MAX = 10000,
     BODY_MAX = 64 * 1024,
-    BODIES_MAX = 64 * 1024 * 1024,
     HEAD_MAX = 128, /* start of a body: the series, number and due time of the job */
     PADDING = 120,  /* bytes that fill a body up to about 200 bytes */
 };
 
 struct bench_receiver {
     struct bench_receiver_options options;
-    uint16_t port;
-    struct loop *loop;
-    struct http_server *server;
-    struct http_limits *limits;
-    pthread_t thread;
+    struct local_receiver *server;
 
     pthread_mutex_t lock; /* protects the members below */
     uint32_t series;
@@ -97,134 +87,42 @@ static void on_request(void *arg, struct http_request *request)
     answer_status(request, 204);
 }
 
-static void on_head(void *arg, struct http_request *request)
-{
-    (void)arg;
-    if (http_request_is_over_limit(request))
-        answer_status(request, 503);
-}
-
-static void on_too_large(void *arg, struct http_request *request)
-{
-    (void)arg;
-    answer_status(request, 413);
-}
-
-static void on_over_limit(void *arg, struct http_request *request)
-{
-    (void)arg;
-    answer_status(request, 503);
-}
-
-static void on_malformed(void *arg, struct http_request *request, const char *detail)
-{
-    (void)arg;
-    (void)detail;
-    answer_status(request, 400);
-}
-
 /* ---- start and stop ---- */
-
-/* Returns a listening socket and its port, or -1. */
-static int listen_at(const struct bench_receiver_options *options, uint16_t *port)
-{
-    struct sockaddr_storage address = {.ss_family = AF_INET};
-    struct sockaddr_in *v4 = (void *)&address;
-    struct sockaddr_in6 *v6 = (void *)&address;
-    socklen_t size = sizeof *v4;
-    v4->sin_port = htons(options->port);
-    if (inet_pton(AF_INET, options->host, &v4->sin_addr) != 1) {
-        size = sizeof *v6;
-        *v6 = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = htons(options->port)};
-        if (inet_pton(AF_INET6, options->host, &v6->sin6_addr) != 1) {
-            errno = EINVAL;
-            return -1;
-        }
-    }
-    int fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -1;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int));
-    if (bind(fd, (struct sockaddr *)&address, size) != 0 || listen(fd, BACKLOG) != 0 ||
-        getsockname(fd, (struct sockaddr *)&address, &size) != 0) {
-        close(fd);
-        return -1;
-    }
-    *port = ntohs(address.ss_family == AF_INET ? v4->sin_port : v6->sin6_port);
-    return fd;
-}
-
-static void *receiver_run(void *arg)
-{
-    struct bench_receiver *receiver = arg;
-    loop_run(receiver->loop);
-    return NULL;
-}
-
-static void start_server(struct bench_receiver *receiver, int fd)
-{
-    const struct http_limits_options limits = {.connections = CONNECTIONS_MAX, .body_bytes = BODIES_MAX};
-    receiver->limits = http_limits_new(&limits);
-    const struct http_server_options options = {
-        .listen_fd = fd,
-        .handler = {.max_body_bytes = BODY_MAX,
-                    .limits = receiver->limits,
-                    .max_waiting = CONNECTIONS_MAX,
-                    .on_head = on_head,
-                    .on_request = on_request,
-                    .on_too_large = on_too_large,
-                    .on_over_limit = on_over_limit,
-                    .on_malformed = on_malformed,
-                    .arg = receiver},
-    };
-    receiver->loop = loop_new();
-    receiver->server = http_server_new(receiver->loop, &options);
-}
 
 struct bench_receiver *bench_receiver_start(const struct bench_receiver_options *options,
                                             struct problem *problem)
 {
-    uint16_t port;
-    int fd = listen_at(options, &port);
-    if (fd < 0) {
-        problem_set(problem, "the receiver cannot listen at %s, port %u: %s; set --receiver-listen",
-                    options->host, options->port, strerror(errno));
-        return NULL;
-    }
     struct bench_receiver *receiver = NEW(struct bench_receiver);
     receiver->options = *options;
-    receiver->port = port;
     pthread_mutex_init(&receiver->lock, NULL);
-    start_server(receiver, fd);
-    if (pthread_create(&receiver->thread, NULL, receiver_run, receiver) != 0)
-        abort();
-    return receiver;
-}
-
-static void receiver_end(void *arg)
-{
-    struct bench_receiver *receiver = arg;
-    loop_stop(receiver->loop);
+    receiver->server =
+        local_receiver_start(&(struct local_receiver_options){.place = options->place,
+                                                              .max_body_bytes = BODY_MAX,
+                                                              .advice = "set --receiver-listen",
+                                                              .on_request = on_request,
+                                                              .arg = receiver},
+                             problem);
+    if (receiver->server)
+        return receiver;
+    bench_receiver_stop(receiver);
+    return NULL;
 }
 
 void bench_receiver_stop(struct bench_receiver *receiver)
 {
     if (!receiver)
         return;
-    loop_post(receiver->loop, receiver_end, receiver);
-    pthread_join(receiver->thread, NULL);
-    http_server_free(receiver->server);
-    http_limits_free(receiver->limits);
-    loop_free(receiver->loop);
+    local_receiver_stop(receiver->server);
     pthread_mutex_destroy(&receiver->lock);
     free(receiver->has_come);
     free(receiver->late_us);
     free(receiver);
 }
 
-uint16_t bench_receiver_port(const struct bench_receiver *receiver)
+void bench_receiver_write_url(const struct bench_receiver *receiver, struct buffer *url)
 {
-    return receiver->port;
+    local_receiver_write_origin(receiver->server, url);
+    buffer_append_byte(url, '/');
 }
 
 /* ---- series ---- */

@@ -9,14 +9,14 @@
 
 #include "base/buffer.h"
 #include "base/status.h"
+#include "cli/local_receiver.h"
 
 struct bench_receiver;
 
 enum { BENCH_KEY_SIZE = 17 }; /* 64 bits in hex digits, and a NUL */
 
 struct bench_receiver_options {
-    const char *host;         /* an address of this host */
-    uint16_t port;            /* 0: any free port */
+    struct local_receiver_place place;
     char key[BENCH_KEY_SIZE]; /* key of this run of bench; the receiver refuses requests without it */
 };
 
@@ -25,7 +25,7 @@ struct bench_receiver_options {
 struct bench_receiver *bench_receiver_start(const struct bench_receiver_options *, struct problem *);
 void bench_receiver_stop(struct bench_receiver *); /* NULL is ignored */
 
-uint16_t bench_receiver_port(const struct bench_receiver *);
+void bench_receiver_write_url(const struct bench_receiver *, struct buffer *url);
 
 /* Begins a series of count jobs. Jobs of the previous series that come late are not counted. */
 void bench_receiver_begin(struct bench_receiver *, uint32_t series, size_t count);

@@ -7,12 +7,14 @@
 #include "cli/ask.h"
 #include "cli/bearer.h"
 #include "cli/bench.h"
+#include "cli/dev.h"
 #include "cli/group.h"
 #include "cli/history.h"
 #include "cli/list.h"
 #include "cli/many_jobs.h"
 #include "cli/new_token.h"
 #include "cli/one_job.h"
+#include "cli/receive.h"
 #include "cli/schedules.h"
 #include "cli/sign_test.h"
 #include "cli/table.h"
@@ -291,6 +293,24 @@ static const struct command {
      "end, "
      "and after\n"
      "Ctrl-C. A history keeps these jobs; duepost history delete --topic TOPIC removes them.\n"},
+    {"receive", "[--status 500] [[HOST:]PORT]", "prints each request that arrives, for trying out duepost",
+     receive_run, 1,
+     "  --status 500          answers each request with this status; default: 204\n"
+     "Listens at 127.0.0.1:9000 unless another place is given. The server must be permitted to send there, "
+     "such "
+     "as with\n"
+     "--allow-target 127.0.0.0/8. Ctrl-C ends it.\n"},
+    {"dev", "[--data DIR] [-- OPTION...]", "starts a server and a receiver, for trying out duepost", dev_run,
+     0,
+     "  --data DIR            keeps the jobs in this directory; default: a temporary one, removed at the "
+     "end\n"
+     "  --receiver-listen HOST:PORT  where the receiver listens; default: 127.0.0.1:9000\n"
+     "  --status 500          the receiver answers each request with this status; default: 204\n"
+     "The server has a Redis of its own and may send to loopback addresses. It reads no configuration file "
+     "and no\n"
+     "variable DUEPOST_...; the words after -- are options for it, such as --listen 127.0.0.1:7701. Ctrl-C "
+     "ends "
+     "both.\n"},
     {"check", "[--json] [--server URL] [OPTION]...",
      "checks options, this host and Redis, and changes nothing", NULL, 0,
      "Reads the options of the server from flags, environment and file, and prints ok, warn or FAIL for "
@@ -326,6 +346,12 @@ static bool is_local(const struct command *command)
     return command->run == token_run || command->run == sign_run || command->run == help_run;
 }
 
+/* Returns whether the command calls no server. */
+static bool is_without_server(const struct command *command)
+{
+    return is_local(command) || command->run == receive_run || command->run == dev_run;
+}
+
 bool cli_is_meant(int argc, char *const *argv)
 {
     return argc > 1 && argv[1][0] != '-';
@@ -359,7 +385,7 @@ static int refuse_unknown(const char *name)
 
 static void print_help(const struct command *command)
 {
-    bool is_remote = command->run && !is_local(command);
+    bool is_remote = command->run && !is_without_server(command);
     printf("Usage: duepost %s%s%s%s\nThe command %s.\n", command->name, is_remote ? " [OPTION]..." : "",
            *command->words ? " " : "", command->words, command->help);
     if (command->options)
@@ -390,7 +416,8 @@ static bool is_key_sound(struct call *call)
 static int run_remote(const struct command *command, struct call *call)
 {
     struct buffer authorization;
-    struct remote_options options = {.server = call->arguments.values[ARGUMENT_SERVER],
+    const char *given = call->arguments.values[ARGUMENT_SERVER], *kept = getenv("DUEPOST_SERVER");
+    struct remote_options options = {.server = given || !kept || !kept[0] ? given : kept,
                                      .ca_file = call->arguments.values[ARGUMENT_CA_FILE],
                                      .key = call->arguments.values[ARGUMENT_IDEMPOTENCY_KEY]};
     bool is_done = false;
@@ -458,9 +485,15 @@ static bool read_arguments(const struct command *command, struct call *call)
                         &call->problem) != STATUS_OK ||
         (!arguments->wants_help && !has_options(command, call)))
         return false;
-    if (arguments->command && command->run != work_run)
+    static const enum argument of_servers[] = {ARGUMENT_SERVER, ARGUMENT_TOKEN_FILE, ARGUMENT_CA_FILE};
+    for (size_t i = 0; i < sizeof of_servers / sizeof *of_servers && is_without_server(command); i++)
+        if (arguments->values[of_servers[i]])
+            problem_set(&call->problem, "%s: unknown option", argument_flag(of_servers[i]));
+    if (arguments->is_json && is_without_server(command))
+        problem_set(&call->problem, "--json: unknown option");
+    if (arguments->command && command->run != work_run && command->run != dev_run)
         problem_set(&call->problem, "--: unknown option");
-    return !arguments->command || command->run == work_run;
+    return !call->problem.text[0];
 }
 
 int cli_run(int argc, char *const *argv)
@@ -482,7 +515,8 @@ int cli_run(int argc, char *const *argv)
         print_help(command);
         return EXIT_SUCCESS;
     }
-    return run_remote(command, &call);
+    return is_without_server(command) ? cli_end(command, &call, command->run(&call))
+                                      : run_remote(command, &call);
 }
 
 /* Prints the list of all commands. cli_run prints the help of one command. */

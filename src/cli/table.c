@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 enum { TEXT_MAX = 256 * 1024 * 1024, LINE_SIZE = 64 * 1024 };
 
 void table_init(struct table *table, size_t columns, const char *const *titles)
@@ -47,12 +49,20 @@ static size_t unseen_size(struct slice text)
     return is_general || is_invisible ? 3 : 0;
 }
 
+/* Returns the size of the first character, or 0 if the first byte is not part of UTF-8. */
+static size_t character_size(struct slice text)
+{
+    const uint8_t *at = (const uint8_t *)text.data;
+    size_t size = at[0] < 0x80 ? 1 : utf8_size(at[0]);
+    return size <= 1 || (size <= text.size && utf8_is_sound(at, size)) ? size : 0;
+}
+
 void table_append_shown(struct buffer *out, struct slice text)
 {
     while (text.size) {
-        size_t unseen = unseen_size(text);
-        buffer_append_byte(out, unseen ? '?' : text.data[0]);
-        text = slice_skip(text, unseen ? unseen : 1);
+        size_t unseen = unseen_size(text), size = unseen ? unseen : character_size(text);
+        buffer_append(out, unseen || !size ? SLICE("?") : slice_from(text.data, size));
+        text = slice_skip(text, size ? size : 1);
     }
 }
 

@@ -19,7 +19,7 @@ void table_init(struct table *, size_t columns, const char *const *titles);
 void table_fini(struct table *);
 
 /* Appends text in a form that is safe on a terminal: '?' replaces each control character, and each
- * character that is invisible or changes the direction of text. */
+ * character that is invisible or changes the direction of text, and each byte that is not UTF-8. */
 void table_append_shown(struct buffer *, struct slice text);
 
 /* Prints a line of text for people, which is printed as by table_append_shown. format must end with a
