@@ -6,6 +6,9 @@
 //   number(n)     "12,345"        compact(n) "12.3k"               bytes(n)  "1.2 MiB"
 //   jobPath(job)  the path of a job's page, for href() and go(): ["jobs", topic, jobId]
 //   plural(n, "job")  "1 job", "2 jobs"
+//   LOCAL_RECEIVER  where the command "duepost receive" listens
+
+export const LOCAL_RECEIVER = "http://127.0.0.1:9000/";
 
 export const toMs = (at) => (typeof at === "number" ? at : Date.parse(at));
 

@@ -1,13 +1,11 @@
-// Shown on a server without jobs: a command that schedules the first job, and then the progress of that job.
+// Shown on a server without jobs: commands that start a receiver and schedule the first job, and then the progress of that job.
 
 import { m } from "../lib.js";
 import { get, session } from "../api.js";
 import { live } from "../live.js";
 import { href } from "../router.js";
-import { jobPath } from "../format.js";
 import { Command } from "../parts/empty.js";
-import { State } from "../parts/state.js";
-import { Time } from "../parts/time.js";
+import { LOCAL_RECEIVER } from "../format.js";
 
 export function isEmptyServer({ overview, series }) {
   if (overview?.jobs?.delayed === undefined || Object.values(overview.jobs).some((count) => count > 0)) return false;
@@ -17,41 +15,37 @@ export function isEmptyServer({ overview, series }) {
 export function firstCommand() {
   const base = new URL("jobs", document.baseURI).href;
   const token = session.hasToken ? ` \\\n  -H "Authorization: Bearer $TOKEN"` : "";
-  return `curl ${base} -H 'Content-Type: application/json'${token} \\\n  -d '{"topic": "hello", "delay": "10s", "url": "https://example.com/hook", "body": {"hello": "world"}}'`;
+  return `curl ${base} -H 'Content-Type: application/json'${token} \\\n  -d '{"topic": "hello", "delay": "10s", "url": "${LOCAL_RECEIVER}", "body": {"hello": "world"}}'`;
 }
 
 export function FirstJob() {
   let job = null;
+  let Follow = null; // loaded with the first job: other visits need it on the page "Try it" only
   let isAsking = false;
   const look = async () => {
-    if (isAsking) return;
     isAsking = true;
     try {
-      if (!job) job = (await get("/jobs", { limit: 1 })).body.jobs[0] ?? null;
-      else job = (await get(`/jobs/${encodeURIComponent(job.topic)}/${encodeURIComponent(job.jobId)}`)).body;
-    } catch (error) {
-      if (job && error.status === 404) job = { ...job, state: "delivered" };
+      ({ Follow } = await import("../try/follow.js"));
+      job = (await get("/jobs", { limit: 1 })).body.jobs[0] ?? null;
+    } catch {
+      // The next overview asks again.
     }
     isAsking = false;
+    if (job) m.redraw();
   };
   return {
     onupdate: () => {
-      if (live.overview && (job ? job.state !== "delivered" && job.state !== "dead" : !isEmptyServer(live))) look();
+      if (live.overview && !job && !isAsking && !isEmptyServer(live)) look();
     },
-    view: () =>
+    view: () => (job ? m(Follow, { job }) :
       m("section.first", { "aria-label": "The first job" },
-        m("h2", job ? "It arrived" : "Schedule the first job"),
-        job ? arrived(job) : [
-          m("p", "This server has no jobs yet. Run this in a terminal to schedule a POST in ten seconds."),
-          m(Command, { text: firstCommand() }),
-          m("p.waits", { role: "status" }, m("span.pulse", { "aria-hidden": "true" }), "Waiting for the first job. It appears here automatically."),
-          m("p", "No terminal at hand? ", m("a", { href: href(["try"]) }, "Compose one here"), "."),
-        ]),
+        m("h2", "Schedule the first job"),
+        m("p", "This server has no jobs yet. On the server's host, run this in a terminal to print each callback that arrives there:"),
+        m(Command, { text: "duepost receive" }),
+        m("p", "In another terminal, schedule a POST to it in ten seconds:"),
+        m(Command, { text: firstCommand() }),
+        m("p.waits", { role: "status" }, m("span.pulse", { "aria-hidden": "true" }), "Waiting for the first job. It appears here automatically."),
+        m("p", "A server sends to loopback addresses only if --allow-target permits it, as ", m("code", "duepost dev"), " does. No terminal at hand? ",
+          m("a", { href: href(["try"]) }, "Compose one here"), "."))),
   };
-}
-
-function arrived(job) {
-  return m("p.arrived", { role: "status" }, m("a", { href: href(jobPath(job)) }, `${job.topic}/${job.jobId}`), " ", m(State, { state: job.state }),
-    job.dueAt ? [" due ", m(Time, { at: job.dueAt, style: "relative" })] : null,
-    job.lastAttempt ? ` · ${job.attempts} ${job.attempts === 1 ? "attempt" : "attempts"}, the last one ${job.lastAttempt.status ?? job.lastAttempt.error}` : null);
 }

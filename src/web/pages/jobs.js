@@ -230,7 +230,7 @@ function listView(page) {
     m(Problem, { error: source.problem }),
     source.isPartial ? m("p.hint", "There are more than 10,000 topics, and this list has the jobs of only 10,000. Choose a topic.") : null,
     m(".list-box",
-      source.arrived ? m("button.arrived", { type: "button", onclick: () => reload(page) }, `${number(source.arrived)} new`) : null,
+      source.arrived ? m("button.new-rows", { type: "button", onclick: () => reload(page) }, `${number(source.arrived)} new`) : null,
       [m(".list", { key: source.id }, m(VirtualList, {
         label: "Jobs", columns: columns(), rows: source.isFirst ? null : source.rows, rowKey: keyOf, hasMore: source.hasMore, more: () => source.more(),
         empty: emptyView(page), height: isNarrowScreen() ? 52 : 36, href: (job) => href(["jobs", job.topic, job.jobId]),

@@ -41,7 +41,7 @@ export default function Try({ attrs: { query } }) {
         m(".cards.try",
           m(Card, { title: "Job", class: "half" }, m(JobForm, { draft, error, isBusy, whyNot: whyNot("schedule", draft.topic.trim() || undefined), onsubmit })),
           m(".half.try-side",
-            sent ? m(Card, { title: "On its way" }, sentJobs(sent)) : null,
+            sent ? m("div", sentJobs(sent)) : null,
             m(Card, { title: "As code", actions: m(".switch", { role: "group", "aria-label": "Language" }, LANGUAGES.map((one) => languageButton(one, one === language, () => (language = one)))) },
               m(Command, { text: language.write(jobOf(draft).job, { url: new URL("jobs", document.baseURI).href, hasToken: session.hasToken }), label: "Copy the code" }))))),
   };
@@ -52,5 +52,5 @@ const languageButton = (one, isChosen, onclick) => m("button", { type: "button",
 
 function sentJobs(sent) {
   if (!sent.jobs) return m(Follow, { key: `${sent.topic}/${sent.jobId}/${sent.dueAt}`, job: sent });
-  return m("ul", sent.jobs.map((job) => m("li", m("a", { href: href(jobPath(job)) }, `${job.topic}/${job.jobId}`))));
+  return m(Card, { title: "Accepted" }, m("ul", sent.jobs.map((job) => m("li", m("a", { href: href(jobPath(job)) }, `${job.topic}/${job.jobId}`)))));
 }

@@ -5,8 +5,10 @@
 //   jobText(job)       the JSON that is sent
 //   JsonText           a body that is JSON, as it was typed: a JavaScript number would change 1.10 and 12345678901234567890
 
+import { LOCAL_RECEIVER } from "../format.js";
+
 const DEFAULTS = {
-  topic: "hello", jobId: "", url: "https://example.com/hook", method: "POST", when: "delay", delay: "10s", dueAt: "",
+  topic: "hello", jobId: "", url: LOCAL_RECEIVER, method: "POST", when: "delay", delay: "10s", dueAt: "",
   body: '{\n  "hello": "world"\n}', headers: "", labels: "", retry: "", retrySchedule: "", timeout: "", ttl: "", group: "",
 };
 

@@ -1,4 +1,4 @@
-// Follows a sent job until it ends: state, time until it is due, attempts, the reason why it waits.
+// A card that follows a sent job until it ends: state, time until it is due, attempts, the reason why it waits.
 //
 //   m(Follow, {job: {topic, jobId}})
 
@@ -6,6 +6,7 @@ import { m } from "../lib.js";
 import { get, path } from "../api.js";
 import { href } from "../router.js";
 import { duration, jobPath } from "../format.js";
+import { Card } from "../parts/page.js";
 import { State } from "../parts/state.js";
 import { Time } from "../parts/time.js";
 import { Problem } from "../parts/problem.js";
@@ -14,6 +15,10 @@ import { Table } from "../parts/table.js";
 const PERIOD_MS = 1000;
 const GONE_ASKS = 4; // failed reads after which a job counts as gone; the history has a job a second or two after its end
 const ENDED = ["delivered", "dead", "cancelled"];
+const HEADS = {
+  delayed: "It waits for its time", ready: "It is due", held: "It is held", leased: "It is on its way", pulled: "A worker has it",
+  delivered: "It arrived", dead: "It is dead", cancelled: "It was cancelled",
+};
 
 export function Follow({ attrs: { job: sent } }) {
   let job = sent;
@@ -23,7 +28,14 @@ export function Follow({ attrs: { job: sent } }) {
   let misses = 0;
   let timer = null;
 
-  const isOver = () => ENDED.includes(job.state) || misses >= GONE_ASKS;
+  const isGone = () => misses >= GONE_ASKS;
+  const isOver = () => ENDED.includes(job.state) || isGone();
+
+  const head = () => {
+    if (isGone()) return "It has ended";
+    if (job.state === "delayed" && job.attempts > 0) return "It failed and is tried again";
+    return HEADS[job.state] ?? "It was accepted";
+  };
 
   const ask = async () => {
     try {
@@ -48,13 +60,13 @@ export function Follow({ attrs: { job: sent } }) {
     oninit: ask,
     onremove: () => clearTimeout(timer),
     view: () =>
-      m(".follow", { role: "status" },
-        m("p.arrived", m("a", { href: href(jobPath(sent)) }, `${sent.topic}/${sent.jobId}`), " ",
-          misses >= GONE_ASKS ? m(State, { state: "ok", text: "gone" }) : job.state ? m(State, { state: job.state }) : null,
+      m(Card, { title: head() }, m(".follow", { role: "status" },
+        m("p.followed", m("a", { href: href(jobPath(sent)) }, `${sent.topic}/${sent.jobId}`), " ",
+          isGone() ? m(State, { state: "ok", text: "gone" }) : job.state ? m(State, { state: job.state }) : null,
           job.dueAt && !isOver() ? [" due ", m(Time, { at: job.dueAt, style: "relative" })] : null),
-        m("p", misses >= GONE_ASKS ? "It was delivered or cancelled. The server keeps no history, so it has no more details." : why),
+        m("p", isGone() ? "It was delivered or cancelled. The server keeps no history, so it has no more details." : why),
         attempts.length ? m(Table, { label: "Attempts", columns: COLUMNS, rows: attempts, rowKey: (row) => row.at }) : null,
-        m(Problem, { error })),
+        m(Problem, { error }))),
   };
 }
 

@@ -4,6 +4,7 @@
 
 import { m } from "../lib.js";
 import { Form, Field, faultOf } from "../parts/form.js";
+import { LOCAL_RECEIVER } from "../format.js";
 import { isJson } from "./draft.js";
 
 const METHODS = ["POST", "PUT", "PATCH", "DELETE", "GET", "HEAD"];
@@ -19,7 +20,7 @@ export const JobForm = {
         field("jobId", "Job id", { help: "Empty: the server generates one." })),
       m(".fields.url",
         field("method", "Method", { type: "select", options: METHODS }),
-        field("url", "URL", { help: "Where the job is sent when it is due. Empty: the topic's url." })),
+        field("url", "URL", { help: draft.url === LOCAL_RECEIVER ? "Run \"duepost receive\" on the server's host: it listens here and prints what arrives." : "Where the job is sent when it is due. Empty: the topic's url." })),
       m(".fields",
         field("when", "Due", { type: "select", options: [{ value: "delay", text: "after a delay" }, { value: "dueAt", text: "at a time" }] }),
         draft.when === "delay" ? field("delay", "Delay", { help: "Seconds, or 15m, 1h30m, 2d." }) : field("dueAt", "Time", { type: "datetime-local", step: 1 })),
