@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/timestamp.h"
+#include "cli/table.h"
 
 enum { ANSWER_MAX = 64 * 1024, CLEANING_ROUNDS = 20 };
 
@@ -98,10 +99,11 @@ void bench_clean_up(struct bench *bench)
     progress_end(&bench->progress);
     if (!bench->has_jobs)
         return;
-    fprintf(stderr,
-            "duepost bench: topic %s is not removed: %s; remove it with: duepost cancel --topic %s --state "
-            "delayed --all; repeat this with --state ready and --state dead\n",
-            bench->topic, problem.text, bench->topic);
+    table_print_line(
+        stderr,
+        "duepost bench: topic %s is not removed: %s; remove it with: duepost cancel --topic %s --state "
+        "delayed --all; repeat this with --state ready and --state dead\n",
+        bench->topic, problem.text, bench->topic);
     if (!bench_has_failed(bench))
         problem_set(bench->problem, "the topic is not removed");
 }

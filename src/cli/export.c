@@ -3,8 +3,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/progress.h"
+#include "cli/table.h"
 #include "job/json.h"
 
 enum { PAGE_BYTES_MAX = 80 * 1024 * 1024, LINE_BYTES_MAX = 160 * 1024 * 1024 };
@@ -137,6 +139,7 @@ struct export
     bool (*write)(struct buffer * line, struct slice job); /* returns false without memory */
     struct buffer target, page, line;
     struct progress progress;
+    bool is_terminal; /* stdout is a terminal, which text of jobs must not control */
     long long done;
     char cursor[1100]; /* cursor of the next page; empty at the end */
 };
@@ -147,6 +150,22 @@ static bool fail_output(struct export *export)
     return false;
 }
 
+/* Prints the line on a terminal. A file or pipe gets each byte as it is in the job. */
+static void show_line(struct export *export)
+{
+    struct buffer shown;
+    while (strchr("\r\n", export->line.data[export->line.size - 1]))
+        export->line.size--;
+    if (export->write == export_write_ndjson) {
+        table_print_json(buffer_text(&export->line));
+        return;
+    }
+    buffer_init(&shown, LINE_BYTES_MAX);
+    table_append_shown(&shown, buffer_slice(&export->line));
+    puts(buffer_text(&shown));
+    buffer_fini(&shown);
+}
+
 static bool write_job(struct export *export, struct slice job)
 {
     buffer_clear(&export->line);
@@ -154,7 +173,9 @@ static bool write_job(struct export *export, struct slice job)
         problem_set(&export->call->problem, "there is no memory for a job of %zu bytes", job.size);
         return false;
     }
-    if (fwrite(export->line.data, 1, export->line.size, stdout) != export->line.size)
+    if (export->is_terminal)
+        show_line(export);
+    else if (fwrite(export->line.data, 1, export->line.size, stdout) != export->line.size)
         return fail_output(export);
     return true;
 }
@@ -243,7 +264,7 @@ static bool export_pages(struct export *export)
 
 bool export_run(struct call *call)
 {
-    struct export export = {.call = call};
+    struct export export = {.call = call, .is_terminal = isatty(STDOUT_FILENO)};
     const char **state = &call->arguments.values[ARGUMENT_STATE];
     if (!choose_format(&export))
         return false;

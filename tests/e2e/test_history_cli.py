@@ -126,6 +126,20 @@ def test_an_export_shows_its_progress_on_a_terminal_only(keeper, receiver, topic
     assert re.search(r"\r\x1b\[K\[[#.]{30}\] +\d+ %  \d of 2 jobs", shown) and shown.endswith("\r\x1b[K")
 
 
+@pytest.mark.parametrize("words, shown", [([], '"a\\u202eb"'), (["--format", "csv"], ",a?b,")])
+def test_an_exported_job_cannot_control_the_terminal(keeper, receiver, topic, words, shown):
+    fill(keeper, receiver, topic, delivered=[("a\u202eb", {"body": "\u009b31m"})])
+    master, slave = pty.openpty()
+    try:
+        done = subprocess.run([duepost.BINARY, "history", "export", "--topic", topic, *words], stdout=slave, stderr=subprocess.PIPE,
+                              env={**os.environ, "DUEPOST_SERVER": keeper.url}, timeout=30 * SLOW)
+        text = os.read(master, 65536).decode()
+    finally:
+        os.close(master)
+        os.close(slave)
+    assert done.returncode == 0 and shown in text and not re.search("[\x7f-\x9f\u202e]", text), text
+
+
 def test_a_failed_export_says_why(keeper, server, topic):
     assert "--history" in ask(server, "history", "export", code=1)
     assert "expected ndjson or csv" in ask(keeper, "history", "export", "--format", "xml", code=2)
