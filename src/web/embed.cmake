@@ -2,8 +2,9 @@
 # use, compressed, in a C table.
 #
 # The libraries come from the npm registry, pinned by version and SHA-256, and are kept in build/web-libraries for all
-# builds of this checkout. Without network, the packages node-mithril and libjs-chart.js of Debian take their place, and
-# /docs has a link to the contract instead of Swagger UI, which Debian does not have.
+# builds of this checkout. Each run of cmake checks the SHA-256 of the kept files, too. Without network, the packages
+# node-mithril and libjs-chart.js of Debian take their place, and /docs has a link to the contract instead of Swagger UI,
+# which Debian does not have.
 # DUEPOST_WEB_LIBRARIES sets their source: auto, npm or debian. DUEPOST_DASHBOARD=OFF leaves out the dashboard and all
 # libraries; / then says so, and /openapi.yaml and /docs stay.
 set(DUEPOST_WEB_LIBRARIES auto CACHE STRING "Where the dashboard's libraries come from: auto, npm or debian")
@@ -14,12 +15,19 @@ set(web_kept ${CMAKE_SOURCE_DIR}/build/web-libraries)
 file(MAKE_DIRECTORY ${web_made} ${web_kept})
 find_program(GZIP gzip REQUIRED)
 
-# Sets a variable to the path of one file of an npm package, or to "" if the package cannot be downloaded.
-function(web_npm_file variable name version sha256 path)
+# Sets a variable to the path of one file of an npm package, or to "" if the package cannot be downloaded. sha256 is that
+# of the package, file_sha256 that of the file.
+function(web_npm_file variable name version sha256 path file_sha256)
   set(folder ${web_kept}/${name}-${version})
-  set(${variable} ${folder}/package/${path} PARENT_SCOPE)
-  if(EXISTS ${folder}/package/${path})
-    return()
+  set(file ${folder}/package/${path})
+  set(${variable} ${file} PARENT_SCOPE)
+  if(EXISTS ${file})
+    file(SHA256 ${file} found)
+    if(found STREQUAL file_sha256)
+      return()
+    endif()
+    message(WARNING "dashboard: ${file} is not the file of ${name} ${version}; it is downloaded again.")
+    file(REMOVE_RECURSE ${folder})
   endif()
   # Two builds may run this at the same time, so each uses its own folder.
   string(RANDOM LENGTH 8 suffix)
@@ -40,6 +48,10 @@ function(web_npm_file variable name version sha256 path)
     file(ARCHIVE_EXTRACT INPUT ${work}.tgz DESTINATION ${work})
     file(RENAME ${work} ${folder} RESULT ignored)
     file(REMOVE_RECURSE ${work})
+    file(SHA256 ${file} found)
+    if(NOT found STREQUAL file_sha256)
+      message(FATAL_ERROR "dashboard: ${file} has the SHA-256 ${found}; embed.cmake expects ${file_sha256}.")
+    endif()
   else()
     set(${variable} "" PARENT_SCOPE)
     message(STATUS "dashboard: ${name} ${version} cannot be had from npm: ${status} ${found}")
@@ -47,14 +59,14 @@ function(web_npm_file variable name version sha256 path)
   file(REMOVE ${work}.tgz)
 endfunction()
 
-# web_library(NAME VERSION SHA256 PATH [DEBIAN_PATH]): copies a library to lib/ of the dashboard, under the last
-# part of PATH. A library without DEBIAN_PATH is optional, unless DUEPOST_WEB_LIBRARIES is npm.
-function(web_library name version sha256 path)
+# web_library(NAME VERSION SHA256 PATH FILE_SHA256 [DEBIAN_PATH]): copies a library to lib/ of the dashboard, under the
+# last part of PATH. A library without DEBIAN_PATH is optional, unless DUEPOST_WEB_LIBRARIES is npm.
+function(web_library name version sha256 path file_sha256)
   set(debian_path "${ARGN}")
   get_filename_component(file ${path} NAME)
   set(source "")
   if(NOT DUEPOST_WEB_LIBRARIES STREQUAL debian)
-    web_npm_file(source ${name} ${version} ${sha256} ${path})
+    web_npm_file(source ${name} ${version} ${sha256} ${path} ${file_sha256})
   endif()
   if(NOT source AND NOT DUEPOST_WEB_LIBRARIES STREQUAL npm AND debian_path AND EXISTS ${debian_path})
     set(source ${debian_path})
@@ -72,12 +84,14 @@ endfunction()
 file(REMOVE_RECURSE ${web_made}/lib)
 if(DUEPOST_DASHBOARD)
   web_library(mithril 2.2.15 5884fc9904eec21b072ba93d40a8384b442d9ec09986de6995fc1c6b6a07e294 mithril.min.js
+    aaf41748acd7b387a5434727397f9e93e433e9a550c7b00b7db929f4546a79c7
     /usr/lib/nodejs/mithril/mithril.js)
   web_library(chart.js 3.9.1 111e0751796f087a51e94dfed910ccfb1278fd30e584a6e48514dba9ae7e72c6 dist/chart.min.js
+    fbc45926e6b46845a0f905552a0e0b1331049bff1115ecf94dbe0904d895e710
     /usr/share/javascript/chart.js/chart.min.js)
   set(swagger_ui swagger-ui-dist 5.35.0 1b8e891893404ea4c3558b6a87e2a3e494e7eedba41168c2ece5800a391a6ea6)
-  web_library(${swagger_ui} swagger-ui-bundle.js)
-  web_library(${swagger_ui} swagger-ui.css)
+  web_library(${swagger_ui} swagger-ui-bundle.js e6a898692f2d768e807c3ba4626068a69a2c5dd960dd6c76f3e4d3a3de180af2)
+  web_library(${swagger_ui} swagger-ui.css 5ed08757e53da3e026d6cbecc61fe5d43585c9560b302d534ad56692519a273d)
 endif()
 
 # All files except the pages, listed by their paths in the dashboard.

@@ -103,15 +103,20 @@ class Image:
 def build(path, context, roots, architecture, roots_here=None):
     """Returns the image of the last stage. roots: a Roots for the image's architecture. roots_here: a Roots for this
     host, for the stages that run on the host; default: roots."""
-    stages, image = {}, None
+    stages, image, bases = {}, None, {}
     for keyword, rest in instructions(path):
         if keyword == "FROM":
             base, *name = rest.removeprefix(BUILD_PLATFORM).split(" AS ")
+            base = bases.get(base, base)
             assert base == "debian:bookworm-slim", base
             of = roots_here if roots_here and rest.startswith(BUILD_PLATFORM) else roots
             image = Image(of.make(f"docker-{architecture}-{len(stages)}"), architecture)
             make_slim(image.root)
             stages[name[0] if name else ""] = image
+        elif image is None:
+            assert keyword == "ARG", f"{keyword}: before the first FROM"
+            name, _, value = rest.partition("=")
+            bases[f"${name}"] = value
         else:
             image.do(keyword, rest, context, stages)
     return image
