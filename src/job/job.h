@@ -169,7 +169,7 @@ struct job {
 enum status job_parse(struct slice text, int64_t now_ms, struct job *, struct job_errors *) MUST_USE;
 
 /* Parses a client's job whose id is given, as job_parse does. The text may leave out topic and jobId; if
- * present, they must match id. The job also borrows id. */
+ * present, they must match id. An id with dots (job_id_has_dots) is an error. The job also borrows id. */
 enum status job_parse_named(struct slice id, struct slice text, int64_t now_ms, struct job *,
                             struct job_errors *) MUST_USE;
 

@@ -31,11 +31,12 @@ static void check_job_id(struct member_parse *parse, const struct member *member
 {
     const struct job_rules *rules = parse->context;
     const struct job *job = parse->of;
-    if (!job_id_is_valid(job->job_id) || job_id_has_dots(job->job_id))
+    bool is_given = rules->job_id.size; /* job_parse_named has checked its dots */
+    if (!job_id_is_valid(job->job_id) || (!is_given && job_id_has_dots(job->job_id)))
         job_refuse(parse, member,
                    "must be UTF-8 of 1 to 255 bytes without control characters, and no part between slashes "
                    "may be . or ..");
-    else if (rules->job_id.size && !slice_equal(job->job_id, rules->job_id))
+    else if (is_given && !slice_equal(job->job_id, rules->job_id))
         job_refuse(parse, member, "must be the same as in the path");
 }
 

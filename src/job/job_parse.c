@@ -70,6 +70,8 @@ enum status job_parse_named(struct slice id, struct slice text, int64_t now_ms, 
 {
     struct job_rules rules = {.now_ms = now_ms};
     job_errors_clear(errors);
+    if (job_id_has_dots(id))
+        job_errors_add(errors, "jobId", "no part between slashes may be . or ..");
     return parse_named(id, text, &rules, job, errors);
 }
 

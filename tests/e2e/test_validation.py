@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from patience import until
+
 GOOD = {"topic": "valid", "jobId": "never", "url": "http://127.0.0.1:9/"}
 
 
@@ -241,3 +243,39 @@ def test_an_unexpected_query_is_400(server, method, path):
     body, headers = (spell(), {"Content-Type": "application/json"}) if path == "/jobs" else (None, {})
     assert server.request(method, path + "?dryRun=1", body, headers).fields() == ["dryRun"]
     assert server.job("valid", "never") is None
+
+
+def test_ids_of_earlier_versions_stay_reachable(start, redis, receiver, topic):
+    """Earlier versions accepted an id with a part "..". Jobs and schedules with such an id can be read, changed, run and removed. PUT is refused, because it would
+    create it if it were not there."""
+    behind = redis()
+    server = start(redis=behind)
+    keys, old, encoded = "duepost:{0}:", f"{topic}/a/../b", f"{topic}/a%2F..%2Fb"
+    server.schedule(topic=topic, jobId="a/--/b", url=receiver.url(), delay=600)
+    server.request("PUT", f"/schedules/{topic}/a%2F--%2Fb", json.dumps({"every": 86400, "job": {"url": receiver.url()}}), {"Content-Type": "application/json"}).expect(201)
+    rename = """for i, key in ipairs(KEYS) do
+        local is_hash = redis.call('TYPE', key).ok == 'hash'
+        local value = redis.call(is_hash and 'HGET' or 'ZSCORE', key, ARGV[1])
+        redis.call(is_hash and 'HDEL' or 'ZREM', key, ARGV[1])
+        if is_hash then redis.call('HSET', key, ARGV[2], value) else redis.call('ZADD', key, value, ARGV[2]) end
+    end return #KEYS"""
+    names = ["jobs", f"bucket:{topic}", "schedules", "schedule_names", "fires", "fired"]
+    assert behind.command("EVAL", rename, "6", *[keys + name for name in names], f"{topic}/a/--/b", old) == b":6\r\n"
+
+    def send(method, path, body=None):
+        return server.request(method, path, body and json.dumps(body), {"Content-Type": "application/json"} if body else {})
+
+    assert server.get(f"/jobs/{encoded}").expect(200)["jobId"] == "a/../b"
+    assert send("PATCH", f"/jobs/{encoded}", {"delay": 1200}).expect(200)["jobId"] == "a/../b"
+    assert "no part" in str(send("PUT", f"/jobs/{encoded}", {"url": receiver.url()}).expect(400))
+    server.get(f"/jobs/{encoded}/why").expect(200)
+    assert "a/../b" in [job["jobId"] for job in server.get(f"/jobs?topic={topic}&state=delayed").expect(200)["jobs"]]
+    send("DELETE", f"/jobs/{encoded}").expect(200)
+    server.get(f"/jobs/{encoded}").expect(404)
+
+    assert server.get(f"/schedules/{encoded}").expect(200)["scheduleId"] == "a/../b"
+    send("PATCH", f"/schedules/{encoded}", {"every": 43200}).expect(200)
+    send("PUT", f"/schedules/{encoded}", {"every": 86400, "job": {"url": receiver.url()}}).expect(400)
+    send("POST", f"/schedules/{encoded}/run").expect(202)
+    until(lambda: receiver.count(topic) == 1, 10, "the job of the schedule is delivered")
+    send("DELETE", f"/schedules/{encoded}").expect(200)
