@@ -109,18 +109,16 @@ static void add_names(struct json_writer *json, const struct lease_item *item)
     json_add_text(json, "topic", item->of->exchange->topic);
 }
 
-static void write_end(struct lease_item *item, const struct app_lease_ended *ended)
+/* Adds what became of the job. */
+static void add_end(struct json_writer *json, enum lease_end_kind kind, const struct app_lease_ended *ended)
 {
-    enum lease_end_kind kind = item->of->kind;
-    struct json_writer json = json_writer_to(&item->members);
-    add_names(&json, item);
-    json_add_text(&json, "state", slice_of(job_state_word(ended->state)));
+    json_add_text(json, "state", slice_of(job_state_word(ended->state)));
     if (kind == LEASE_END_EXTEND)
-        json_add_time(&json, "leaseUntil", ended->at_ms);
+        json_add_time(json, "leaseUntil", ended->at_ms);
     if (kind == LEASE_END_RETRY && ended->state == JOB_STATE_DELAYED)
-        json_add_time(&json, "dueAt", ended->at_ms);
+        json_add_time(json, "dueAt", ended->at_ms);
     if (ended->reason.size)
-        json_add_text(&json, "reason", ended->reason);
+        json_add_text(json, "reason", ended->reason);
 }
 
 static void write_not_held(struct lease_item *item, const struct app_lease_ended *ended)
@@ -139,7 +137,9 @@ static void on_ended(void *arg, const struct app_verdict *verdict, const struct 
     struct lease_item *item = arg;
     unsigned status;
     if (verdict->end == APP_DONE) {
-        write_end(item, ended);
+        struct json_writer json = json_writer_to(&item->members);
+        add_names(&json, item);
+        add_end(&json, item->of->kind, ended);
         end_item(item, 200);
         return;
     }
@@ -158,6 +158,10 @@ static void on_ended(void *arg, const struct app_verdict *verdict, const struct 
         status = 409;
     } else {
         status = problem_write_verdict(&item->members, item->of->exchange, verdict, &words);
+        if (verdict->end == APP_UNDURABLE) {
+            struct json_writer json = json_writer_behind(&item->members);
+            add_end(&json, item->of->kind, ended);
+        }
     }
     end_item(item, status);
 }

@@ -150,6 +150,12 @@ static unsigned write_unavailable(struct buffer *members, const struct app_verdi
         problem_write(members, "There is not enough memory for this request; nothing changed.");
     else if (verdict->end == APP_UNKNOWN)
         problem_write(members, "The outcome is unknown: Redis did not answer. %s", words->consequence);
+    else if (verdict->end == APP_UNDURABLE)
+        problem_write(
+            members,
+            "The request is carried out, but not durable yet: too few replicas of Redis have confirmed "
+            "it (--durability). Only a failover before they do could undo it. %s",
+            words->consequence);
     else if (verdict->end == APP_HISTORY_UNAVAILABLE)
         problem_write(members,
                       "The history cannot be read now: %.*s. Try again later. Deliveries do not depend on "

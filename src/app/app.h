@@ -137,8 +137,10 @@ enum app_end {
     APP_TOO_LARGE,  /* send: the jobs of all endpoints are together over 4 MiB */
     APP_FULL,       /* Redis has max_jobs jobs, or no memory for more */
     APP_NO_MEMORY,
-    APP_UNAVAILABLE,         /* Redis cannot confirm changes now; the reason is in why */
-    APP_UNKNOWN,             /* Redis did not answer: the change may or may not be done */
+    APP_UNAVAILABLE, /* Redis cannot confirm changes now; the reason is in why */
+    APP_UNKNOWN,     /* Redis did not answer: the change may or may not be done */
+    APP_UNDURABLE, /* Redis has carried the request out, but too few replicas have its outcome (--durability)
+                    */
     APP_HISTORY_UNAVAILABLE, /* the history cannot be read now; the reason is in why */
     APP_NO_HISTORY,          /* the server keeps no history */
 };

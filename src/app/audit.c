@@ -7,6 +7,8 @@ static const char *outcome_of(enum status status)
 {
     if (status == STATUS_OK)
         return "done";
+    if (status == STATUS_UNDURABLE)
+        return "not_durable";
     return status == STATUS_UNKNOWN ? "unknown" : NULL;
 }
 

@@ -99,8 +99,8 @@ struct app_lease_ended {
     bool was_replaced;   /* NOT_HELD: a client has replaced the job during this lease */
 };
 
-/* The pointer to the struct app_lease_ended is NULL unless the verdict is DONE or NOT_HELD. NOT_HELD means
- * that nothing has changed. */
+/* The pointer to the struct app_lease_ended is NULL unless the verdict is DONE, UNDURABLE or NOT_HELD.
+ * NOT_HELD means that nothing has changed. */
 typedef void app_lease_ended_fn(void *arg, const struct app_verdict *, const struct app_lease_ended *);
 
 void app_lease_end(struct app *, const struct app_caller *, const struct app_lease_end *,

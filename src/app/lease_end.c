@@ -62,14 +62,16 @@ static void on_refusal(void *arg, const struct app_verdict *verdict)
 static void on_pull_ended(void *arg, enum status status, const struct store_pull_ended *found)
 {
     struct lease_ending *ending = arg;
-    struct app_verdict verdict = {.end = status == STATUS_OK ? APP_DONE : APP_NOT_HELD};
+    struct app_verdict verdict = {.end = status == STATUS_OK          ? APP_DONE
+                                         : status == STATUS_UNDURABLE ? APP_UNDURABLE
+                                                                      : APP_NOT_HELD};
     audit_one_of_many(ending->caller, actions[ending->what.action].event, ending->what.id, status);
-    if (status == STATUS_OK || status == STATUS_STALE) {
+    if (status_is_done(status) || status == STATUS_STALE) {
         struct app_lease_ended ended = {
-            .state = status == STATUS_OK ? state_after(ending->what.action, found) : found->state,
+            .state = status_is_done(status) ? state_after(ending->what.action, found) : found->state,
             .at_ms = found->at_ms,
             .reason = found->reason,
-            .has_state = status == STATUS_OK || found->has_state,
+            .has_state = status_is_done(status) || found->has_state,
             .was_replaced = found->was_replaced,
         };
         ending->fn(ending->arg, &verdict, &ended);
@@ -85,7 +87,9 @@ void app_lease_end(struct app *app, const struct app_caller *caller, const struc
     struct lease_ending *ending = NEW(struct lease_ending);
     *ending = (struct lease_ending){
         .app = app, .caller = caller, .what = *what, .schedule = *app->schedule, .fn = fn, .arg = arg};
-    if (use_case_is_unready(app, what->id, on_refusal, ending)) {
+    struct problem why;
+    if (!store_is_recording_for(app->store, what->id, &why)) {
+        fn(arg, &(struct app_verdict){.end = APP_UNAVAILABLE, .why = slice_of(why.text)}, NULL);
         free(ending);
         return;
     }
@@ -142,7 +146,7 @@ static void on_returned(void *arg, enum status status, const struct store_pull_e
 {
     struct app_grant *grant = arg;
     (void)ended;
-    if (status == STATUS_OK)
+    if (status_is_done(status))
         metrics_count(grant->app->metrics, METRICS_COUNTER_LEASES_RETURNED, 1);
     else
         log_debug("lease_not_returned",

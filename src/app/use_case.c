@@ -94,6 +94,8 @@ static enum app_end end_of(enum status status)
         return APP_NO_MEMORY;
     case STATUS_UNKNOWN:
         return APP_UNKNOWN;
+    case STATUS_UNDURABLE:
+        return APP_UNDURABLE;
     default:
         return APP_UNAVAILABLE;
     }

@@ -5,6 +5,8 @@
 #ifndef DUEPOST_BASE_STATUS_H
 #define DUEPOST_BASE_STATUS_H
 
+#include <stdbool.h>
+
 #define MUST_USE __attribute__((warn_unused_result))
 
 enum status {
@@ -25,9 +27,16 @@ enum status {
     STATUS_FULL,     /* a limit was reached; nothing changed */
     STATUS_UNAVAILABLE, /* Redis cannot serve now; nothing changed */
     STATUS_UNKNOWN,     /* the call was sent, but no answer came: the change may or may not have happened */
+    STATUS_UNDURABLE,   /* Redis has carried the call out, but too few replicas have confirmed it in time */
     STATUS_NO_MEMORY,   /* no memory for data that a client sized; nothing changed */
     STATUS_FAILED,      /* the system failed: a file, a socket, a process */
 };
+
+/* Returns whether the call was carried out, and its result is known. */
+static inline bool status_is_done(enum status status)
+{
+    return status == STATUS_OK || status == STATUS_UNDURABLE;
+}
 
 /* An error message for people: one sentence that says what was found, what was expected and what to do. */
 struct problem {

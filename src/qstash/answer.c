@@ -34,6 +34,10 @@ unsigned answer_of_verdict(const struct app_verdict *verdict, char text[ANSWER_T
         return tell(text, 503, "there is not enough memory for this request; nothing changed");
     case APP_UNKNOWN:
         return tell(text, 503, "the outcome is unknown: Redis did not answer");
+    case APP_UNDURABLE:
+        return tell(
+            text, 503,
+            "the request is carried out, but not durable yet: too few replicas of Redis have confirmed it");
     case APP_NO_HISTORY:
         return tell(text, 404, "this server keeps no history");
     case APP_LACKING:

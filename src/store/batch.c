@@ -7,7 +7,7 @@
 
 enum { FEW = 8 }; /* items that may wait for others */
 
-/* Longest wait until enough replicas have a change. After this time, the outcome of the change is unknown. */
+/* Longest wait until enough replicas have a change. After this time, the change is made, but not durable. */
 #define REPLICAS_DEADLINE "1000" /* ms */
 
 /* A call that was sent, and its items in the order of the call's arguments. */
@@ -33,6 +33,13 @@ void batch_add(struct batch *batch, struct batch_item *item)
     batch->urgent += !item->may_wait;
 }
 
+/* Returns whether the item has to be sent again, or with other arguments, before it has an outcome. */
+static bool is_unfinished(const struct redis_reply *result)
+{
+    int64_t code = redis_reply_integer(redis_reply_size(result) > 0 ? redis_reply_at(result, 0) : result);
+    return code == RESULT_AGAIN || code == RESULT_CHANGED || code == RESULT_NO_RECORD;
+}
+
 static void end_call(struct batch_call *call, enum status status, const struct redis_reply *reply)
 {
     const struct batch_kind *kind = call->batch->kind;
@@ -41,7 +48,11 @@ static void end_call(struct batch_call *call, enum status status, const struct r
     call->batch->calls--;
     for (struct list *link; (link = list_take(&call->items)); index++) {
         const struct redis_reply *result = redis_reply_at(reply, index);
-        enum status item_status = status == STATUS_OK && !result ? STATUS_UNKNOWN : status;
+        enum status item_status = status;
+        if (status == STATUS_OK && !result)
+            item_status = STATUS_UNKNOWN;
+        else if (status == STATUS_UNDURABLE && is_unfinished(result))
+            item_status = STATUS_OK; /* a later call decides */
         kind->end_item(LIST_ENTRY(link, struct batch_item, link), item_status, now_us, result);
     }
     redis_reply_free(call->reply);
@@ -60,7 +71,7 @@ static void on_waited(void *arg, const struct redis_reply *reply)
     bool is_reached = redis_reply_integer(reply) >= replicas_wanted(call->batch);
     if (!is_reached)
         call->batch->owner->on_lag(call->batch->owner->shard);
-    end_call(call, is_reached ? STATUS_OK : STATUS_UNKNOWN, is_reached ? call->reply : NULL);
+    end_call(call, is_reached ? STATUS_OK : STATUS_UNDURABLE, call->reply);
 }
 
 /* Sends WAIT on the connection that ran the script, because WAIT waits only for the writes of its own

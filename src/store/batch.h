@@ -51,8 +51,8 @@ struct batch_kind {
      * default limit of a topic's jobs in flight. */
     void (*add_shared)(const struct shard *, struct script_call *);
     void (*add_item)(const struct batch_item *, struct script_call *);
-    /* Calls back and frees the item. result is the item's part of the reply if status is OK, and NULL
-     * otherwise. */
+    /* Calls back and frees the item. result is the item's part of the reply if status is OK or, for a kind
+     * that is confirmed, UNDURABLE, and NULL otherwise. */
     void (*end_item)(struct batch_item *, enum status, int64_t now_us, const struct redis_reply *result);
 };
 

@@ -126,8 +126,8 @@ struct store_pull_ended {
 
 /* Called with OK, STALE (the token does not hold the job's lease; nothing changed), UNREADABLE or LACKING
  * (the job or its topic's settings cannot be read or need a later version; nothing changed), NO_MEMORY,
- * UNAVAILABLE or UNKNOWN. The struct is NULL unless the status is OK or STALE. OK means that the change has
- * the configured durability. */
+ * UNAVAILABLE, UNKNOWN or UNDURABLE (the change is made, but too few replicas have it). The struct is NULL
+ * unless the status is OK, UNDURABLE or STALE. OK means that the change has the configured durability. */
 typedef void store_pull_end_fn(void *arg, enum status, const struct store_pull_ended *);
 
 /* Ends or extends a lease. Borrows the slices and the schedule until the callback. All calls of one turn

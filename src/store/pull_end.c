@@ -131,7 +131,7 @@ struct pull_call {
 
 static void pull_call_end(struct pull_call *call, enum status status)
 {
-    bool has_result = status == STATUS_OK || status == STATUS_STALE;
+    bool has_result = status_is_done(status) || status == STATUS_STALE;
     call->fn(call->arg, status, has_result ? &call->ended : NULL);
     free(call);
 }
@@ -163,7 +163,7 @@ static void on_lingering_ended(void *arg, enum status status, int64_t code, int6
 {
     struct pull_call *call = arg;
     (void)now_us;
-    call->ended.was_replaced = status == STATUS_OK && code == RESULT_REPLACED;
+    call->ended.was_replaced = status_is_done(status) && code == RESULT_REPLACED;
     pull_call_refuse(call);
 }
 
@@ -182,7 +182,7 @@ static void on_pull_call_ended(void *arg, enum status status, const struct endin
         pull_call_refuse(call);
         return;
     }
-    if (status == STATUS_OK) {
+    if (status_is_done(status)) {
         call->ended.now_ms = now_us / 1000;
         call->ended.is_dead = ending->verdict == ENDING_BURY;
         call->ended.reason = ending->reason;
@@ -267,13 +267,13 @@ static void on_pull_completed(void *arg, enum status status, int64_t code, int64
         pull_call_read(call);
         return;
     }
-    if (status == STATUS_OK && code <= 0) {
+    if (status_is_done(status) && code <= 0) {
         call->ended.was_replaced = code == RESULT_REPLACED;
         pull_call_refuse(call);
         return;
     }
     call->ended.is_repeated = code == COMPLETED_BEFORE;
-    if (status == STATUS_OK && !call->ended.is_repeated)
+    if (status_is_done(status) && !call->ended.is_repeated)
         note_completed(call, code);
     pull_call_end(call, status);
 }
@@ -282,7 +282,7 @@ static void on_pull_changed(void *arg, enum status status, int64_t code, int64_t
 {
     struct pull_call *call = arg;
     call->ended.now_ms = now_us / 1000;
-    if (status == STATUS_OK && code <= 0) {
+    if (status_is_done(status) && code <= 0) {
         call->ended.was_replaced = code == RESULT_REPLACED;
         pull_call_refuse(call);
         return;

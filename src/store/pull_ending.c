@@ -53,7 +53,7 @@ static void pull_ending_free(struct pull_ending *ending)
 static void pull_ending_finish(struct pull_ending *ending, enum status status)
 {
     if (ending->fn)
-        ending->fn(ending->arg, status, status == STATUS_OK ? &ending->ending : NULL, ending->now_us);
+        ending->fn(ending->arg, status, status_is_done(status) ? &ending->ending : NULL, ending->now_us);
     pull_ending_free(ending);
 }
 
@@ -107,7 +107,7 @@ static void note_end(const struct pull_ending *ending)
 static void on_pull_end_done(void *arg, enum status status)
 {
     struct pull_ending *ending = arg;
-    if (status == STATUS_OK)
+    if (status_is_done(status))
         note_end(ending);
     pull_ending_finish(ending, status == STATUS_REPLACED ? STATUS_STALE : status);
 }
@@ -116,7 +116,7 @@ static void on_pull_end_sent(void *arg, enum status status, int64_t code, int64_
 {
     struct pull_ending *ending = arg;
     ending->now_us = now_us;
-    on_pull_end_done(ending, status == STATUS_OK && code <= 0 ? STATUS_STALE : status);
+    on_pull_end_done(ending, status_is_done(status) && code <= 0 ? STATUS_STALE : status);
 }
 
 /* ---- sending ---- */

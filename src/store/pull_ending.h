@@ -36,9 +36,9 @@ struct pull_ending_facts {
                           or its topic's settings cannot be read or need a later version, nothing changes */
 };
 
-/* ending is NULL unless the status is OK. now_us is the time of Redis at the end of the lease; it is set
- * only if the status is OK and is_confirmed was true. The statuses are those of shard_done_fn, and also
- * UNREADABLE, LACKING and NO_MEMORY, after which nothing has changed. */
+/* ending is NULL unless the status is OK or UNDURABLE. now_us is the time of Redis at the end of the lease;
+ * it is set only with these statuses and if is_confirmed was true. The statuses are those of shard_done_fn,
+ * and also UNREADABLE, LACKING and NO_MEMORY, after which nothing has changed. */
 typedef void pull_ended_fn(void *arg, enum status, const struct ending *ending, int64_t now_us);
 
 /* Copies all texts. fn may be NULL, and may be called before pull_end returns. */

@@ -413,7 +413,7 @@ static void tell_absence(const struct shard *shard, struct problem *problem)
         problem_set(problem, "Redis is away: %s", outage ? outage : why[0] ? why : "not connected yet");
 }
 
-bool shard_is_ready(const struct shard *shard, struct problem *problem)
+bool shard_is_recording(const struct shard *shard, struct problem *problem)
 {
     const struct store_facts *facts = facts_get(shard->facts);
     if (!shard->changes || !redis_link_is_up(shard->changes)) {
@@ -440,8 +440,20 @@ bool shard_is_ready(const struct shard *shard, struct problem *problem)
         problem_set(problem, "shard 0 has not reported the number of shards yet");
         return false;
     }
-    if (!facts_give_durability(shard->facts)) {
+    if (shard->options->is_durability_set && shard->options->durability.is_synced &&
+        !facts->in_force.is_synced) {
         tell_shortfall(shard, facts, problem);
+        return false;
+    }
+    return true;
+}
+
+bool shard_is_ready(const struct shard *shard, struct problem *problem)
+{
+    if (!shard_is_recording(shard, problem))
+        return false;
+    if (!facts_give_durability(shard->facts)) {
+        tell_shortfall(shard, facts_get(shard->facts), problem);
         return false;
     }
     return true;

@@ -170,6 +170,9 @@ void shard_move(struct shard *);
 /* Returns whether this shard can confirm changes now, see store_is_ready. */
 bool shard_is_ready(const struct shard *, struct problem *);
 
+/* As shard_is_ready, but also while replicas are missing. */
+bool shard_is_recording(const struct shard *, struct problem *);
+
 /* Reads a job. The status is NOT_FOUND for an ended job, too, unless may_be_kept. */
 void shard_read(struct shard *, struct slice id, bool may_be_kept, store_read_fn *, void *arg);
 

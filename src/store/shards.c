@@ -276,6 +276,17 @@ bool store_is_ready_for(const struct store *store, struct slice id, struct probl
     return !store_is_refused(store, problem) && is_shard_ready(store, store_shard_of(store, id), problem);
 }
 
+bool store_is_recording_for(const struct store *store, struct slice id, struct problem *problem)
+{
+    const struct shard *shard = store_shard_of(store, id);
+    if (store_is_refused(store, problem))
+        return false;
+    if (shard_is_recording(shard, problem))
+        return true;
+    name_shard(store, shard, problem);
+    return false;
+}
+
 void store_on_change(struct store *store, loop_fn *fn, void *arg)
 {
     store->on_change.fn = fn;

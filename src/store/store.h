@@ -142,6 +142,10 @@ bool store_is_ready(const struct store *, struct problem *);
 /* Returns whether the shard of a topic or an id can confirm changes now; other shards may be unavailable. */
 bool store_is_ready_for(const struct store *, struct slice id, struct problem *);
 
+/* As store_is_ready_for, but also while replicas are missing. Changes then end with UNDURABLE. For changes
+ * that record what a worker has done: to refuse them would only cause the work to be done again. */
+bool store_is_recording_for(const struct store *, struct slice id, struct problem *);
+
 /* Returns whether this duepost cannot use this Redis at all, because Redis is too old, evicts keys or denies
  * rights, or its data has another format or layout. Waiting does not help. */
 bool store_is_refused(const struct store *, struct problem *);

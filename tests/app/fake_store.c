@@ -100,6 +100,12 @@ bool store_is_ready_for(const struct store *store, struct slice id, struct probl
     return store_is_ready(store, why);
 }
 
+bool store_is_recording_for(const struct store *store, struct slice id, struct problem *why)
+{
+    ck_assert_uint_gt(id.size, 0);
+    return store_is_ready(store, why);
+}
+
 bool store_is_redis(const struct store *store, const struct address *address, uint16_t port)
 {
     (void)store, (void)address;

@@ -12,6 +12,7 @@ from cluster import Cluster, topic_in
 from duepost import Duepost
 from patience import SLOW, until
 from pull import JSON, Waiter, ask, await_waiting, end, lease, lease_one, make_pull, name
+from redis_server import RedisServer
 from sentinels import Sentinels
 from timestamp import to_ms
 
@@ -477,3 +478,56 @@ def test_a_reload_while_redis_is_away_changes_no_retry_under_way(start, redis, t
         assert link.recv(1000).startswith(b"HTTP/1.1 200 ")
     assert to_ms(server.job(topic, "a")["dueAt"]) > 1000 * time.time() + 3000_000
     assert "ERROR: AddressSanitizer" not in server.log()
+
+
+@pytest.fixture
+def replicated(start):
+    """A server that promises one replica, and this replica."""
+    primary, replica = RedisServer(tcp=True, options=["--repl-diskless-sync-delay", "0"]), RedisServer(tcp=True)
+    replica.command("REPLICAOF", primary.host.address, str(primary.port))
+    until(lambda: primary.replicas_online() == 1, 20, "the replica is online")
+    replica.primary = primary
+    yield start("--durability", "replicated:1", redis=primary.address), replica
+    replica.stop()
+    primary.stop()
+
+
+def test_a_change_without_its_replica_is_told_as_made_but_not_durable(replicated, topic):
+    server, replica = replicated
+    make_pull(server, topic)
+    actions = {"complete": "delivered", "retry": "delayed", "bury": "dead", "release": "ready", "extend": "leased"}
+    for action in actions:
+        server.schedule(topic=topic, jobId=action)
+    server.schedule(topic=topic, jobId="cancelled", delay=100)
+    held = {job["jobId"]: job for job in lease(server, topic, max=5)}
+
+    def tell(action):
+        members = {"delay": 100} if action == "retry" else {"lease": 600} if action == "extend" else {}
+        return end(server, action, topic, name(held[action], **members))
+
+    def not_durable(reply):
+        problem = reply.expect(503)
+        assert "carried out, but not durable yet" in problem["detail"], problem
+        return problem
+
+    replica.freeze()
+    for action, state in actions.items():
+        assert not_durable(tell(action))["state"] == state
+    assert not_durable(tell("complete"))["state"] == "delivered"
+    assert not_durable(tell("extend"))["state"] == "leased"
+    assert tell("bury").expect(409)["state"] == "dead"
+    each, = end(server, "complete", topic, [name(held["complete"])]).expect(207)["results"]
+    assert (each["status"], each["jobId"], each["state"]) == (503, "complete", "delivered")
+    not_durable(server.request("PUT", f"/jobs/{topic}/new", '{"delay":100}', JSON))
+    not_durable(server.request("PUT", f"/jobs/{topic}/new", '{"delay":100}', JSON))
+    not_durable(server.cancel(topic, "cancelled"))
+    not_durable(server.cancel(topic, "cancelled"))
+    replica.kill()
+    until(lambda: server.get("/readyz").status == 503, 10, "the missing replica is known")
+    assert not_durable(tell("complete"))["state"] == "delivered"
+    assert "nothing changed" in server.post({"topic": topic}).expect(503)["detail"]
+    replica.start()
+    replica.command("REPLICAOF", replica.primary.host.address, str(replica.primary.port))
+    until(lambda: tell("complete").status == 200, 20, "the repeat is confirmed")
+    server.get(f"/jobs/{topic}/new").expect(200)
+    server.get(f"/jobs/{topic}/cancelled").expect(404)

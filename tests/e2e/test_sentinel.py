@@ -72,7 +72,7 @@ def test_without_replicas_nothing_is_promised(start, sentinels, receiver, topic)
     replica = next(node for node in sentinels.nodes if node is not sentinels.primary())
     replica.freeze()
     try:
-        assert "unknown" in server.post(job).expect(503)["detail"]
+        assert "not durable yet" in server.post(job).expect(503)["detail"]
     finally:
         replica.thaw()
     until(lambda: server.post(job).status == 201, 10, "a promise again")

@@ -79,6 +79,12 @@ bool store_is_ready_for(const struct store *store, struct slice id, struct probl
     return store_is_ready(store, why);
 }
 
+bool store_is_recording_for(const struct store *store, struct slice id, struct problem *why)
+{
+    (void)id;
+    return store_is_ready(store, why);
+}
+
 bool store_is_redis(const struct store *store, const struct address *address, uint16_t port)
 {
     (void)store, (void)address, (void)port;
