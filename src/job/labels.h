@@ -17,7 +17,8 @@ struct job_labels {
     size_t count;
 };
 
-#define JOB_LABEL_EXPECTED "must be UTF-8 of 1 to 64 bytes without control characters"
+#define JOB_LABEL_FORM     "UTF-8 of 1 to 64 bytes without control characters"
+#define JOB_LABEL_EXPECTED "must be " JOB_LABEL_FORM
 
 /* Returns whether text is a label: UTF-8 of 1 to JOB_LABEL_MAX bytes without control characters. */
 bool job_label_is_valid(struct slice);

@@ -41,9 +41,15 @@ static bool take_parameter(struct slice pair, struct settings *settings)
     return true;
 }
 
+/* Returns whether the url is percent-encoded as a whole, as encodeURIComponent does it. */
+static bool is_encoded(struct slice base)
+{
+    return starts_with_nocase(base, SLICE("http%3a")) || starts_with_nocase(base, SLICE("https%3a"));
+}
+
 static void append_query(struct buffer *text, struct slice query, struct settings *settings)
 {
-    char separator = '?';
+    char separator = memchr(text->data, '?', text->size) ? '&' : '?'; /* an encoded url has its own query */
     for (bool has_more = true; has_more;) {
         struct slice pair;
         has_more = slice_cut(query, '&', &pair, &query);
@@ -70,11 +76,17 @@ bool destination_read(struct slice raw, struct destination *destination, struct 
     *fault = NULL;
     *destination = (struct destination){.url = {NULL, 0}};
     buffer_init(&destination->text, DESTINATION_MAX);
-    append_base(&destination->text, base);
-    if (has_query)
+    bool is_valid = true;
+    if (is_encoded(base))
+        is_valid = percent_decode(base, '\0', &destination->text);
+    else
+        append_base(&destination->text, base);
+    if (has_query && !destination->text.failed)
         append_query(&destination->text, query, settings);
     struct slice text = buffer_slice(&destination->text);
-    if (destination->text.failed || text.size > JOB_URL_MAX)
+    if (!is_valid && !destination->text.failed)
+        *fault = "the destination is not valid percent-encoding";
+    else if (destination->text.failed || text.size > JOB_URL_MAX)
         *fault = "the destination is longer than 2048 bytes";
     else if (text.size == 0)
         *fault = "a non-empty destination must be provided";

@@ -1,7 +1,8 @@
 /* destination.h - the destination of a publish: a url, or the name of a group, in the target of the request.
  *
- * The destination is raw, without any decoding. The parameters of its query that belong to the request (the
- * token, and settings whose names begin with "upstash-") are removed. The rest is kept byte for byte.
+ * The destination is raw, without any decoding, unless the whole url is percent-encoded (https%3A%2F%2F...).
+ * The parameters of its query that belong to the request (the token, and settings whose names begin with
+ * "upstash-") are removed. The rest is kept byte for byte, also a query inside an encoded url.
  */
 #ifndef DUEPOST_QSTASH_DESTINATION_H
 #define DUEPOST_QSTASH_DESTINATION_H

@@ -1,5 +1,7 @@
 #include "qstash/event_view.h"
 
+#include <stdio.h>
+
 #include "job/json.h"
 #include "qstash/answer_headers.h"
 
@@ -94,7 +96,7 @@ static void add_attempt(struct event_list *list, const struct event_source *sour
     int attempt = count_attempt(list, line->number);
     int64_t ended_ms = line->result.at_ms + line->result.duration_ms;
     add_event(list, EVENT_ACTIVE, line->result.at_ms, number_of(attempt, 0));
-    if (attempt_result_is_success(&line->result) && !next)
+    if (attempt_result_is_success(&line->result) && !next && source->state != JOB_STATE_DEAD)
         return;
     struct event *error = add_event(list, EVENT_ERROR, ended_ms, number_of(attempt, 1));
     error->line = *line;
@@ -157,11 +159,20 @@ size_t events_of(const struct event_source *source, struct event events[EVENTS_M
 static void add_failure(struct json_writer *json, const struct attempt_line *line)
 {
     const struct attempt_result *result = &line->result;
+    char error[48];
     struct buffer text;
     if (result->error != FAILURE_NONE) {
         json_add_text(json, "error",
                       result->detail.size ? result->detail : slice_of(failure_word(result->error)));
         return;
+    }
+    if (attempt_result_is_success(result) && line->answer.size) { /* why a 2xx is an error, see form.h */
+        buffer_init_fallible(&text, ATTEMPT_LINE_MAX);
+        json_add_text(json, "error", json_text(line->answer, &text));
+        buffer_fini(&text);
+    } else {
+        snprintf(error, sizeof error, "the receiver answered %d", result->status);
+        json_add_text(json, "error", slice_of(error));
     }
     json_add_number(json, "responseStatus", result->status);
     if (line->answer.size == 0)

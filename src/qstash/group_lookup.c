@@ -88,7 +88,13 @@ struct settings_pair group_header_take(struct slice key, struct slice value, str
     return (struct settings_pair){name, content};
 }
 
-void group_lookup_take_defaults(struct group_lookup *lookup, struct settings *settings)
+static void forward_header(void *settings, struct slice name, struct slice value)
+{
+    settings_forward(settings, name, value);
+}
+
+void group_lookup_take_defaults(struct group_lookup *lookup, const struct http_request *request,
+                                struct settings *settings)
 {
     struct json_cursor cursor;
     struct slice key, value;
@@ -96,4 +102,6 @@ void group_lookup_take_defaults(struct group_lookup *lookup, struct settings *se
     bool is_object = object.size && json_open(object, &cursor) && cursor.close == '}';
     while (is_object && json_next_member(&cursor, &key, &value))
         group_header_take(key, value, &lookup->headers, settings);
+    if (settings->forwards_all)
+        http_request_each_header(request, forward_header, settings);
 }

@@ -3,6 +3,7 @@
 #define DUEPOST_QSTASH_GROUP_LOOKUP_H
 
 #include "app/app.h"
+#include "http/exchange.h"
 #include "qstash/answer.h"
 #include "qstash/url_group.h"
 
@@ -27,8 +28,9 @@ void group_lookup_fini(struct group_lookup *);
 void group_lookup_start(struct group_lookup *, struct app *, group_lookup_fn *, void *arg);
 
 /* Adds the default settings of the group that was found. A setting that the request itself has stays
- * unchanged. The settings borrow the texts of the lookup. */
-void group_lookup_take_defaults(struct group_lookup *, struct settings *);
+ * unchanged. If the settings say so, adds the headers of the request to those that are forwarded. The
+ * settings borrow the texts of the lookup and of the request. */
+void group_lookup_take_defaults(struct group_lookup *, const struct http_request *, struct settings *);
 
 /* Takes one default header of a group: its name and value as JSON. Decodes texts into the buffer, which the
  * settings borrow. Returns the header. */

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "qstash/answer.h"
 #include "qstash/group_lookup.h"
+#include "qstash/handler.h"
 
 enum { GROUP_ANSWER_MAX = 512 * 1024 };
 
@@ -23,6 +24,7 @@ struct endpoint_message {
 };
 
 struct group_publication {
+    struct exchange *exchange;
     struct app *app;
     const struct message_request *request;
     struct settings *settings;
@@ -35,13 +37,14 @@ struct group_publication {
                        started */
 };
 
-struct group_publication *group_publication_new(struct app *app, struct slice group,
+struct group_publication *group_publication_new(struct exchange *exchange, struct slice group,
                                                 const struct message_request *request,
                                                 struct settings *settings, group_publication_fn *fn,
                                                 void *arg)
 {
     struct group_publication *publication = NEW(struct group_publication);
-    publication->app = app;
+    publication->exchange = exchange;
+    publication->app = app_of(exchange);
     publication->request = request;
     publication->settings = settings;
     publication->fn = fn;
@@ -178,7 +181,7 @@ static void prepare_for_endpoint(struct group_publication *publication, size_t i
 static void prepare_all(struct group_publication *publication)
 {
     size_t count = publication->lookup.group.count;
-    group_lookup_take_defaults(&publication->lookup, publication->settings);
+    group_lookup_take_defaults(&publication->lookup, publication->exchange->request, publication->settings);
     if (publication->settings->fault[0]) {
         end_with_error(publication, publication->settings->fault_status, publication->settings->fault);
         return;

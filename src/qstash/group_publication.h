@@ -9,6 +9,7 @@
 #ifndef DUEPOST_QSTASH_GROUP_PUBLICATION_H
 #define DUEPOST_QSTASH_GROUP_PUBLICATION_H
 
+#include "http/exchange.h"
 #include "qstash/message.h"
 #include "qstash/settings.h"
 
@@ -22,7 +23,7 @@ struct group_publication;
 
 /* Creates a publication. The url of the request is not used. Borrows group, request and settings until the
  * callback, which comes once after the start, perhaps before group_publication_start returns. */
-struct group_publication *group_publication_new(struct app *, struct slice group,
+struct group_publication *group_publication_new(struct exchange *, struct slice group,
                                                 const struct message_request *, struct settings *,
                                                 group_publication_fn *, void *arg);
 void group_publication_start(struct group_publication *);

@@ -126,9 +126,9 @@ static void send_to_run(struct publication *publication)
 
 static void send_to_group(struct publication *publication)
 {
-    publication->to_group = group_publication_new(app_of(publication->exchange),
-                                                  publication->destination.group, &publication->request,
-                                                  &publication->settings, publication_on_group, publication);
+    publication->to_group =
+        group_publication_new(publication->exchange, publication->destination.group, &publication->request,
+                              &publication->settings, publication_on_group, publication);
     group_publication_start(publication->to_group);
 }
 

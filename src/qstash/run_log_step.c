@@ -132,14 +132,15 @@ static void put_error(struct json_writer *json, const struct attempt_line *line,
     const struct attempt_result *result = &line->result;
     struct buffer text;
     buffer_init_fallible(&text, ATTEMPT_LINE_MAX);
+    struct slice answer = line->answer.size ? json_text(line->answer, &text) : SLICE("");
     json_put_object(json);
     json_add_text(json, "error",
-                  result->detail.size             ? result->detail
-                  : result->error != FAILURE_NONE ? slice_of(failure_word(result->error))
-                                                  : SLICE(""));
+                  result->detail.size                 ? result->detail
+                  : result->error != FAILURE_NONE     ? slice_of(failure_word(result->error))
+                  : attempt_result_is_success(result) ? answer /* why a 2xx is an error, see form.h */
+                                                      : SLICE(""));
     json_add_number(json, "status", result->error == FAILURE_NONE ? result->status : 0);
-    json_add_text(json, "body",
-                  line->answer.size ? cut_text(json_text(line->answer, &text), trim) : SLICE(""));
+    json_add_text(json, "body", cut_text(answer, trim));
     run_log_add_answer_headers(json, "headers", headers);
     json_add_number(json, "time", result->at_ms);
     json_end_object(json);
@@ -154,7 +155,9 @@ void run_log_add_errors(struct json_writer *json, const struct run_log_message *
         return;
     struct slice lines = message->lines;
     while (attempt_line_take(&lines, &line)) {
-        if (attempt_result_is_success(&line.result))
+        bool is_failure =
+            message->state == JOB_STATE_DEAD && lines.size == 0; /* a 2xx may be one, see form.h */
+        if (attempt_result_is_success(&line.result) && !is_failure)
             continue;
         if (!has_any)
             json_add_array(json, "errors");

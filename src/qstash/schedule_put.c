@@ -159,7 +159,7 @@ static void on_group(void *arg, unsigned status, const char *error)
         exchange_refuse(put->exchange, status, "%s", error);
         return;
     }
-    group_lookup_take_defaults(&put->lookup, settings);
+    group_lookup_take_defaults(&put->lookup, put->exchange->request, settings);
     settings->schedule_id = schedule_id;
     settings->has_not_before = false;
     if (settings->fault[0])

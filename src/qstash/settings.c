@@ -141,8 +141,11 @@ static void take_timeout(struct settings *settings, struct slice value)
                             settings->timeout_ms > 0;
     if (!settings->has_timeout)
         refuse_value(settings, "Timeout", value, "a duration such as 30s");
-    else if (settings->timeout_ms > JOB_TIMEOUT_MAX_MS)
-        settings->timeout_ms = JOB_TIMEOUT_MAX_MS;
+    else if (settings->timeout_ms > JOB_TIMEOUT_MAX_MS) {
+        settings_refuse(settings, 412, "invalid %sTimeout: at most %lld s are possible", settings->prefix,
+                        (long long)JOB_TIMEOUT_MAX_MS / 1000);
+        settings->timeout_ms = JOB_TIMEOUT_MAX_MS; /* for callbacks that earlier versions have accepted */
+    }
 }
 
 static void take_url(struct settings *settings, const char *name, struct slice value, struct slice *url)
@@ -191,7 +194,7 @@ static void take_labels(struct settings *settings, struct slice value)
         if (settings->labels.count == JOB_LABELS_MAX)
             settings_refuse(settings, 400, "at most %d labels are possible", JOB_LABELS_MAX);
         else if (!job_label_is_valid(label))
-            refuse_value(settings, "Label", label, JOB_LABEL_EXPECTED);
+            refuse_value(settings, "Label", label, JOB_LABEL_FORM);
         else
             settings->labels.items[settings->labels.count++] = label;
     }
@@ -245,6 +248,7 @@ bool settings_flow_take(struct settings_flow *flow, struct slice name, struct sl
 static void take_flow_value(struct settings *settings, struct slice value)
 {
     struct slice rest = value;
+    bool has_limit = false;
     for (bool has_more = true; has_more;) {
         struct slice item, name, number;
         has_more = slice_cut(rest, ',', &item, &rest);
@@ -254,7 +258,10 @@ static void take_flow_value(struct settings *settings, struct slice value)
                          "such as parallelism=2, rate=3, period=1m; the period is at most a week");
             return;
         }
+        has_limit |= !slice_equal(slice_trim(name), SLICE("period"));
     }
+    if (!has_limit)
+        refuse_value(settings, "Flow-Control-Value", value, "a text with a rate or a parallelism");
 }
 
 /* ---- redaction ---- */

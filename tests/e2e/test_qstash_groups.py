@@ -134,6 +134,14 @@ def test_an_unknown_group_is_not_found(qstash, topic):
     assert reply.status == 404 and reply.json["error"] == f"topic {topic} not found"
 
 
+def test_a_group_may_forward_all_headers(qstash, receiver, topic):
+    put(qstash, topic, {"name": "one", "url": receiver.url(f"/{topic}")})
+    reply = qstash.call("PATCH", f"topics/{topic}", {"headers": {"Upstash-Header-Forward": "true"}})
+    assert reply.status == 200
+    qstash.call("POST", f"publish/{topic}", b"x", X_Own="1").expect(200)
+    assert arrivals(receiver, f"/{topic}", 1)[0].headers["x-own"] == "1"
+
+
 def test_the_settings_of_a_group_are_defaults(qstash, topic):
     put(qstash, topic, {"name": "a", "url": url(1)})
     reply = qstash.call("PATCH", f"topics/{topic}", {"headers": {"Upstash-Retries": "5", "Upstash-Delay": ["1h"], "upstash-forward-x": "y"}})

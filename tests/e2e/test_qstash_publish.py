@@ -2,9 +2,11 @@
 
 import base64
 import time
+import urllib.parse
 
 import pytest
 
+from patience import until
 from qstash import QStash, arrivals
 from receiver import Answer
 
@@ -181,7 +183,9 @@ def test_the_content_of_a_message_counts_once(qstash, topic):
     ("https://example.com/", {"Upstash-Failure-Callback": "x"}, "Failure-Callback"),
     ("https://example.com/", {"Upstash-Flow-Control-Key": "k", "Upstash-Flow-Control-Value": "speed=1"}, "Flow-Control-Value"),
     ("https://example.com/", {"Upstash-Flow-Control-Key": "k", "Upstash-Flow-Control-Value": "rate=1, period=8d"}, "Flow-Control-Value"),
+    ("https://example.com/", {"Upstash-Flow-Control-Key": "k", "Upstash-Flow-Control-Value": "period=1m"}, "Flow-Control-Value"),
     ("https://example.com/", {"Upstash-Redact-Fields": "everything"}, "Redact-Fields"),
+    ("https%3A%2F%2Fexample.com%2F%zz", {}, "percent-encoding"),
     ("http://169.254.169.254/", {}, "url"),
 ])
 def test_an_invalid_publish_is_refused(qstash, destination, headers, part):
@@ -191,6 +195,34 @@ def test_an_invalid_publish_is_refused(qstash, destination, headers, part):
 
 def test_too_many_retries_are_over_the_plan(qstash):
     qstash.call("POST", "publish/https://example.com/", Upstash_Retries="101").expect(412)
+
+
+def test_too_long_a_timeout_is_over_the_plan(qstash):
+    for name in ("Upstash-Timeout", "Upstash-Callback-Timeout"):
+        qstash.call("POST", "publish/https://example.com/", **{name: "61m", "Upstash-Callback": "https://example.com/"}).expect(412)
+    qstash.publish("https://example.com/", Upstash_Timeout="1h", Upstash_Delay="1h")
+
+
+def test_the_error_for_a_label_is_a_sentence(qstash):
+    error = qstash.call("POST", "publish/https://example.com/", Upstash_Label="a" * 65).expect(400)["error"]
+    assert error.count("must be") == 1
+
+
+def test_a_destination_may_be_percent_encoded(qstash, receiver, topic):
+    """encodeURIComponent(url) has no character of its own, so the query inside belongs to the url."""
+    target = f"/{topic}/a%20b?x=1&upstash-retries=9&y=%2B"
+    encoded = urllib.parse.quote(receiver.url(target), safe="")
+    qstash.publish(encoded, b"1")
+    qstash.publish(f"{encoded}?upstash-forward-own=1&z=2&qstash_token=t", b"2")
+    first, = arrivals(receiver, target, 1)
+    second, = arrivals(receiver, f"{target}&z=2", 1)
+    assert (first.body, second.body, second.headers["own"]) == (b"1", b"2", "1")
+    qstash.call("POST", f"enqueue/{topic}/{encoded}", b"3").expect(200)
+    qstash.call("POST", "batch", [{"destination": encoded, "body": "4"}]).expect(200)
+    until(lambda: receiver.count(target) == 3, 15, "all are delivered")
+    made = qstash.call("POST", f"schedules/{encoded}", b"", Upstash_Cron="0 0 1 1 *").expect(200)["scheduleId"]
+    assert qstash.call("GET", f"schedules/{made}").expect(200)["destination"] == receiver.url(target)
+    qstash.call("DELETE", f"schedules/{made}").expect(200)
 
 
 def test_an_unknown_group_is_not_found(qstash):

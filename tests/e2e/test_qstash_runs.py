@@ -162,6 +162,11 @@ def test_a_run_that_its_endpoint_does_not_begin_fails(qstash, receiver, topic, a
     told, = arrivals(receiver, f"/{topic}/failed", 1)
     assert base64.b64decode(json.loads(told.body)["body"]).decode().startswith(error)
     assert json.loads(told.body)["workflowRunId"] == made["workflowRunId"]
+    errors = until(lambda: [event["error"] for event in qstash.call("GET", f"events?messageId={json.loads(told.body)['sourceMessageId']}").expect(200)["events"]
+                            if event["state"] == "ERROR"], 15, "the event is shown")
+    assert len(errors) == 1 and errors[0].startswith(error)
+    log, = qstash.call("GET", f"workflows/logs?workflowRunId={made['workflowRunId']}").expect(200)["runs"]
+    assert log["steps"][-1]["steps"][0]["errors"][0]["error"].startswith(error)
 
 
 def test_a_run_without_a_client_may_have_an_id(qstash, receiver, topic):
