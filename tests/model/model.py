@@ -924,7 +924,7 @@ class World:
         for (job_id, _, when, _), due, seen in zip(items, answer, self.pool.met):
             if due >= 0 and seen == "dead":
                 self.deaths[job_id][0].changes += 1
-            elif due >= 0:
+            elif due >= 0 and job_id in self.lives:  # otherwise a later item has buried a job of its workflow
                 self.lives[job_id].changes += 1
                 if when == "!":
                     self.die(job_id)
@@ -1826,6 +1826,7 @@ CONTROLS = {
     "swept too early": [("sweep", "KEPT_UNTIL, '-inf', now,", "KEPT_UNTIL, '-inf', now + 30000,")],
     "replace keeps the attempts": [("lib/linger", "  forget_attempts({id})\n", "")],
     "an expired job is dead after it has changed": [("bury", "expiry_nonce(record) == nonce and is_expired(record)", "true")],
+    "a job that expires behind the head pauses its topic": [("bury", "(verdicts[number] or is_first(id))", "true")],
     "an expired job stays": [("bury", "(verdicts[number] or has_expired(id, ARGV[i + 1]))", "verdicts[number]")],
     "an attempt of an expired job is ended": [("bury", " or deadline_of(id) then return false end", " then return false end")],
     "no job is noted as one that expires": [("lib/when", "  note_expiry(id, expires)\n", "")],

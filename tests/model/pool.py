@@ -697,6 +697,12 @@ class Pool(Workflows):
         record = self.jobs.get(job_id)
         return record and self.deadline(job_id) is None and expiry_nonce(record) == nonce and is_expired(record, self.now)
 
+    def is_first(self, job_id):
+        """Returns whether this waiting job is the first one of its topic, and none is in flight."""
+        self.show()
+        scores = {(at, other) for other, at in self.shown.items() if topic_of(other) == topic_of(job_id)}
+        return not self.in_flight(topic_of(job_id)) and min(scores)[1] == job_id
+
     def expire(self, most, expected):
         """Lists waiting jobs that have expired, and corrects the entries of others."""
         if abs(self.now - expected) > STEP_MS:
@@ -1639,9 +1645,11 @@ class Pool(Workflows):
     def bury(self, items):
         def finish_item(job_id, nonce, record, line):
             losses, last = self.crashes.get(job_id, (0, ""))
+            may_pause = nonce[:1] != "=" or self.is_first(job_id)
             self.take(job_id)
             self.die(job_id, record, f"{losses}/{last}" if is_recovering(nonce) else 0, line)
-            self.pause_after(job_id)
+            if may_pause:
+                self.pause_after(job_id)
         return self.end(items, finish_item, end_item=self.fail_workflow_of, may_end=self.has_expired)
 
     def pause_after(self, job_id):
