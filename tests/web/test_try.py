@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 
@@ -96,6 +97,7 @@ def heads_of(browser, receiver, topic, job_id, act):
 
     def has_arrived():
         shown = browser.script("return [...document.querySelectorAll('main .follow')].map(one => one.closest('section').querySelector('h2').innerText)")
+        assert not (found := re.search(r"\b(POST|PATCH|PUT) [./]", browser.text())), browser.text()[found.start():][:100]
         if shown and shown[0] not in heads:
             heads.append(shown[0])
         return "It arrived" in heads

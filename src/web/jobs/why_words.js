@@ -9,6 +9,7 @@ const WORDS = [
   [/\bPUT \/topics\/\S+ replaces them, DELETE resets them\./, "Change or remove them on the page of the topic."],
   [/\bPATCH \/topics\/\S+ with \{"paused":null\} resumes it\./, `"Resume" on the page of the topic resumes it.`],
   [/\buntil PATCH \/topics\/\S+ with \{"paused":null\}\./, `until it is resumed on its page.`],
+  [/\bPATCH \/topics\/\S+ with a url, or with \{"delivery":"pull"\}, resumes/, "A url on the page of the topic, or delivery by pull, resumes"],
   [/\bGET \.\.\.\/.+?\/why says what/, "Its own page says what"],
   [/\bPOST \/receivers\/\S+\/close\b/, `"Let through" on the page Receivers`],
   [/: POST \/topics\/\S+\/lease\./, ". The page Pull topics shows the workers."],

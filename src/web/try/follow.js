@@ -6,6 +6,7 @@ import { m } from "../lib.js";
 import { get, path } from "../api.js";
 import { href } from "../router.js";
 import { duration, jobPath } from "../format.js";
+import { inPageWords } from "../jobs/why_words.js";
 import { Card } from "../parts/page.js";
 import { State } from "../parts/state.js";
 import { Time } from "../parts/time.js";
@@ -64,7 +65,7 @@ export function Follow({ attrs: { job: sent } }) {
         m("p.followed", m("a", { href: href(jobPath(sent)) }, `${sent.topic}/${sent.jobId}`), " ",
           isGone() ? m(State, { state: "ok", text: "gone" }) : job.state ? m(State, { state: job.state }) : null,
           job.dueAt && !isOver() ? [" due ", m(Time, { at: job.dueAt, style: "relative" })] : null),
-        m("p", isGone() ? "It was delivered or cancelled. The server keeps no history, so it has no more details." : why),
+        m("p", isGone() ? "It was delivered or cancelled. The server keeps no history, so it has no more details." : why && inPageWords(why)),
         attempts.length ? m(Table, { label: "Attempts", columns: COLUMNS, rows: attempts, rowKey: (row) => row.at }) : null,
         m(Problem, { error }))),
   };
