@@ -59,12 +59,27 @@ static unsigned shared_beginning(const char *a, const char *b)
     return size >= PREFIX_MIN && strncmp(a, b, size) == 0 ? (unsigned)size : 0;
 }
 
+/* Returns whether other systems use the typed word for what is called right here. Both are as reduce writes
+ * them. */
+static bool is_foreign_word(const char *typed, const char *right)
+{
+    static const char *const words[][2] = {
+        {"payload", "body"}, {"data", "body"},         {"runat", "dueat"},
+        {"sendat", "dueat"}, {"scheduledat", "dueat"}, {"eta", "dueat"},
+        {"status", "state"}, {"queue", "topic"},       {"retries", "retry"},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(typed, words[i][0]) == 0 && strcmp(right, words[i][1]) == 0)
+            return true;
+    return false;
+}
+
 /* Returns the distance of two names. Two names are close if only one letter is wrong, or at most one letter
  * in four. They are also close if one name begins with the other. Such names have a larger distance than
  * names with wrong letters; the longer the common beginning, the smaller the distance. */
 static unsigned weigh(const char *typed, const char *right)
 {
-    unsigned found = distance(typed, right);
+    unsigned found = is_foreign_word(typed, right) ? 1 : distance(typed, right);
     if (found <= 1 || found <= strlen(right) / 4)
         return found;
     return FAR - shared_beginning(typed, right);

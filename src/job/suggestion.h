@@ -1,5 +1,6 @@
 /* suggestion.h - finds the known name that was probably meant by a mistyped name: "job_id" and "jobid" mean
- * jobId, "dely" means delay. Members, query parameters, commands and options all use this file. */
+ * jobId, "dely" means delay, and "payload", a word of other systems, means body. Members, query parameters,
+ * commands and options all use this file. */
 #ifndef DUEPOST_JOB_SUGGESTION_H
 #define DUEPOST_JOB_SUGGESTION_H
 

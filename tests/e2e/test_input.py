@@ -53,6 +53,10 @@ def test_an_unknown_field_says_which_one_was_meant(server, receiver, topic):
     reply = server.post({"topic": topic, "url": receiver.url(), "job_id": "a", "retrys": 1, "colour": "red"})
     assert [(error["field"], error["detail"]) for error in reply.expect(400)["errors"]] == [
         ("job_id", "unknown field; did you mean jobId?"), ("retrys", "unknown field; did you mean retry?"), ("colour", "unknown field")]
+    reply = server.post({"topic": topic, "url": receiver.url(), "payload": {}, "runAt": "2030-01-01T00:00:00Z", "status": "x"})
+    assert [(error["field"], error["detail"]) for error in reply.expect(400)["errors"]] == [  # words of other systems
+        ("payload", "unknown field; did you mean body?"), ("runAt", "unknown field; did you mean dueAt?"), ("status", "unknown field")]
+    assert server.get("/jobs?status=dead").expect(400)["errors"][0]["detail"] == "unknown query parameter; did you mean state?"
     reply = server.request("PUT", f"/topics/{topic}", json.dumps({"max_in_flight": 1, "rate": {"job": 1, "per": 1}}), JSON)
     assert [(error["field"], error["detail"]) for error in reply.expect(400)["errors"]] == [
         ("rate.job", "unknown setting; did you mean jobs?"), ("max_in_flight", "unknown setting; did you mean maxInFlight?")]

@@ -32,6 +32,9 @@ START_TEST(finds_what_was_meant)
                  {"URL", "url"},
                  {"retrySch", "retrySchedule"},
                  {"retryScheduleOfJobs", "retrySchedule"},
+                 {"runAt", "dueAt"},
+                 {"scheduled_at", "dueAt"},
+                 {"queue", "topic"},
                  {"--dely", "delay"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         ck_assert_msg(strcmp(meant(cases[i].typed), cases[i].meant) == 0, "%s: %s", cases[i].typed,
@@ -46,7 +49,7 @@ START_TEST(says_nothing_of_what_is_far)
                                         "x",
                                         "-x",
                                         "priority",
-                                        "payload",
+                                        "message",
                                         "attempts",
                                         "xyz",
                                         "jobIdjobIdjobIdjobIdjobIdjobIdjobIdjobId",
