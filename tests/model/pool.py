@@ -1257,9 +1257,9 @@ class Pool(Workflows):
         self.resumes = self.resumes or bool(self.held)
         behind = sorted(topic for topic, at in self.due.items() if at > int(self.waiting(topic)[0][0]))
         offered = (*behind, *self.turns)
-        self.touched.update(dict.fromkeys(offered, True))
-        for topic in (*behind, *offered, *self.line):
+        for topic in list(self.line):  # as Redis walks through its lines, before the other topics
             self.leave_line(topic)
+        self.touched.update(dict.fromkeys(offered, True))
         self.finish()
 
     def told_settings(self, topic):
