@@ -7,6 +7,7 @@ const WORDS = [
   [/\bDELETE it, or PUT the job again\./, `"Delete" it, and send the job again.`],
   [/\bPOST \.\.\.\/run\b/g, `"Run now"`],
   [/\bPUT \/topics\/\S+ replaces them, DELETE resets them\./, "Change or remove them on the page of the topic."],
+  [/\bPATCH \/topics\/\S+ with a url, or with \{"delivery":"pull"\},/, "A url, or the delivery pull, on the page of the topic"],
   [/\bPATCH \/topics\/\S+ with \{"paused":null\} resumes it\./, `"Resume" on the page of the topic resumes it.`],
   [/\buntil PATCH \/topics\/\S+ with \{"paused":null\}\./, `until it is resumed on its page.`],
   [/\bPATCH \/topics\/\S+ with a url, or with \{"delivery":"pull"\}, resumes/, "A url on the page of the topic, or delivery by pull, resumes"],
