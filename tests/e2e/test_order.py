@@ -110,6 +110,33 @@ def test_a_first_job_that_dies_frees_the_next_or_pauses_the_topic(server, receiv
     assert arrived(receiver, topic) == ["a", "b"]
 
 
+@pytest.mark.parametrize("delivery", ["push", "pull"])
+@pytest.mark.parametrize("how", ["run", "redrive", "put"])
+def test_a_first_job_that_died_and_comes_back_is_the_first_one_again(server, receiver, topic, how, delivery):
+    pull = {"delivery": "pull"} if delivery == "pull" else {}
+    make_fifo(server, topic, onHeadDead="pause")
+    receiver.script(topic, Answer(500), Answer(200), job_id="a")
+    schedule(server, topic, "a", receiver, retry=0)
+    for job_id in "b", "c":
+        schedule(server, topic, job_id, receiver)
+    server.wait_for_state(topic, "a", "dead")
+    if pull:
+        send(server, "PATCH", f"/topics/{topic}", pull).expect(200)
+    if how == "run":
+        server.run(topic, "a").expect(202)
+    elif how == "redrive":
+        send(server, "POST", f"/jobs/redrive?topic={topic}&all=true", {}).expect(200)
+    else:
+        send(server, "PUT", f"/jobs/{topic}/a", {"url": receiver.url()}).expect(201)
+    send(server, "PATCH", f"/topics/{topic}", {"paused": None}).expect(200)
+    if pull:
+        job, = send(server, "POST", f"/topics/{topic}/lease", {}).expect(200)["jobs"]
+        assert job["jobId"] == "a"
+        return
+    until(lambda: receiver.count(topic) == 4, 10, lambda: arrived(receiver, topic))
+    assert arrived(receiver, topic) == ["a", "a", "b", "c"]
+
+
 def test_a_first_job_that_expires_frees_the_next(server, receiver, topic):
     make_fifo(server, topic, retrySchedule=[600])
     receiver.script(topic, Answer(500), job_id="a")

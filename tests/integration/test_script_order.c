@@ -89,6 +89,39 @@ START_TEST(a_dead_head_lets_the_next_job_go)
 }
 END_TEST
 
+#define DEAD_HEAD                                                                                            \
+    "topics: "                                                                                               \
+    "t={\"order\":\"fifo\",\"paused\":true,\"pauseReason\":\"job\\u0020a\\u0020is\\u0020dead\"}\n"
+#define BEHIND_IT "bucket:t: t/b@now-9\ndue: t@inf\njobs: t/b={b}\n"
+#define AHEAD     "bucket:t: t/a@now-10.9995 t/b@now-9\ndue: t@inf\n"
+#define NEW       "jobs: t/a={\"createdAt\":now,\"x\":1} t/b={b}\n"
+
+START_TEST(a_dead_head_comes_back_as_the_head)
+{
+    CHECK_EXAMPLES( //
+        {DEAD_HEAD DEAD BEHIND_IT, "run 0 t/a 0 '' {r} {x}", "now",
+         AHEAD "jobs: t/a={x} t/b={b}\nlines: t=now,now-10.9995,t/a\n" DEAD_HEAD},
+        {DEAD_HEAD DEAD BEHIND_IT, "replace 0 t/a 0 \"x\":1} ''", "(now now 0)",
+         AHEAD NEW "lines: t=now,now-10.9995,t/a\n" DEAD_HEAD DEAD},
+        /* The same request again leaves the job the head. */
+        {DEAD_HEAD AHEAD "jobs: t/a={a} t/b={b}\nlines: t=now,now-10.9995,t/a\n",
+         "replace 0 t/a 0 \"x\":1} ''", "(now now 1)",
+         "bucket:t: t/a@now-10.999 t/b@now-9\ndue: t@inf\n" NEW "lines: t=now,now-10.999,t/a\n" DEAD_HEAD},
+        /* The other jobs wait for a head that is due later. */
+        {DEAD_HEAD DEAD BEHIND_IT, "schedule 0 86400000 t/a 500 \"x\":1} -", "now+501",
+         AHEAD "jobs: t/a={\"createdAt\":now+1,\"x\":1} t/b={b}\nlines: t=now+501,now-10.9995,t/a\n" DEAD_HEAD
+             DEAD},
+        /* Another job of the topic has the place of its time. */
+        {DEAD_HEAD DEAD BEHIND_IT, "replace 0 t/c 0 \"x\":1} ''", "(now now 0)",
+         "bucket:t: t/b@now-9 t/c@now\ndue: t@inf\njobs: t/b={b} "
+         "t/c={\"createdAt\":now,\"x\":1}\n" DEAD_HEAD DEAD},
+        /* A topic that is no longer paused goes on. */
+        {"topics: t={\"order\":\"fifo\"}\nturns: t@1\n" DEAD "bucket:t: t/b@now-9\njobs: t/b={b}\n",
+         "replace 0 t/a 0 \"x\":1} ''", "(now now 0)",
+         "bucket:t: t/b@now-9 t/a@now\n" NEW "topics: t={\"order\":\"fifo\"}\nturns: t@1\n" DEAD}, );
+}
+END_TEST
+
 Suite *suite(void)
 {
     Suite *suite = suite_create("script_order");
@@ -98,6 +131,7 @@ Suite *suite(void)
     tcase_add_test(tests, a_line_ends_with_its_job);
     tcase_add_test(tests, a_held_job_of_a_topic_that_becomes_fifo_gets_its_own_place);
     tcase_add_test(tests, a_dead_head_lets_the_next_job_go);
+    tcase_add_test(tests, a_dead_head_comes_back_as_the_head);
     suite_add_tcase(suite, tests);
     return suite;
 }

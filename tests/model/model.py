@@ -1866,6 +1866,8 @@ CONTROLS = {
         ("lib/line", "  if not held[1] or tonumber(held[2]) >= tonumber(first[2]) then return first end", "  if true then return first end")],
     "a topic that is no longer fifo keeps its line": [("settings", "  leave_line(topic)\n", "")],
     "a head that runs again waits for its line": [("run", "      let_go(id)\n", "")],
+    "a dead head that comes back is behind": [("lib/places", "    return put_head(id, tonumber(at))\n", "    return put(id, at)\n")],
+    "a dead head that comes back later holds nothing": [("lib/places", "  hold_line(id, score, at)\n", "")],
     "a dead head pauses nothing": [("bury", "pause_after(id)", "local _ = 0")],
     "a topic that is no longer fifo by its pattern keeps its line": [
         ("lib/reoffer", "leave_line(page[2][i])", "")],

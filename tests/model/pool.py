@@ -498,6 +498,20 @@ class Pool(Workflows):
         self.put_back(job_id, self.last_scores[topic, at])
         return at
 
+    def put_new(self, job_id, at):
+        """Puts a job that is new, or was dead, into its bucket. If the topic is paused because its head with this id has died, the job is the head again."""
+        topic, name = job_id.split("/", 1)
+        own = self.settings_of(topic)
+        self.show()
+        first = min((score for other, score in self.shown.items() if topic_of(other) == topic), default=INF)
+        if not own.get("paused") or not self.is_fifo(topic) or own.get("pauseReason") != f"job {name} is dead" or first > at:
+            return self.put(job_id, at)
+        score = first - 1 / TIES
+        self.put_back(job_id, score)
+        self.touched[topic] = True
+        self.hold_line(job_id, score, at)
+        return max(at, int(score))
+
     def touch_freed(self, topic):
         if self.touched.get(topic) is not True:
             self.touched[topic] = FREED
@@ -772,7 +786,7 @@ class Pool(Workflows):
         at, start = self.due_of(when)
         self.jobs[job_id] = record_of(start, record)
         self.note_expiry(job_id, self.jobs[job_id])
-        return self.put(job_id, at), start
+        return self.put_new(job_id, at), start
 
     def tag(self, job_id):
         state, at = self.state(job_id)
@@ -1169,9 +1183,7 @@ class Pool(Workflows):
         if self.room(max_jobs) < 1:
             return -7
         self.bring_back(job_id, new)
-        at = self.due_of(when)[0]
-        self.put(job_id, at)
-        return at
+        return self.put_new(job_id, self.due_of(when)[0])
 
     def set(self, topic, settings):
         had_breaker, has_held = self.settings_of(topic).get("breaker"), bool(self.held)
@@ -1639,7 +1651,7 @@ class Pool(Workflows):
             elif wait < 0 and due is not None:
                 self.put_back(job_id, due)
             else:
-                self.put(job_id, max(self.now, int(self.place)) if wait < 0 else self.soonest + wait)
+                self.put_new(job_id, max(self.now, int(self.place)) if wait < 0 else self.soonest + wait)
         return self.end(items, finish_item)
 
     def bury(self, items):

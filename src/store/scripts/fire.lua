@@ -167,7 +167,7 @@ local function make_job(item, previous)
   local at, created = due_of(item.when)
   if call('HSETNX', JOBS, item.job, record_of(item.job, created, item.record)) == 0 then return RESULT_TAKEN, 'conflict' end
   room = room - 1
-  return put(item.job, at), 'fire'
+  return put_new(item.job, at), 'fire'
 end
 
 -- Creates an occurrence that a client requests.

@@ -48,7 +48,7 @@ local function replace(id, when, record, tags)
   end
   local at, created = due_of(when)
   call('HSET', JOBS, id, record_of(id, created, record))
-  at = put(id, at) -- if the call has several new jobs with this id, the last one counts
+  at = put_new(id, at) -- if the call has several new jobs with this id, the last one counts
   return {at, created, was_leased and 2 or is_there and 1 or 0}
 end
 

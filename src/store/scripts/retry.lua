@@ -40,7 +40,7 @@ for i = 2, #ARGV, 5 do
     if keeps_place and due then
       again(id, due, wait >= 0 and at)
     else
-      if wait < 0 and due then put_back(id, due) else put(id, at) end
+      if wait < 0 and due then put_back(id, due) else put_new(id, at) end
     end
     if follow_ups[number] then follow(follow_ups[number], id) end
   else

@@ -22,7 +22,7 @@ local function run_dead(id, when, old, new)
   if select(4, kept_job(id)) ~= old then return RESULT_CHANGED end
   if max_jobs > 0 and jobs_below(max_jobs) >= max_jobs then return RESULT_FULL end
   bring_back(id, new)
-  return put(id, (due_of(when)))
+  return put_new(id, (due_of(when)))
 end
 
 local function run(id, when, tags, old, new)

@@ -47,7 +47,7 @@ local function add_free(id, when, record)
   local number = #new
   new[number + 1], new[number + 2] = id, record_of(id, created, record)
   room = room - 1
-  return put(id, at)
+  return put_new(id, at)
 end
 
 local function add(id, when, record)
@@ -57,7 +57,7 @@ local function add(id, when, record)
     return existing(id, scheduled[id])
   end
   room = room - 1
-  scheduled[id] = put(id, at)
+  scheduled[id] = put_new(id, at)
   return scheduled[id]
 end
 
@@ -82,6 +82,7 @@ for i = 4, #ARGV, 4 do
   last, is_known[topic] = topic, true
 end
 look_at_buckets(topics)
+if #topics > 1 and has_settings() then fetch_settings(topics) end
 for i = 4, #ARGV, 4 do
   local is_free = i < free_before and room >= 1 and ARGV[i + 3] == '-'
   replies[i / 4 + 1] = is_free and add_free(ARGV[i], ARGV[i + 1], ARGV[i + 2])

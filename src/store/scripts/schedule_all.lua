@@ -47,7 +47,7 @@ end
 local function add(id, when, record, once)
   local due, created = due_of(when)
   call('HSET', JOBS, id, record_of(id, created, record))
-  local placed_at = put(id, due)
+  local placed_at = put_new(id, due)
   if once ~= '-' then keep_answer(once, id, placed_at, tonumber(ARGV[3])) end
   return placed_at
 end

@@ -152,6 +152,30 @@ local function put(id, at)
   return ms
 end
 
+-- Puts a job before all others of its fifo topic, which wait for it, see line.lua. Returns the ms in which the job is
+-- due.
+-- rare: head
+local function put_head(id, at)
+  local topic = topic_of(id)
+  local first = call('ZRANGE', bucket_of(topic), '0', '0', 'WITHSCORES')[2]
+  if not first or tonumber(first) > at then return put(id, at) end
+  local score = string.format('%.17g', tonumber(first) - TIE)
+  put_back(id, score, topic)
+  touch(topic)
+  hold_line(id, score, at)
+  return math.max(at, ms_of(score))
+end
+
+-- Puts a job that is new, or was dead, into its bucket. If a fifo topic is paused because its head has died
+-- (pause.lua), and the job has the id of this head, the job is the head again. Returns the ms in which the job is due.
+local function put_new(id, at)
+  local own = has_settings() and settings_of(topic_of(id))
+  if own and own.paused and own.order == 'fifo' and own.pauseReason == 'job ' .. string.match(id, '/(.*)$') .. ' is dead' then
+    return put_head(id, tonumber(at))
+  end
+  return put(id, at)
+end
+
 -- Writes new entries to a topic's bucket, and touches the topic if its first entry may have changed. The first entry
 -- does not change if all ids are new in the bucket, and their scores are higher than all others, or higher than that
 -- of a first job that is not due yet. list: score, id, score, id ...; if it has an id several times, the last score

@@ -13,7 +13,7 @@ local function put_send(id, when, mark, group, endpoints, records)
   for i = 1, #endpoints do
     local job = job_of(id, endpoints[i])
     call('HSET', JOBS, job, record_of(job, created, records[i]))
-    times[i] = put(job, due)
+    times[i] = put_new(job, due)
   end
   note_send(id, mark, group, endpoints, integer(created))
   call('ZADD', SENDS_UNTIL, integer(now + math.max(SENT_MIN_MS, math.min(SENT_MAX_MS, due - now + SENT_MIN_MS))), id)

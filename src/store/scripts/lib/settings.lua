@@ -98,12 +98,17 @@ local function is_fifo(topic) return settings_of(topic).order == 'fifo' end
 -- rare: settings
 local function is_pull(topic) return settings_of(topic).delivery == 'pull' end
 
--- Reads the settings of many topics at once.
+-- Reads the settings of many topics at once, if this call has not read them yet.
 -- rare: settings
 local function fetch_settings(topics)
   if #topics < 2 or not has(TOPICS) then return end
-  local texts = call('HMGET', TOPICS, unpack(topics))
-  for i = 1, #topics do note_settings(topics[i], texts[i]) end
+  local unread = {}
+  for i = 1, #topics do
+    if not settings[topics[i]] then unread[#unread + 1] = topics[i] end
+  end
+  if #unread == 0 then return end
+  local texts = call('HMGET', TOPICS, unpack(unread))
+  for i = 1, #unread do note_settings(unread[i], texts[i]) end
 end
 
 -- Returns the settings of a topic as JSON text for the C code: the topic's own settings, those of its pattern, both as

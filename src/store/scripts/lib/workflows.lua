@@ -64,7 +64,7 @@ local function add_member(place, role, id, when, record, element)
   call('HSET', JOBS, id, record_of(id, created, record))
   note_membership(id, role, position, bytes, place)
   call('HSET', open_of(place), id, '')
-  return put(id, at)
+  return put_new(id, at)
 end
 
 -- Called for a follow-up (follow.lua) of the job parent, which has ended. If the parent was a call of a workflow, the
