@@ -129,6 +129,7 @@ class World:
         self.lives = {}  # id -> the Life of the job in the pool
         self.expired = []  # (id, nonce, record) that expire has listed, and that are not buried yet
         self.doomed = []  # (id, nonce, record) that recovery has listed, and has not buried yet
+        self.just_dropped = set()  # the jobs that the last call has dropped with their workflows
         self.waits = 0  # number of waits and events so far
         self.workflows_behind = ""  # the next page of the list of workflows begins after this one
         self.seen_tags, self.listed = {}, []  # tags and times of schedules, as a process read them some time ago
@@ -210,6 +211,7 @@ class World:
         for job_id, was_leased in self.pool.dropped_members:
             if job_id in self.lives:
                 self.end_cancelled(job_id, int(was_leased), "")
+        self.just_dropped = {job_id for job_id, _ in self.pool.dropped_members}
         self.pool.dropped_members, self.pool.answered_members = [], set()
 
     def is_due(self, life):
@@ -943,8 +945,8 @@ class World:
             self.end_cancelled(job_id, result[0] if isinstance(result, list) else result, seen)
 
     def end_cancelled(self, job_id, was_leased, seen):
-        if seen == "dropped":
-            return
+        if seen == "dropped" or was_leased == -4 and job_id in self.just_dropped:
+            return  # after an item with another tag than the job's, a later item of the call may have dropped the job
         expect((was_leased != -1) == (job_id in self.lives or job_id in self.deaths), job_id, "cancelled:", was_leased)
         if seen == "dead":
             self.deaths.pop(job_id)[0].ended = "cancelled"
