@@ -170,6 +170,23 @@ static void log_ending(const struct attempt *attempt, enum ending_cause cause)
         attempt_log_failure(attempt);
 }
 
+/* Frees what only the request needed. If the ending has the new record, this includes the claimed record, so
+ * an attempt never has two copies of its body while it waits for Redis: all attempts of a receiver may fail
+ * at the same time. The host is copied, because log lines name it later. */
+static void attempt_drop_request(struct attempt *attempt)
+{
+    struct slice host = attempt->url.host;
+    buffer_fini(&attempt->payload);
+    buffer_fini(&attempt->elements);
+    buffer_fini(&attempt->header_text);
+    if (attempt->texts.record.size == 0)
+        return;
+    attempt->host = slice_dup(host);
+    attempt->url.host = slice_from(attempt->host, host.size);
+    attempt->url.target = attempt->url.query = SLICE("");
+    buffer_fini(&attempt->record);
+}
+
 static void attempt_decide(struct attempt *attempt, const struct ending_facts *facts)
 {
     struct slice record = buffer_slice(&attempt->record);
@@ -198,6 +215,9 @@ static void attempt_end(struct attempt *attempt, struct ending_facts facts)
     else
         permit_drop(&attempt->permit);
     attempt_decide(attempt, &facts);
+    if (facts.cause == ENDING_CAUSE_RESULT && attempt->span)
+        attempt_span_end(attempt, facts.result);
+    attempt_drop_request(attempt);
     attempt->job.last_attempt.detail.size = 0; /* the text that detail points into is freed */
     attempt_record(attempt);
 }
@@ -246,8 +266,6 @@ static void end_by_result(struct attempt *attempt, const struct http_outcome *ht
                                                .headers = http->headers,
                                                .is_answer_cut = http->is_answer_cut && !has_detail,
                                                .elements = buffer_slice(&attempt->elements)});
-    if (attempt->span)
-        attempt_span_end(attempt, &result);
 }
 
 static void attempt_on_done(void *arg, const struct http_outcome *http)
@@ -527,6 +545,7 @@ void attempt_free(struct attempt *attempt)
     free(attempt->settings);
     free(attempt->settings_text);
     free(attempt->held_by);
+    free(attempt->host);
     free(attempt->span);
     buffer_fini(&attempt->record);
     ending_texts_fini(&attempt->texts);

@@ -72,6 +72,7 @@ struct attempt {
     char *settings_text;              /* owned; settings point into this text */
     struct url url;     /* the url's parts; they point into record or settings_text; an empty host means that
                            there is no url */
+    char *host;         /* owned; from RECORDING on: the host in url, if the record was freed */
     int64_t claimed_ms; /* time of the claim, by Redis's clock */
     int64_t late_ms;    /* time between the job's due time and the claim */
     struct permit permit;
