@@ -2,8 +2,8 @@
  * consumers.
  *
  * The stored text is JSON, too. Redis's scripts read paused, pauseReason, maxInFlight, rate, weight, order,
- * onHeadDead, delivery, url, the callbacks and retention; consumers read the rest. Settings that are not set are
- * not in the text. A topic without settings has no text.
+ * onHeadDead, delivery, url, the callbacks and retention; consumers read the rest. Settings that are not set
+ * are not in the text. A topic without settings has no text.
  *
  * Processes of several versions share the texts, as they share records (job.h). Members that only a later
  * version knows are carried unchanged. The member "needs" has the names of the features that a process must
