@@ -221,7 +221,7 @@ def test_a_step_ahead_ends_no_lease_of_a_worker(start, redis, topic):
     clock.move_by(40)
     time.sleep(9)  # longer than the quiet time after a step
     assert server.job(topic, "a")["state"] == "leased"
-    pull.end(server, "extend", topic, pull.name(job, lease=25))
+    pull.end(server, "extend", topic, pull.name(job, lease=3))
     until(lambda: server.job(topic, "a")["state"] == "delayed", 15, "the end of the lease, when it has run out")
     assert server.job(topic, "a")["lastAttempt"]["error"] == "lease_expired"
 

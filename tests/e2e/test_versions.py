@@ -150,7 +150,7 @@ def test_a_topic_that_needs_the_next_version_is_not_served(versions, receiver, t
         reply = this.request(method, f"/topics/{topic}", "{}", {"Content-Type": "application/json"}).expect(409)
         assert '"next"' in reply["detail"]
     this.request("DELETE", f"/topics/{topic}").expect(200)
-    until(lambda: this.job(topic, "a")["state"] == "dead", 10, "the job has no url now")
+    until(lambda: this.get(f"/jobs/{topic}/a/why").expect(200)["why"] == "no_url", 10, "the job has no url now")
 
 
 # ---- records with a head, and an earlier version, which knows no heads ----
