@@ -17,7 +17,7 @@ CONTROLS = {
     # Fault: any process may end a lease.
     "no nonce check": [("lib/fence", "if string.sub(claim, 1, #begin) == begin or claim == nonce then\n", "if true then\n")],
     # Fault: a failed attempt is the job's last one.
-    "no retry": [("retry", "      if wait < 0 and due then put_back(id, due) else put(id, at) end",
+    "no retry": [("retry", "      if wait < 0 and due then put_back(id, due) else put_new(id, at) end",
                   "call('HDEL', JOBS, id)")],
     # Fault: each waiting job is due.
     "no due time": [("claim", "number == most or time >= DUE_BEFORE then", "number == most then"),

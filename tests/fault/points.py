@@ -151,6 +151,7 @@ class Story:
         lane.schedule(node, "gone", "/410")
         lane.schedule(node, "unwell", "/503/200", retrySchedule=[0.5])
         lane.schedule(node, "long", "/200w2800")  # the attempt lasts long enough for a renewal of its lease
+        lane.schedule(node, "expiring", "/500", retrySchedule=[60], ttl=2)  # is dead while it waits for its retry
         lane.schedule(node, "later", delay=1)
         lane.schedule(node, "cancelled", delay=60)
         lane.schedule(node, "run", delay=60)
