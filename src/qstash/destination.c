@@ -49,7 +49,8 @@ static bool is_encoded(struct slice base)
 
 static void append_query(struct buffer *text, struct slice query, struct settings *settings)
 {
-    char separator = memchr(text->data, '?', text->size) ? '&' : '?'; /* an encoded url has its own query */
+    char separator =
+        text->size && memchr(text->data, '?', text->size) ? '&' : '?'; /* an encoded url has its own query */
     for (bool has_more = true; has_more;) {
         struct slice pair;
         has_more = slice_cut(query, '&', &pair, &query);

@@ -141,7 +141,7 @@ void waiter_write_created(struct slice step, struct buffer *name)
     static const struct slice word = SLICE_INIT("\"CreateWebhook\"");
     struct json_fault ignored;
     struct buffer decoded;
-    if (step.size > WAITER_MAX || !memmem(step.data, step.size, word.data, word.size) ||
+    if (step.size == 0 || step.size > WAITER_MAX || !memmem(step.data, step.size, word.data, word.size) ||
         json_check(step, &limits, &ignored) != STATUS_OK)
         return;
     buffer_init(&decoded, 3 * step.size + 1);

@@ -71,6 +71,8 @@ class Field(Namespace):
         duepost only while the test is in the network."""
         with self:
             self.started.append(Duepost(*options, listen="%s:%d" % API, through=self.through, **named))
+        self.forbidden()  # at its start, duepost tries its libraries out with a server of its own
+        del self.heard["127.0.0.1"]
         return self.started[-1]
 
     def forbidden(self):

@@ -248,7 +248,7 @@ def test_topics_are_listed_without_a_trace_of_others(start, topic):
         while True:
             page = client.get(f"/topics?limit={limit}{cursor}").expect(200)
             found += [each["topic"] for each in page["topics"]]
-            assert len(page["topics"]) <= limit and page.get("cursor", "d") in ("b-", "b-1", "b-2", "d")
+            assert len(page["topics"]) <= limit and page.get("cursor", "~0000d")[5:] in ("b-", "b-1", "b-2", "d")
             if "cursor" not in page:
                 break
             cursor = f"&cursor={page['cursor']}"
@@ -273,7 +273,7 @@ def test_a_cursor_names_no_job_of_others(start, state):
     while cursor is not None:
         page = server.with_token(bound).get(f"/jobs?state={state}&topic=mine-1&limit=1{cursor}").expect(200)
         found += [job["jobId"] for job in page["jobs"]]
-        text = base64.urlsafe_b64decode(page.get("cursor", "") + "==").decode()
+        text = base64.urlsafe_b64decode(page.get("cursor", "")[5:] + "==").decode()  # "~" and a checksum come first
         assert not text or text.split("/")[0].endswith(":mine-1")
         cursor = f"&cursor={page['cursor']}" if text else None
     assert sorted(found) == ["j0", "j1", "j2"]
