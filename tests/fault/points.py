@@ -95,7 +95,7 @@ class Story:
             verdict.broken += faults
             verdict.broken += self.halves()
             verdict.broken += self.archive.faults(self.lane)
-            verdict.broken += callbacks.faults(self.lane, skipped=("run",))
+            verdict.broken += callbacks.faults(self.lane, skipped=("run",), expiring=("expiring",))
             return verdict
         finally:
             self.over.set()

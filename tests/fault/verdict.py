@@ -107,7 +107,7 @@ class Case:
     def after_cancel(self):
         if not self.is_cancelled:
             return
-        end_us = self.told.cancelled_us + (LEASE_US if self.told.was_running else 0)
+        end_us = self.told.cancelled_us + (LEASE_US + self.context.travel_us if self.told.was_running else 0)
         for arrival in self.arrivals:
             if arrival.at_us > end_us:
                 yield f"came {(arrival.at_us - self.told.cancelled_us) / 1e6:.3f} s after its cancel"
@@ -142,11 +142,12 @@ class Context:
     """clock_ms: a function that returns the latest time that Redis's clock may have shown before a moment. retry_ms:
     the shortest wait of the jobs' retry schedules. is_cut: connections to the judge were cut, so that an answer may
     not have come. hurried: a function that returns the attempts, as (job, number), that by the logs timed out in less
-    than HURRY_MS."""
+    than HURRY_MS. travel_us: how long a request that duepost has sent may take to the judge."""
     clock_ms: callable = lambda at_us: at_us / 1000
     retry_ms: int = RETRY_MS
     is_cut: bool = False
     hurried: callable = set
+    travel_us: int = 0
 
 
 def hurried(logs):
