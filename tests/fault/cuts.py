@@ -145,7 +145,7 @@ def in_mode_or_without(seed, mode, binary):
 
 def in_modes(report):
     runs = [(mode, binary) for mode, lacks in MODES.items() for binary in (None, control.without(lacks))]
-    said = dict(zip(runs, side_by_side(lambda run: in_mode_or_without(report.seed, *run), runs, 4)))
+    said = dict(zip(runs, side_by_side(lambda run: in_mode_or_without(report.seed, *run), runs, 2)))
     for (mode, binary), verdict in said.items():
         if binary is None:
             report.verdict(mode, verdict)
