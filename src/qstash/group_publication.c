@@ -123,13 +123,21 @@ static void end_messages(struct group_publication *publication)
 
 /* ---- sending ---- */
 
+/* Sends the messages that are ready. If one could not be prepared because Redis did not answer, sends none: the
+ * client repeats the request, and a part of its messages would come twice. */
 static void send_ready(struct group_publication *publication)
 {
     struct message *ready[URL_GROUP_ENDPOINTS_MAX];
     size_t count = 0;
-    for (size_t i = 0; i < publication->lookup.group.count; i++)
-        if (publication->messages[i].is_ready)
-            ready[count++] = publication->messages[i].message;
+    for (size_t i = 0; i < publication->lookup.group.count; i++) {
+        const struct endpoint_message *message = &publication->messages[i];
+        if (message->is_ready) {
+            ready[count++] = message->message;
+        } else if (message->status >= 500) {
+            end_with_error(publication, message->status, message->error);
+            return;
+        }
+    }
     publication->is_sending = true;
     publication->pending = count;
     if (count)
