@@ -18,7 +18,7 @@ struct list_query {
     bool has_source;      /* the request has the parameter source; bulk.list.is_of_history has its value */
     struct app_topic_cursor topic;
     bool is_of_patterns; /* GET /topics lists patterns instead of topics */
-    struct app_receiver_cursor receiver;
+    struct receiver_cursor receiver;
     char text[QUERY_BYTES_MAX + 1]; /* the decoded query; the values point into it */
     struct job_labels labels;
     char joined_labels[JOB_LABELS_MAX * (JOB_LABEL_MAX + 1)]; /* the labels, separated by newlines */

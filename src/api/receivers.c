@@ -7,7 +7,7 @@
 #include "job/receiver.h"
 
 /* Adds the receiver's last failure. Its cause is an HTTP status or a word, such as connect. */
-static void add_failure(struct json_writer *json, const struct app_receiver *receiver)
+static void add_failure(struct json_writer *json, const struct receiver_record *receiver)
 {
     uint64_t status;
     json_add_object(json, "lastFailure");
@@ -19,14 +19,14 @@ static void add_failure(struct json_writer *json, const struct app_receiver *rec
     json_end_object(json);
 }
 
-static struct slice state_of(const struct app_receiver *receiver)
+static struct slice state_of(const struct receiver_record *receiver)
 {
     if (receiver->opened_ms == 0)
         return SLICE("closed");
-    return receiver->is_probing ? SLICE("probing") : SLICE("open");
+    return receiver->probe ? SLICE("probing") : SLICE("open");
 }
 
-static void put_receiver(struct json_writer *json, const struct app_receiver *receiver)
+static void put_receiver(struct json_writer *json, const struct receiver_record *receiver)
 {
     struct slice path = receiver_path_of(receiver->name);
     json_put_object(json);
@@ -47,7 +47,7 @@ static void put_receiver(struct json_writer *json, const struct app_receiver *re
     json_end_object(json);
 }
 
-static void on_receiver_of_page(void *arg, const struct app_receiver *receiver)
+static void on_receiver_of_page(void *arg, const struct receiver_record *receiver)
 {
     struct page *page = arg;
     put_receiver(&page->json, receiver);
@@ -62,7 +62,7 @@ HANDLER(receivers_handle)
                   page_new(exchange, "receivers"));
 }
 
-static void on_receiver(void *arg, const struct app_receiver *receiver)
+static void on_receiver(void *arg, const struct receiver_record *receiver)
 {
     struct json_writer json = json_writer_to(exchange_scratch(arg));
     put_receiver(&json, receiver);

@@ -217,7 +217,7 @@ static void tell_topic(const struct telling *telling)
 
 static void tell_breaker(const struct telling *telling)
 {
-    const struct app_receiver *receiver = telling->finding->receiver;
+    const struct receiver_record *receiver = telling->finding->receiver;
     struct slice host = receiver_host_of(receiver->name);
     bool is_path = receiver_path_of(receiver->name).size > 0;
     buffer_printf(
@@ -226,12 +226,12 @@ static void tell_breaker(const struct telling *telling)
         "without an attempt until a probe, which is the attempt of one of these jobs, succeeds%s. "
         "POST /receivers/%.*s/close resumes them.",
         is_path ? "the path " : "its receiver ", SLICE_ARG(receiver->name), (long long)receiver->failures,
-        SLICE_ARG(receiver->cause), receiver->is_probing ? "; a probe is under way" : "", SLICE_ARG(host));
+        SLICE_ARG(receiver->cause), receiver->probe ? "; a probe is under way" : "", SLICE_ARG(host));
 }
 
 static void tell_limit(const struct telling *telling)
 {
-    const struct app_receiver *receiver = telling->finding->receiver;
+    const struct receiver_record *receiver = telling->finding->receiver;
     struct slice host = receiver_host_of(receiver->name);
     buffer_printf(telling->text,
                   "Its receiver %.*s asked for fewer attempts at once: each reactor has at most %lld "

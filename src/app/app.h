@@ -94,20 +94,6 @@ struct app_job {
 /* Writes the tag of the job: a text that changes with each change of the job. */
 void app_job_tag(const struct app_job *, char tag[JOB_TAG_SIZE]);
 
-/* A receiver, or a path of a receiver, that failed or asked for fewer attempts within the last hour. */
-struct app_receiver {
-    struct slice name; /* see receiver.h */
-    int64_t failures;  /* number of consecutive failures */
-    int64_t opened_ms; /* when the breaker opened; 0: the breaker is closed */
-    int64_t probe_ms;  /* earliest time of the next probe */
-    bool is_probing;   /* a probe is under way */
-    int64_t
-        limit; /* maximum number of attempts that a reactor may have in flight to the receiver; 0: no limit */
-    int64_t failed_ms;  /* time of the last failure; 0: none */
-    struct slice cause; /* cause of the last failure: a status or a word */
-    int64_t reported_ms;
-};
-
 /* How a use case ends. With all ends except DONE, UNKNOWN, SAME and REPEATED, neither this request nor an
  * earlier one like it has changed anything (the exception is a removal, see history.h). */
 enum app_end {

@@ -160,17 +160,17 @@ bool cursor_parse_topic(struct slice text, size_t shards, struct store_topic_cur
     return text.size == 0 || topic_is_valid(text);
 }
 
-void cursor_write_receiver(struct buffer *text, const struct store_receiver_cursor *cursor)
+void cursor_write_receiver(struct buffer *text, const struct receiver_cursor *cursor)
 {
     write_shard(text, cursor->shard);
     if (cursor->version)
         buffer_append_number(text, cursor->version);
 }
 
-bool cursor_parse_receiver(struct slice text, size_t shards, struct store_receiver_cursor *cursor)
+bool cursor_parse_receiver(struct slice text, size_t shards, struct receiver_cursor *cursor)
 {
     uint64_t version = 0;
-    *cursor = (struct store_receiver_cursor){.shard = 0};
+    *cursor = (struct receiver_cursor){.shard = 0};
     if (!take_shard(&text, shards, &cursor->shard))
         return false;
     if (text.size > 0 && (!slice_to_number(text, SCORE_MAX, &version) || version == 0))

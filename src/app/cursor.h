@@ -43,7 +43,7 @@ void cursor_write_topic(struct buffer *, const struct store_topic_cursor *);
 bool cursor_parse_topic(struct slice text, size_t shards, struct store_topic_cursor *);
 
 /* Write and read the cursor of a list of receivers. */
-void cursor_write_receiver(struct buffer *, const struct store_receiver_cursor *);
-bool cursor_parse_receiver(struct slice text, size_t shards, struct store_receiver_cursor *);
+void cursor_write_receiver(struct buffer *, const struct receiver_cursor *);
+bool cursor_parse_receiver(struct slice text, size_t shards, struct receiver_cursor *);
 
 #endif

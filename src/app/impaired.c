@@ -16,7 +16,7 @@ struct impaired_walk {
     void *arg;
 };
 
-static void ask_page(struct impaired_walk *, struct store_receiver_cursor);
+static void ask_page(struct impaired_walk *, struct receiver_cursor);
 
 /* Receivers with a closed breaker come last. */
 static bool is_before(const struct impaired_receiver *left, const struct impaired_receiver *right)
@@ -40,7 +40,7 @@ static void add_first(struct impaired *found, const struct impaired_receiver *re
     found->first[at] = *receiver;
 }
 
-static void add_receiver(struct impaired *found, const struct store_receiver *receiver)
+static void add_receiver(struct impaired *found, const struct receiver_record *receiver)
 {
     struct impaired_receiver impaired = {
         .is_open = receiver->opened_ms > 0,
@@ -55,8 +55,8 @@ static void add_receiver(struct impaired *found, const struct store_receiver *re
     found->count++;
 }
 
-static void on_page(void *arg, enum status status, const struct store_receiver *receivers, size_t count,
-                    struct store_receiver_cursor next)
+static void on_page(void *arg, enum status status, const struct receiver_record *receivers, size_t count,
+                    struct receiver_cursor next)
 {
     struct impaired_walk *walk = arg;
     for (size_t i = 0; status == STATUS_OK && i < count; i++)
@@ -69,7 +69,7 @@ static void on_page(void *arg, enum status status, const struct store_receiver *
     free(walk);
 }
 
-static void ask_page(struct impaired_walk *walk, struct store_receiver_cursor from)
+static void ask_page(struct impaired_walk *walk, struct receiver_cursor from)
 {
     struct store_receivers receivers = {.max = STORE_LIST_MAX, .from = from};
     store_receivers(walk->store, &receivers, on_page, walk);
@@ -79,5 +79,5 @@ void impaired_read(struct store *store, impaired_fn *fn, void *arg)
 {
     struct impaired_walk *walk = NEW(struct impaired_walk);
     *walk = (struct impaired_walk){.store = store, .fn = fn, .arg = arg};
-    ask_page(walk, (struct store_receiver_cursor){.shard = 0});
+    ask_page(walk, (struct receiver_cursor){.shard = 0});
 }

@@ -7,12 +7,9 @@
 
 enum { RECEIVER_CURSOR_MAX = 64 };
 
-bool app_receiver_cursor_parse(const struct app *app, struct slice text, struct app_receiver_cursor *cursor)
+bool app_receiver_cursor_parse(const struct app *app, struct slice text, struct receiver_cursor *cursor)
 {
-    struct store_receiver_cursor found;
-    bool is_one = cursor_parse_receiver(text, store_shards(app->store), &found);
-    *cursor = (struct app_receiver_cursor){found.shard, found.version};
-    return is_one;
+    return cursor_parse_receiver(text, store_shards(app->store), cursor);
 }
 
 struct receiver_call {
@@ -33,21 +30,15 @@ static struct receiver_call *receiver_call_new(struct app *app, const struct app
     return call;
 }
 
-static void give_receiver(const struct receiver_call *call, const struct store_receiver *receiver)
-{
-    struct app_receiver view = use_case_receiver(receiver);
-    call->each(call->arg, &view);
-}
-
-static void on_receivers(void *arg, enum status status, const struct store_receiver *receivers, size_t count,
-                         struct store_receiver_cursor next)
+static void on_receivers(void *arg, enum status status, const struct receiver_record *receivers, size_t count,
+                         struct receiver_cursor next)
 {
     struct receiver_call *call = arg;
     char room[RECEIVER_CURSOR_MAX + 1];
     struct buffer text = buffer_of(room, sizeof room);
     if (status == STATUS_OK) {
         for (size_t i = 0; i < count; i++)
-            give_receiver(call, &receivers[i]);
+            call->each(call->arg, &receivers[i]);
         if (next.version || next.shard)
             cursor_write_receiver(&text, &next);
         call->fn(call->arg, &(struct app_verdict){.end = APP_DONE, .page = {.cursor = buffer_slice(&text)}});
@@ -57,20 +48,20 @@ static void on_receivers(void *arg, enum status status, const struct store_recei
     free(call);
 }
 
-void app_receivers(struct app *app, size_t max, struct app_receiver_cursor from, app_receiver_fn *each,
+void app_receivers(struct app *app, size_t max, struct receiver_cursor from, app_receiver_fn *each,
                    app_verdict_fn *fn, void *arg)
 {
-    struct store_receivers receivers = {.max = max, .from = {from.shard, from.version}};
+    struct store_receivers receivers = {.max = max, .from = from};
     store_receivers(app->store, &receivers, on_receivers,
                     receiver_call_new(app, NULL, SLICE(""), each, fn, arg));
 }
 
-static void on_closed(void *arg, enum status status, const struct store_receiver *receiver)
+static void on_closed(void *arg, enum status status, const struct receiver_record *receiver)
 {
     struct receiver_call *call = arg;
     audit(call->caller, "receiver_closed", "receiver", call->name, status);
     if (status == STATUS_OK)
-        give_receiver(call, receiver);
+        call->each(call->arg, receiver);
     use_case_end(call->app, call->name, status, NULL, call->fn, call->arg);
     free(call);
 }

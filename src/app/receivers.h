@@ -3,20 +3,15 @@
 #define DUEPOST_APP_RECEIVERS_H
 
 #include "app/app.h"
+#include "job/receiver.h"
 
-typedef void app_receiver_fn(void *arg, const struct app_receiver *);
-
-/* Position of a list of receivers. All zeros mean the beginning. */
-struct app_receiver_cursor {
-    size_t shard;
-    int64_t version;
-};
+typedef void app_receiver_fn(void *arg, const struct receiver_record *);
 
 /* Reads a cursor from a page. Returns false if the text is not a cursor. */
-bool app_receiver_cursor_parse(const struct app *, struct slice text, struct app_receiver_cursor *);
+bool app_receiver_cursor_parse(const struct app *, struct slice text, struct receiver_cursor *);
 
 /* Calls each() for every receiver of a page, and then fn. max is 1 to APP_PAGE_MAX. */
-void app_receivers(struct app *, size_t max, struct app_receiver_cursor from, app_receiver_fn *each,
+void app_receivers(struct app *, size_t max, struct receiver_cursor from, app_receiver_fn *each,
                    app_verdict_fn *fn, void *arg);
 
 /* Closes the breaker of a receiver and the breakers of its paths, and removes the receiver's limit of

@@ -40,21 +40,6 @@ void use_case_sent(const struct store_sent *sent, struct app_sent_job jobs[STORE
                                         .at_ms = sent->jobs[i].at_ms};
 }
 
-struct app_receiver use_case_receiver(const struct store_receiver *receiver)
-{
-    return (struct app_receiver){
-        .name = receiver->name,
-        .failures = receiver->failures,
-        .opened_ms = receiver->opened_ms,
-        .probe_ms = receiver->probe_ms,
-        .is_probing = receiver->probe != 0,
-        .limit = receiver->limit,
-        .failed_ms = receiver->failed_ms,
-        .cause = receiver->cause,
-        .reported_ms = receiver->reported_ms,
-    };
-}
-
 void app_job_tag(const struct app_job *job, char tag[JOB_TAG_SIZE])
 {
     struct store_job stored = {.state = job->state, .at_ms = job->at_ms, .record = job->record};

@@ -33,8 +33,4 @@ struct app_job use_case_job(const struct store_job *);
  * long as the store's data. */
 void use_case_sent(const struct store_sent *, struct app_sent_job jobs[STORE_SEND_MAX]);
 
-/* Converts a receiver of the store to a struct app_receiver. The result is valid as long as the data of the
- * store's receiver. */
-struct app_receiver use_case_receiver(const struct store_receiver *);
-
 #endif

@@ -189,7 +189,7 @@ static void find_url(struct why *why, const struct topic_settings *settings)
     why->finding.next_ms = 0;
 }
 
-static void find_receiver(struct why *why, const struct app_receiver *receiver)
+static void find_receiver(struct why *why, const struct receiver_record *receiver)
 {
     struct app_finding *finding = &why->finding;
     if (receiver->opened_ms > 0) {
@@ -223,18 +223,15 @@ static void ask_receiver(struct why *, struct slice name);
 
 /* Receives the record of the receiver. If the receiver's shard is unavailable, the finding does not say that
  * the receiver may hold the job. */
-static void on_receiver(void *arg, enum status status, const struct store_receiver *found, size_t count,
-                        struct store_receiver_cursor next)
+static void on_receiver(void *arg, enum status status, const struct receiver_record *found, size_t count,
+                        struct receiver_cursor next)
 {
     struct why *why = arg;
     (void)next;
     bool is_last = why->is_path_known;
-    struct app_receiver receiver = {.opened_ms = 0};
     if (status == STATUS_OK && count == 1 &&
-        (is_last || found->opened_ms > 0)) { /* a path has no limit, only a host has one */
-        receiver = use_case_receiver(found);
-        find_receiver(why, &receiver);
-    }
+        (is_last || found->opened_ms > 0)) /* a path has no limit, only a host has one */
+        find_receiver(why, found);
     why->is_path_known = true;
     if (is_last || why->finding.receiver)
         give_finding(why);

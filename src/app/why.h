@@ -6,6 +6,7 @@
 #define DUEPOST_APP_WHY_H
 
 #include "app/app.h"
+#include "job/receiver.h"
 
 enum app_why {
     APP_WHY_NOT_DUE,
@@ -45,10 +46,10 @@ struct app_finding {
                              settings need it */
     bool is_pull;         /* the job's topic is a pull topic: workers lease the jobs */
     bool is_topic_paused; /* the topic is paused, so the job will be held when it is due */
-    int64_t ready, leased;               /* numbers of jobs of its topic */
-    struct slice head;                   /* ORDER: jobId of the earlier job */
-    const char *pause_reason;            /* PAUSED: reason of the pause; may be empty */
-    const struct app_receiver *receiver; /* BREAKER, RECEIVER_LIMIT: the receiver that holds the job */
+    int64_t ready, leased;                  /* numbers of jobs of its topic */
+    struct slice head;                      /* ORDER: jobId of the earlier job */
+    const char *pause_reason;               /* PAUSED: reason of the pause; may be empty */
+    const struct receiver_record *receiver; /* BREAKER, RECEIVER_LIMIT: the receiver that holds the job */
 };
 
 typedef void app_finding_fn(void *arg, const struct app_finding *);

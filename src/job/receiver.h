@@ -27,6 +27,31 @@ void receiver_path_name(const struct url *, char name[RECEIVER_NAME_SIZE]);
 struct slice receiver_host_of(struct slice name);
 struct slice receiver_path_of(struct slice name);
 
+/* The health of a receiver, or of a path of a receiver, that failed or asked for fewer attempts
+ * within the last hour. */
+struct receiver_record {
+    struct slice name; /* host:port, or host:port/path */
+    int64_t failures;  /* consecutive failures */
+    int64_t opened_ms; /* time at which the breaker opened; 0: the breaker is closed, and the next three
+                          members are 0, too */
+    int64_t probe_ms;  /* earliest time of the next probe */
+    int64_t wait_ms;   /* wait after a failed probe */
+    int64_t probe;     /* number of the first running probe; 0: none */
+    int64_t
+        limit; /* maximum number of attempts that a reactor may have in flight to the receiver; 0: no limit */
+    int64_t failed_ms;  /* time of the last failure; 0: none */
+    struct slice cause; /* cause of the last failure: a status or a word */
+    int64_t reported_ms;
+    int64_t now_us; /* time of reading */
+};
+
+/* Where a list of receivers continues: in this shard, after the receiver with this version. All zeros mean
+ * the beginning. */
+struct receiver_cursor {
+    size_t shard;
+    int64_t version;
+};
+
 enum receiver_health {
     RECEIVER_INCONCLUSIVE, /* the attempt does not show whether the receiver is reachable */
     RECEIVER_HEALTHY,

@@ -34,9 +34,9 @@ static bool is_cause(struct slice text)
            (failure_parse(text, &error) && error != FAILURE_OTHER);
 }
 
-static struct store_receiver read_receiver(struct slice name, struct slice record, int64_t now_us)
+static struct receiver_record read_receiver(struct slice name, struct slice record, int64_t now_us)
 {
-    struct store_receiver receiver = {.name = name, .now_us = now_us};
+    struct receiver_record receiver = {.name = name, .now_us = now_us};
     receiver.failures = take_number(&record);
     receiver.opened_ms = take_number(&record);
     receiver.probe_ms = take_number(&record);
@@ -67,25 +67,25 @@ struct receiver_walk {
 
 static void receiver_ask(struct receiver_walk *);
 
-static struct store_receiver_cursor next_of(const struct receiver_walk *walk, bool has_more, int64_t version)
+static struct receiver_cursor next_of(const struct receiver_walk *walk, bool has_more, int64_t version)
 {
     size_t shard = walk->receivers.from.shard;
     if (has_more)
-        return (struct store_receiver_cursor){shard, version};
+        return (struct receiver_cursor){shard, version};
     bool has_next_shard = walk->receivers.name.size == 0 && shard + 1 < store_shards(walk->store);
-    return (struct store_receiver_cursor){has_next_shard ? shard + 1 : 0, 0};
+    return (struct receiver_cursor){has_next_shard ? shard + 1 : 0, 0};
 }
 
 static void receiver_tell(struct receiver_walk *walk, enum status status,
-                          const struct store_receiver *receivers, size_t count, int64_t version, int64_t last)
+                          const struct receiver_record *receivers, size_t count, int64_t version,
+                          int64_t last)
 {
     if (walk->news_fn) {
         walk->news_fn(walk->arg, status, receivers, count, version, last);
         free(walk);
         return;
     }
-    struct store_receiver_cursor next =
-        next_of(walk, walk->receivers.name.size == 0 && version < last, version);
+    struct receiver_cursor next = next_of(walk, walk->receivers.name.size == 0 && version < last, version);
     /* If this shard has no receivers, continues with the next shard, as list.c does, instead of returning an
      * empty page. */
     if (status == STATUS_OK && count == 0 && next.shard > walk->receivers.from.shard) {
@@ -100,7 +100,7 @@ static void receiver_tell(struct receiver_walk *walk, enum status status,
 static void on_receivers(void *arg, enum status status, const struct redis_reply *reply)
 {
     struct receiver_walk *walk = arg;
-    struct store_receiver *receivers = NULL;
+    struct receiver_record *receivers = NULL;
     size_t count = 0;
     int64_t now_us = redis_reply_integer(redis_reply_at(reply, 0));
     int64_t last = redis_reply_integer(redis_reply_at(reply, 1));
@@ -194,7 +194,7 @@ static void add_close(const struct batch_item *item, struct script_call *call)
 
 /* Reads the record into receiver. Returns false if the receiver has no record. */
 static bool read_known(const struct report_item *entry, const struct redis_reply *result, int64_t now_us,
-                       struct store_receiver *receiver)
+                       struct receiver_record *receiver)
 {
     struct slice record = redis_reply_text(redis_reply_at(result, 3));
     *receiver = read_receiver(entry->report.name, record, now_us);
@@ -205,7 +205,7 @@ static void end_report(struct batch_item *item, enum status status, int64_t now_
                        const struct redis_reply *result)
 {
     struct report_item *entry = (struct report_item *)item;
-    struct store_receiver receiver;
+    struct receiver_record receiver;
     bool is_known = read_known(entry, result, now_us, &receiver);
     int64_t changes = is_known ? redis_reply_integer(redis_reply_at(result, 1)) : 0;
     struct store_reported reported = {
@@ -224,7 +224,7 @@ static void end_close(struct batch_item *item, enum status status, int64_t now_u
                       const struct redis_reply *result)
 {
     struct report_item *entry = (struct report_item *)item;
-    struct store_receiver receiver;
+    struct receiver_record receiver;
     if (!read_known(entry, result, now_us, &receiver) && status == STATUS_OK)
         status = STATUS_NOT_FOUND;
     entry->fn.closed(entry->arg, status, &receiver);

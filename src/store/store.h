@@ -24,6 +24,7 @@
 #include "job/address.h"
 #include "job/job_state.h"
 #include "job/job_tag.h"
+#include "job/receiver.h"
 #include "store/durability.h"
 #include "store/follow_up.h"
 
@@ -530,44 +531,22 @@ void store_unsend(struct store *, struct slice id, struct slice group, store_uns
 /* The record of a receiver, which is in the shard of the receiver's name. The record exists for an hour after
  * a failure was reported, or after the receiver asked for fewer attempts. Slices are valid until the
  * callback returns. */
-struct store_receiver {
-    struct slice name; /* see receiver.h */
-    int64_t failures;  /* consecutive failures */
-    int64_t opened_ms; /* time at which the breaker opened; 0: the breaker is closed, and the next three
-                          members are 0, too */
-    int64_t probe_ms;  /* earliest time of the next probe */
-    int64_t wait_ms;   /* wait after a failed probe */
-    int64_t probe;     /* number of the first running probe; 0: none */
-    int64_t
-        limit; /* maximum number of attempts that a reactor may have in flight to the receiver; 0: no limit */
-    int64_t failed_ms;  /* time of the last failure; 0: none */
-    struct slice cause; /* cause of the last failure */
-    int64_t reported_ms;
-    int64_t now_us; /* time of reading */
-};
-
-/* Where a walk continues: in this shard, after the receiver with this version; see store_cursor. */
-struct store_receiver_cursor {
-    size_t shard;
-    int64_t version;
-};
-
 struct store_receivers {
     struct slice name; /* the only receiver to return; empty: any */
     size_t max;        /* 1 to STORE_LIST_MAX */
-    struct store_receiver_cursor from;
+    struct receiver_cursor from;
 };
 
 /* Called with a page of receivers. Pages go shard by shard; within a shard, the receiver that was reported
  * last comes last. A page may have fewer receivers than max although there are more. */
-typedef void store_receivers_fn(void *arg, enum status, const struct store_receiver *, size_t count,
-                                struct store_receiver_cursor next);
+typedef void store_receivers_fn(void *arg, enum status, const struct receiver_record *, size_t count,
+                                struct receiver_cursor next);
 void store_receivers(struct store *, const struct store_receivers *, store_receivers_fn *, void *arg);
 
 /* Called with the records of a shard that are newer than the requested version, up to a maximum number.
  * version is the version of the last of these records. last is the highest version in the shard; it is
  * higher than version if there are more records. */
-typedef void store_news_fn(void *arg, enum status, const struct store_receiver *, size_t count,
+typedef void store_news_fn(void *arg, enum status, const struct receiver_record *, size_t count,
                            int64_t version, int64_t last);
 void store_news(struct store *, size_t shard, int64_t version, store_news_fn *, void *arg);
 
@@ -594,7 +573,7 @@ struct store_reported {
         has_halved;  /* whether this report has opened or closed the breaker, or halved the limit */
     int64_t version; /* highest version in the shard when the script ran, see store_news_fn */
     /* The receiver's record after this report; NULL: there is no record. */
-    const struct store_receiver *receiver;
+    const struct receiver_record *receiver;
 };
 
 /* Called with OK, UNAVAILABLE or UNKNOWN. Borrows the slices of the report until the callback. */
@@ -604,7 +583,7 @@ void store_report(struct store *, const struct store_report *, store_report_fn *
 /* Closes the breaker of a receiver and the breakers of its paths, and removes the receiver's limit. The
  * callback gets OK with the new record of the receiver, or NOT_FOUND if there is no record. Borrows name
  * until the callback. */
-typedef void store_close_fn(void *arg, enum status, const struct store_receiver *);
+typedef void store_close_fn(void *arg, enum status, const struct receiver_record *);
 void store_close_receiver(struct store *, struct slice name, store_close_fn *, void *arg);
 
 /* ---- counts ---- */

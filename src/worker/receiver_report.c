@@ -83,7 +83,7 @@ void receiver_return_probe(struct receiver *receiver, int64_t probe)
 
 static void count_changes(const struct receiver *receiver, const struct store_reported *reported)
 {
-    const struct store_receiver *known = reported->receiver;
+    const struct receiver_record *known = reported->receiver;
     struct metrics *metrics = receiver->receivers->metrics;
     metrics_count(metrics, METRICS_COUNTER_BREAKERS_OPENED, reported->has_opened);
     metrics_count(metrics, METRICS_COUNTER_BREAKERS_CLOSED, reported->has_closed);

@@ -143,7 +143,7 @@ static void forget_oldest(struct receivers *receivers)
     }
 }
 
-void receiver_copy_record(struct receiver *receiver, const struct store_receiver *known, int64_t version)
+void receiver_copy_record(struct receiver *receiver, const struct receiver_record *known, int64_t version)
 {
     bool was_limited = !receiver->is_open && receiver->limit > 0;
     if (version < receiver->version)
@@ -206,7 +206,7 @@ static void note_last(struct shard_view *shard, int64_t version)
     shard->last_us = clock_boot_us();
 }
 
-static void copy_news(struct shard_view *shard, const struct store_receiver *known, int64_t version)
+static void copy_news(struct shard_view *shard, const struct receiver_record *known, int64_t version)
 {
     struct receivers *receivers = shard->receivers;
     char name[RECEIVER_NAME_SIZE];
@@ -226,7 +226,7 @@ static void copy_news(struct shard_view *shard, const struct store_receiver *kno
 
 static void catch_up(struct shard_view *);
 
-static void on_news(void *arg, enum status status, const struct store_receiver *known, size_t count,
+static void on_news(void *arg, enum status status, const struct receiver_record *known, size_t count,
                     int64_t version, int64_t last)
 {
     struct shard_view *shard = arg;

@@ -135,7 +135,7 @@ bool receiver_has_news(const struct receiver *);
 /* Copies the record that Redis had when the shard was at this version. record is NULL if Redis had no record.
  * Answers on two connections may arrive in any order; an answer with an older version than the copy changes
  * nothing. */
-void receiver_copy_record(struct receiver *, const struct store_receiver *, int64_t version);
+void receiver_copy_record(struct receiver *, const struct receiver_record *, int64_t version);
 
 /* Closes the breaker in this copy only. Used when the receiver answered but Redis did not. */
 void receiver_close(struct receiver *);

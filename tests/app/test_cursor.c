@@ -139,13 +139,13 @@ END_TEST
 START_TEST(those_of_receivers_hold_a_version)
 {
     static const struct {
-        struct store_receiver_cursor cursor;
+        struct receiver_cursor cursor;
         size_t shards;
         const char *text;
     } cases[] = {{{0, 17}, 1, "17"}, {{3, 17}, 4, "3@17"}, {{15, 0}, 16, "15@"}};
     static const char *const bad[] = {"",     "0",   "-1",  "x",     "0@1",
                                       "16@1", "1@0", "1@x", "1@2@3", "9007199254740993"};
-    struct store_receiver_cursor found;
+    struct receiver_cursor found;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         buffer_clear(&text);
         cursor_write_receiver(&text, &cases[i].cursor);

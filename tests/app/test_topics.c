@@ -329,23 +329,22 @@ END_TEST
 
 /* ---- receivers ---- */
 
-static void on_receiver(void *arg, const struct app_receiver *receiver)
+static void on_receiver(void *arg, const struct receiver_record *receiver)
 {
     ck_assert_ptr_eq(arg, &fake_verdict);
-    ck_assert(receiver->is_probing);
+    ck_assert(receiver->probe);
     add_name(receiver->name);
 }
 
-static const struct store_receiver known = {.name = {"h:80", 4}, .opened_ms = 5, .probe = 3};
+static const struct receiver_record known = {.name = {"h:80", 4}, .opened_ms = 5, .probe = 3};
 
 static void list_receivers(enum status status)
 {
     fake_forget();
-    app_receivers(app, 2, (struct app_receiver_cursor){.shard = 0}, on_receiver, fake_on_verdict,
-                  &fake_verdict);
+    app_receivers(app, 2, (struct receiver_cursor){.shard = 0}, on_receiver, fake_on_verdict, &fake_verdict);
     struct fake_call *call = fake_take("receivers");
     ck_assert_uint_eq(call->max, 2);
-    call->fn.receivers(call->arg, status, &known, status == STATUS_OK, (struct store_receiver_cursor){0, 9});
+    call->fn.receivers(call->arg, status, &known, status == STATUS_OK, (struct receiver_cursor){0, 9});
 }
 
 static void close_receiver(enum status status)
@@ -359,7 +358,7 @@ static void close_receiver(enum status status)
 
 START_TEST(receivers_are_listed_and_closed)
 {
-    struct app_receiver_cursor cursor;
+    struct receiver_cursor cursor;
     list_receivers(STATUS_OK);
     fake_expect(APP_DONE);
     ck_assert_str_eq(fake_verdict.cursor, "9");

@@ -56,11 +56,11 @@ static void ask(void)
 }
 
 /* Answers the read of this receiver. found is NULL if Redis has no record of the receiver. */
-static void end_receiver(const char *name, const struct store_receiver *found)
+static void end_receiver(const char *name, const struct receiver_record *found)
 {
     struct fake_call *call = fake_take("receivers");
     ck_assert_str_eq(call->id, name);
-    call->fn.receivers(call->arg, STATUS_OK, found, found != NULL, (struct store_receiver_cursor){0, 0});
+    call->fn.receivers(call->arg, STATUS_OK, found, found != NULL, (struct receiver_cursor){0, 0});
 }
 
 static void expect(enum app_why why)
@@ -147,13 +147,13 @@ END_TEST
 
 START_TEST(a_due_job_may_be_held_by_its_receiver)
 {
-    struct store_receiver found = {.name = SLICE("h:80/p"), .opened_ms = 5, .probe_ms = NOW_MS + 900};
+    struct receiver_record found = {.name = SLICE("h:80/p"), .opened_ms = 5, .probe_ms = NOW_MS + 900};
     ask();
     end_receiver("h:80/p", &found);
     expect(APP_WHY_BREAKER);
     ck_assert_str_eq(receiver, "h:80/p");
     ck_assert_int_eq(finding.next_ms, NOW_MS + 900);
-    found = (struct store_receiver){.name = SLICE("h:80"), .limit = 4};
+    found = (struct receiver_record){.name = SLICE("h:80"), .limit = 4};
     ask();
     end_receiver("h:80/p", NULL);
     end_receiver("h:80", &found);

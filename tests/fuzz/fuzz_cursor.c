@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct slice text = input_of(data, size);
     struct store_cursor jobs, jobs_again;
     struct store_topic_cursor topics;
-    struct store_receiver_cursor receivers;
+    struct receiver_cursor receivers;
     struct app_progress progress, again;
     char room[CURSOR_ROOM], room_again[CURSOR_ROOM];
     struct buffer written;

@@ -248,7 +248,7 @@ static void check_job(const struct store_job *job)
     buffer_fini(&text);
 }
 
-static void check_receiver(const struct store_receiver *receiver)
+static void check_receiver(const struct receiver_record *receiver)
 {
     char name[RECEIVER_NAME_SIZE];
     touch(receiver->name);
@@ -484,8 +484,8 @@ static void on_mended_patterns(void *arg, enum status status, size_t count)
 static const struct store_pattern some_pattern = {SLICE_INIT("mail-*"), SLICE_INIT("{}")};
 static const struct store_patterns one_pattern = {.version = 7, .patterns = &some_pattern, .count = 1};
 
-static void on_receivers(void *arg, enum status status, const struct store_receiver *receivers, size_t count,
-                         struct store_receiver_cursor next)
+static void on_receivers(void *arg, enum status status, const struct receiver_record *receivers, size_t count,
+                         struct receiver_cursor next)
 {
     (void)arg, (void)status, (void)next;
     called++;
@@ -493,11 +493,11 @@ static void on_receivers(void *arg, enum status status, const struct store_recei
         check_receiver(&receivers[i]);
 }
 
-static void on_news(void *arg, enum status status, const struct store_receiver *receivers, size_t count,
+static void on_news(void *arg, enum status status, const struct receiver_record *receivers, size_t count,
                     int64_t version, int64_t last)
 {
     (void)version, (void)last;
-    on_receivers(arg, status, receivers, count, (struct store_receiver_cursor){0, 0});
+    on_receivers(arg, status, receivers, count, (struct receiver_cursor){0, 0});
 }
 
 static void on_reported(void *arg, enum status status, const struct store_reported *reported)
@@ -510,7 +510,7 @@ static void on_reported(void *arg, enum status status, const struct store_report
         check_receiver(reported->receiver);
 }
 
-static void on_closed(void *arg, enum status status, const struct store_receiver *receiver)
+static void on_closed(void *arg, enum status status, const struct receiver_record *receiver)
 {
     (void)arg;
     called++;

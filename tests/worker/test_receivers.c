@@ -156,7 +156,7 @@ static void get_probe(struct permit *permit, int64_t number)
 {
     ck_assert_int_eq(ask(permit), PERMIT_ASKED);
     world_end_turn();
-    struct store_receiver receiver = world_open(30000);
+    struct receiver_record receiver = world_open(30000);
     receiver.probe = number;
     world_answer_report(STATUS_OK, number, number, receiver);
     ck_assert_int_eq(told_ms, -1);
@@ -227,7 +227,7 @@ static enum permit_answer ask_for(struct permit *permit, const char *name)
 /* The breaker of the path is open in Redis, and the copy has read this. */
 static void learn_open_path(int64_t version, int64_t left_ms)
 {
-    struct store_receiver receiver = world_open(left_ms);
+    struct receiver_record receiver = world_open(left_ms);
     receiver.name = slice_of(PATH);
     world_pass(1000000);
     hear(version);
@@ -283,7 +283,7 @@ END_TEST
 START_TEST(a_paths_probe_is_given_back_when_its_receiver_holds_the_job)
 {
     struct permit permit;
-    struct store_receiver path = world_open(30000);
+    struct receiver_record path = world_open(30000);
     learn_open(8, 30000);
     learn_open_path(9, 0);
     ck_assert_int_eq(ask_for(&permit, PATH), PERMIT_ASKED);
@@ -304,7 +304,7 @@ END_TEST
 START_TEST(a_permit_that_is_dropped_while_it_waits_gives_back_what_comes)
 {
     struct permit permit;
-    struct store_receiver path = world_open(30000);
+    struct receiver_record path = world_open(30000);
     learn_open_path(9, 0);
     ck_assert_int_eq(ask_for(&permit, PATH), PERMIT_ASKED);
     ck_assert(is_awaited(&permit));
@@ -412,7 +412,7 @@ END_TEST
 
 START_TEST(while_a_probe_runs_jobs_come_back_the_less_often_the_longer_it_takes)
 {
-    struct store_receiver receiver;
+    struct receiver_record receiver;
     learn_open(9, 30000);
     world_pass(1000000);
     hear(10);

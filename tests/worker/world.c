@@ -1013,15 +1013,15 @@ void store_news(struct store *store, size_t shard, int64_t version, store_news_f
     reading.version = version, reading.fn = fn, reading.arg = arg;
 }
 
-struct store_receiver world_closed(void)
+struct receiver_record world_closed(void)
 {
-    return (struct store_receiver){
+    return (struct receiver_record){
         .name = slice_of(WORLD_RECEIVER), .cause = SLICE("503"), .now_us = clock_us};
 }
 
-struct store_receiver world_open(int64_t left_ms)
+struct receiver_record world_open(int64_t left_ms)
 {
-    struct store_receiver receiver = world_closed();
+    struct receiver_record receiver = world_closed();
     receiver.failures = 20;
     receiver.opened_ms = BEGIN_US / 1000;
     receiver.wait_ms = 30000;
@@ -1029,14 +1029,14 @@ struct store_receiver world_open(int64_t left_ms)
     return receiver;
 }
 
-struct store_receiver world_limited(int64_t limit)
+struct receiver_record world_limited(int64_t limit)
 {
-    struct store_receiver receiver = world_closed();
+    struct receiver_record receiver = world_closed();
     receiver.limit = limit;
     return receiver;
 }
 
-void world_answer_report(enum status status, int64_t version, int64_t probe, struct store_receiver receiver)
+void world_answer_report(enum status status, int64_t version, int64_t probe, struct receiver_record receiver)
 {
     struct store_reported reported = {.probe = probe, .version = version, .receiver = &receiver};
     store_report_fn *fn = asked.fn;
@@ -1045,7 +1045,7 @@ void world_answer_report(enum status status, int64_t version, int64_t probe, str
     fn(asked.arg, status, &reported);
 }
 
-void world_answer_reading(enum status status, int64_t version, struct store_receiver receiver)
+void world_answer_reading(enum status status, int64_t version, struct receiver_record receiver)
 {
     store_news_fn *fn = reading.fn;
     ck_assert(fn);

@@ -215,12 +215,13 @@ struct world_reading {
 const struct world_reading *world_reading(void);
 
 /* Return Redis's record of a receiver with a closed breaker, an open breaker, or a limit. */
-struct store_receiver world_closed(void);
-struct store_receiver world_open(int64_t probe_in_ms); /* its breaker opened at the start of the fake clock */
-struct store_receiver world_limited(int64_t limit);
+struct receiver_record world_closed(void);
+struct receiver_record
+world_open(int64_t probe_in_ms); /* its breaker opened at the start of the fake clock */
+struct receiver_record world_limited(int64_t limit);
 
 /* Answers a report. version is the version of the shard. probe is the number of the granted probe, or 0. */
-void world_answer_report(enum status, int64_t version, int64_t probe, struct store_receiver);
-void world_answer_reading(enum status, int64_t version, struct store_receiver);
+void world_answer_report(enum status, int64_t version, int64_t probe, struct receiver_record);
+void world_answer_reading(enum status, int64_t version, struct receiver_record);
 
 #endif
