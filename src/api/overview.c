@@ -219,7 +219,7 @@ static void add_counts(struct json_writer *json, const char *name, const int64_t
 #define ADD_COUNTS(json, coming, name)                                                                       \
     add_counts(json, #name, (coming)->name, sizeof(coming)->name / sizeof *(coming)->name)
 
-static void add_coming(struct json_writer *json, const struct app_coming *coming)
+static void add_coming(struct json_writer *json, const struct coming *coming)
 {
     json_add_object(json, "coming");
     json_add_time(json, "at", coming->at_ms);

@@ -83,7 +83,7 @@ static void add_body(struct json_writer *json, const struct app_job *stored, con
     members_put(&job_members.rows[JOB_BODY], job, MEMBERS_FOR_PEOPLE, json);
 }
 
-void view_add_outcomes(struct json_writer *json, const struct app_outcomes *outcomes)
+void view_add_outcomes(struct json_writer *json, const struct outcome_counts *outcomes)
 {
     json_add_number(json, "delivered", outcomes->delivered);
     json_add_number(json, "cancelled", outcomes->cancelled);

@@ -14,7 +14,7 @@ void view_add_place(struct json_writer *, enum job_state, int64_t at_ms);
 void view_add_placed(struct json_writer *, const struct app_job *);
 
 /* Adds the numbers of jobs "delivered", "cancelled" and "dead". */
-void view_add_outcomes(struct json_writer *, const struct app_outcomes *);
+void view_add_outcomes(struct json_writer *, const struct outcome_counts *);
 
 /* Adds the result of an attempt: "at", "durationMs", and "status" or "error". */
 void view_add_result(struct json_writer *, const struct attempt_result *);

@@ -11,6 +11,7 @@
 #define DUEPOST_APP_APP_H
 
 #include "base/status.h"
+#include "job/counts.h"
 #include "job/job.h"
 #include "job/job_state.h"
 #include "job/job_tag.h"
@@ -140,11 +141,6 @@ struct app_page {
     bool is_of_history; /* the page, or the count, is from the history */
 };
 
-/* Numbers of jobs that have ended, by outcome. */
-struct app_outcomes {
-    int64_t delivered, cancelled, dead;
-};
-
 /* Numbers of jobs of one page of a bulk action. matched is the sum of the other numbers; in a dry run, they
  * are 0. A job is skipped if it has changed since the page was read. */
 struct app_bulk_counts {
@@ -176,7 +172,7 @@ struct app_verdict {
     struct slice settings;         /* change of a topic: the new settings */
     struct app_page page;          /* lists: cursor and counts of the page */
     struct app_bulk_counts counts; /* bulk actions: numbers of jobs, also set with UNKNOWN */
-    const struct app_outcomes
+    const struct outcome_counts
         *outcomes; /* statistics: one struct for each step; count of jobs of the history: one struct */
     size_t outcome_count;
 };

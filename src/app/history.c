@@ -119,24 +119,18 @@ void lists_page_history(struct app *app, const struct app_list *list, app_job_fn
 
 /* ---- counts ---- */
 
-static struct app_outcomes outcomes_of(const struct history_counts *counts)
-{
-    return (struct app_outcomes){counts->delivered, counts->cancelled, counts->dead};
-}
-
-static void on_count(void *arg, enum status status, const struct history_counts *counts, const char *why)
+static void on_count(void *arg, enum status status, const struct outcome_counts *counts, const char *why)
 {
     struct history_call *call = arg;
     if (status != STATUS_OK) {
         history_call_fail(call, status, why);
         return;
     }
-    struct app_outcomes outcomes = outcomes_of(counts);
     struct app_verdict verdict = {
         .end = APP_DONE,
-        .outcomes = &outcomes,
+        .outcomes = counts,
         .outcome_count = 1,
-        .page = {.count = outcomes.delivered + outcomes.cancelled + outcomes.dead,
+        .page = {.count = counts->delivered + counts->cancelled + counts->dead,
                  .is_partial = counts->is_partial,
                  .is_of_history = true},
     };
@@ -153,7 +147,7 @@ void lists_count_history(struct app *app, const struct app_list *list, app_verdi
 
 /* ---- statistics ---- */
 
-static void on_stats(void *arg, enum status status, const struct history_counts *steps, size_t count,
+static void on_stats(void *arg, enum status status, const struct outcome_counts *steps, size_t count,
                      const char *why)
 {
     struct history_call *call = arg;
@@ -161,14 +155,10 @@ static void on_stats(void *arg, enum status status, const struct history_counts 
         history_call_fail(call, status, why);
         return;
     }
-    struct app_outcomes *outcomes = NEW_ARRAY(struct app_outcomes, count + 1);
-    struct app_verdict verdict = {.end = APP_DONE, .outcomes = outcomes, .outcome_count = count};
-    for (size_t i = 0; i < count; i++) {
-        outcomes[i] = outcomes_of(&steps[i]);
+    struct app_verdict verdict = {.end = APP_DONE, .outcomes = steps, .outcome_count = count};
+    for (size_t i = 0; i < count; i++)
         verdict.page.is_partial = verdict.page.is_partial || steps[i].is_partial;
-    }
     history_call_end(call, &verdict);
-    free(outcomes);
 }
 
 void app_stats(struct app *app, const struct app_stats *stats, app_verdict_fn *fn, void *arg)

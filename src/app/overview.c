@@ -1,8 +1,6 @@
 #include "app/overview.h"
 
-#include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "app/tally.h"
 #include "base/clock.h"
@@ -66,22 +64,6 @@ static struct app_overview_receivers overview_receivers(const struct impaired *i
     return receivers;
 }
 
-static struct app_coming overview_coming(const struct coming *found)
-{
-    struct app_coming coming = {.at_ms = found->at_ms,
-                                .overdue = found->overdue,
-                                .later = found->later,
-                                .is_sampled = found->is_sampled};
-    static_assert(sizeof coming.minute == sizeof found->minute && sizeof coming.hour == sizeof found->hour &&
-                      sizeof coming.day == sizeof found->day && sizeof coming.week == sizeof found->week,
-                  "the same spans");
-    memcpy(coming.minute, found->minute, sizeof coming.minute);
-    memcpy(coming.hour, found->hour, sizeof coming.hour);
-    memcpy(coming.day, found->day, sizeof coming.day);
-    memcpy(coming.week, found->week, sizeof coming.week);
-    return coming;
-}
-
 /* While Redis is down, its memory use is unknown. */
 static struct app_overview_redis overview_redis(const struct app *app, bool is_up,
                                                 char durability[DURABILITY_TEXT_MAX])
@@ -116,7 +98,6 @@ static void on_overview_count(void *arg, enum status status, const struct tally_
     struct app_overview_jobs jobs = overview_jobs(&count->all);
     struct app_overdue overdue[APP_OVERVIEW_TOPICS];
     struct app_overview_receivers receivers = overview_receivers(&count->impaired);
-    struct app_coming coming = overview_coming(&count->coming);
     char durability[DURABILITY_TEXT_MAX];
     bool is_known = status == STATUS_OK, is_all = call->caller->topics.size == 0;
     struct app_overview overview = {
@@ -126,7 +107,7 @@ static void on_overview_count(void *arg, enum status status, const struct tally_
         .overdue = is_known ? overdue : NULL,
         .overdue_count = is_known ? overview_overdue(count, call->caller, overdue) : 0,
         .receivers = is_known && is_all && count->has_impaired ? &receivers : NULL,
-        .coming = is_known && is_all && count->has_coming ? &coming : NULL,
+        .coming = is_known && is_all && count->has_coming ? &count->coming : NULL,
         .workers_waiting = overview_waiting(call->app),
         .worker_leases = count->all.pulled,
         .redis = overview_redis(call->app, is_known, durability),

@@ -23,15 +23,6 @@ struct app_overdue {
     bool lacks_url; /* some of the held jobs have no url, and the topic has none either */
 };
 
-/* Numbers of waiting jobs that are due within the minute, hour and so on after at_ms. The number of the hour
- * includes that of the minute, and so on. */
-struct app_coming {
-    int64_t at_ms;
-    int64_t overdue, later;
-    int64_t minute[12], hour[12], day[24], week[7]; /* steps of 5 s, 5 min, 1 h and 1 day */
-    bool is_sampled;
-};
-
 struct app_impaired {
     struct slice name, cause; /* as in app_receiver */
     /* is_open: the receiver's breaker is open; otherwise the receiver asked for fewer attempts */
@@ -64,7 +55,7 @@ struct app_overview {
     size_t overdue_count;
     /* NULL: unknown, or the caller has a right only to some topics. */
     const struct app_overview_receivers *receivers;
-    const struct app_coming *coming;
+    const struct coming *coming;
     int64_t workers_waiting, worker_leases; /* figures of pull topics */
     struct app_overview_redis redis;
 };

@@ -36,8 +36,8 @@ struct history_call {
     struct problem problem;
     struct read_rows rows;
     struct history_cursor next;
-    struct history_counts counts;
-    struct history_counts *steps; /* owned */
+    struct outcome_counts counts;
+    struct outcome_counts *steps; /* owned */
     size_t step_count;
     size_t deleted;
     bool has_more;

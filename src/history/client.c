@@ -260,7 +260,7 @@ void history_stats(struct history *history, const struct history_stats *stats, h
     call->fn.stats = fn;
     call->stats = *stats;
     call->stats.topic = copy_text(call, stats->topic);
-    call->steps = NEW_ARRAY(struct history_counts, steps ? steps : 1);
+    call->steps = NEW_ARRAY(struct outcome_counts, steps ? steps : 1);
     call->step_count = steps;
     call_send(history, call);
 }

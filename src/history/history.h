@@ -24,6 +24,7 @@
 #include "base/slice.h"
 #include "base/status.h"
 #include "io/loop.h"
+#include "job/counts.h"
 #include "job/job_state.h"
 
 enum {
@@ -176,12 +177,7 @@ struct history_list {
  * or none, although more pages follow. A page also ends when its records have 4 MiB. */
 void history_list(struct history *, const struct history_list *, history_page_fn *, void *arg);
 
-struct history_counts {
-    int64_t dead, delivered, cancelled;
-    bool is_partial; /* there were too many rows, and only the latest ones were counted */
-};
-
-typedef void history_counts_fn(void *arg, enum status, const struct history_counts *, const char *why);
+typedef void history_counts_fn(void *arg, enum status, const struct outcome_counts *, const char *why);
 
 /* Counts the jobs by outcome. */
 void history_count(struct history *, const struct history_filter *, history_counts_fn *, void *arg);
@@ -193,7 +189,7 @@ struct history_stats {
     int64_t from_ms, to_ms, step_ms; /* not more than HISTORY_STEPS_MAX steps */
 };
 
-typedef void history_stats_fn(void *arg, enum status, const struct history_counts *steps, size_t count,
+typedef void history_stats_fn(void *arg, enum status, const struct outcome_counts *steps, size_t count,
                               const char *why);
 
 void history_stats(struct history *, const struct history_stats *, history_stats_fn *, void *arg);

@@ -202,7 +202,7 @@ enum status read_oldest(struct driver *driver, const struct history_filter *filt
 
 /* ---- counts ---- */
 
-static int64_t *count_of(struct history_counts *counts, struct slice outcome)
+static int64_t *count_of(struct outcome_counts *counts, struct slice outcome)
 {
     if (slice_equal(outcome, SLICE("delivered")))
         return &counts->delivered;
@@ -210,7 +210,7 @@ static int64_t *count_of(struct history_counts *counts, struct slice outcome)
 }
 
 struct counting {
-    struct history_counts *counts;
+    struct outcome_counts *counts;
     int64_t seen, most; /* numbers of rows: of all outcomes together, and of the most frequent outcome */
 };
 
@@ -226,12 +226,12 @@ static bool on_outcome(void *arg, const struct sql_value *columns, size_t count)
 }
 
 enum status read_counts(struct driver *driver, const struct history_filter *filter,
-                        struct history_counts *counts, struct problem *problem)
+                        struct outcome_counts *counts, struct problem *problem)
 {
     struct window window = {.filter = *filter, .is_newest_first = true};
     struct counting counting = {.counts = counts};
     struct window_sql sql;
-    *counts = (struct history_counts){.dead = 0};
+    *counts = (struct outcome_counts){.dead = 0};
     enum status status = decide_by_prefix(driver, &window, problem);
     if (status != STATUS_OK || window_states(filter) == 0)
         return status;
@@ -251,7 +251,7 @@ enum status read_counts(struct driver *driver, const struct history_filter *filt
 }
 
 struct plotting {
-    struct history_counts *steps;
+    struct outcome_counts *steps;
     size_t count;
 };
 
@@ -265,7 +265,7 @@ static bool on_step(void *arg, const struct sql_value *columns, size_t count)
     return true;
 }
 
-enum status read_stats(struct driver *driver, const struct history_stats *stats, struct history_counts *steps,
+enum status read_stats(struct driver *driver, const struct history_stats *stats, struct outcome_counts *steps,
                        size_t count, struct problem *problem)
 {
     struct plotting plotting = {steps, count};

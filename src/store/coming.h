@@ -8,24 +8,11 @@
 #ifndef DUEPOST_STORE_COMING_H
 #define DUEPOST_STORE_COMING_H
 
+#include "job/counts.h"
 #include "store/store.h"
 
 enum {
-    COMING_MINUTE = 12,       /* number of spans of 5 s */
-    COMING_HOUR = 12,         /* number of spans of 5 min */
-    COMING_DAY = 24,          /* number of spans of 1 h */
-    COMING_WEEK = 7,          /* number of spans of 1 day */
     COMING_TOPICS_MAX = 1024, /* maximum number of topics of one shard that a walk examines */
-};
-
-/* Numbers of waiting jobs by due time. The minute, the hour, the day and the week all begin at at_ms, so each
- * includes the shorter ones. Held jobs count as overdue. */
-struct coming {
-    int64_t at_ms;
-    int64_t overdue;
-    int64_t minute[COMING_MINUTE], hour[COMING_HOUR], day[COMING_DAY], week[COMING_WEEK];
-    int64_t later;   /* number of jobs that are due after more than a week */
-    bool is_sampled; /* the numbers are extrapolated from a sample of the topics */
 };
 
 struct coming_walk;

@@ -505,7 +505,7 @@ END_TEST
 START_TEST(a_count_has_its_outcomes)
 {
     struct app_list list = list_of("orders-1");
-    struct history_counts counts = {.dead = 1, .delivered = 20, .cancelled = 300, .is_partial = true};
+    struct outcome_counts counts = {.dead = 1, .delivered = 20, .cancelled = 300, .is_partial = true};
     fake_forget();
     app_count(app, &list, fake_on_verdict, &fake_verdict);
     struct fake_history_call call = fake_history_take("count");
@@ -524,7 +524,7 @@ END_TEST
 START_TEST(statistics_have_each_step)
 {
     static const struct app_stats stats = {.from_ms = 1000, .to_ms = 3000, .step_ms = 1000};
-    struct history_counts steps[] = {{.delivered = 5}, {.dead = 2}};
+    struct outcome_counts steps[] = {{.delivered = 5}, {.dead = 2}};
     fake_forget();
     app_stats(app, &stats, fake_on_verdict, &fake_verdict);
     struct fake_history_call call = fake_history_take("stats");

@@ -126,7 +126,7 @@ static void on_page(void *arg, enum status status, const struct history_page *pa
     loop_stop(bench->loop);
 }
 
-static void on_counts(void *arg, enum status status, const struct history_counts *counts, const char *why)
+static void on_counts(void *arg, enum status status, const struct outcome_counts *counts, const char *why)
 {
     struct bench *bench = arg;
     if (status != STATUS_OK)
@@ -135,7 +135,7 @@ static void on_counts(void *arg, enum status status, const struct history_counts
     loop_stop(bench->loop);
 }
 
-static void on_stats(void *arg, enum status status, const struct history_counts *steps, size_t count,
+static void on_stats(void *arg, enum status status, const struct outcome_counts *steps, size_t count,
                      const char *why)
 {
     struct bench *bench = arg;

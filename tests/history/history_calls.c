@@ -64,7 +64,7 @@ struct answer {
     enum status status;
     char *found;
     struct history_cursor next;
-    struct history_counts *counts;
+    struct outcome_counts *counts;
     size_t count;
     bool has_row;
     bool has_more;
@@ -177,7 +177,7 @@ enum status list_jobs(struct history_world *world, const struct history_list *li
     return status;
 }
 
-static void on_counts(void *arg, enum status status, const struct history_counts *counts, const char *why)
+static void on_counts(void *arg, enum status status, const struct outcome_counts *counts, const char *why)
 {
     struct answer *answer = arg;
     *answer->counts = *counts;
@@ -185,14 +185,14 @@ static void on_counts(void *arg, enum status status, const struct history_counts
 }
 
 enum status count_jobs(struct history_world *world, const struct history_filter *filter,
-                       struct history_counts *counts)
+                       struct outcome_counts *counts)
 {
     struct answer answer = {.loop = world->loop, .counts = counts};
     history_count(world->history, filter, on_counts, &answer);
     return await_answer(&answer);
 }
 
-static void on_stats(void *arg, enum status status, const struct history_counts *steps, size_t count,
+static void on_stats(void *arg, enum status status, const struct outcome_counts *steps, size_t count,
                      const char *why)
 {
     struct answer *answer = arg;
@@ -203,7 +203,7 @@ static void on_stats(void *arg, enum status status, const struct history_counts 
 }
 
 enum status plot_jobs(struct history_world *world, const struct history_stats *stats,
-                      struct history_counts *counts, size_t max)
+                      struct outcome_counts *counts, size_t max)
 {
     struct answer answer = {.loop = world->loop, .counts = counts, .count = max};
     history_stats(world->history, stats, on_stats, &answer);

@@ -115,7 +115,7 @@ START_TEST(of_two_ends_of_a_job_the_later_one_stays)
                              ""};
     struct ended_job late = {"delivered", now_ms, now_ms - 9000, "", ""};
     struct history_filter all = {.states = 0}, labelled = {.labels = SLICE_INIT("x")};
-    struct history_counts counts;
+    struct outcome_counts counts;
     struct history_row row;
     open_world(_i);
     ck_assert_int_eq(append_job(&world, "orders/1", &dead), STATUS_OK);
@@ -246,7 +246,7 @@ START_TEST(lists_keep_to_their_filters)
     append_examples();
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         const struct history_list list = {.filter = lists[i].filter, .is_newest_first = true, .max = 10};
-        struct history_counts counts;
+        struct outcome_counts counts;
         size_t expected = lists[i].ids[0] != '\0';
         for (const char *at = lists[i].ids; *at; at++)
             expected += *at == ' ';
@@ -328,7 +328,7 @@ START_TEST(steps_are_counted_by_outcome)
 {
     const struct history_stats stats = {SLICE_INIT(""), now_ms - 6000, now_ms, 3000};
     const struct history_stats of_topic = {SLICE_INIT("mail"), now_ms - 6000, now_ms, 2500};
-    struct history_counts steps[3];
+    struct outcome_counts steps[3];
     open_world(_i);
     append_examples();
     ck_assert_msg(plot_jobs(&world, &stats, steps, 2) == STATUS_OK, "%s", last_why());
@@ -373,7 +373,7 @@ END_TEST
 static void await_jobs(int64_t at_least, int64_t at_most)
 {
     const struct history_filter all = {.states = 0};
-    struct history_counts counts;
+    struct outcome_counts counts;
     int64_t jobs, deadline_us = clock_boot_us() + INT64_C(30000000);
     do {
         history_prune(world.history, now_ms);
@@ -390,7 +390,7 @@ static void await_jobs(int64_t at_least, int64_t at_most)
 static int64_t keeps_for_a_while(int64_t prune_ms)
 {
     const struct history_filter all = {.states = 0};
-    struct history_counts counts;
+    struct outcome_counts counts;
     for (int i = 0; i < 25; i++) {
         if (prune_ms)
             history_prune(world.history, prune_ms);
