@@ -13,12 +13,6 @@ enum { RESULTS_MAX = 1024 * 1024 };
 
 static const struct problem_words words = {"request", "Repeating the same request is safe."};
 
-static const enum app_lease_action actions[] = {
-    [LEASE_END_COMPLETE] = APP_LEASE_COMPLETE, [LEASE_END_RETRY] = APP_LEASE_RETRY,
-    [LEASE_END_BURY] = APP_LEASE_BURY,         [LEASE_END_EXTEND] = APP_LEASE_EXTEND,
-    [LEASE_END_RELEASE] = APP_LEASE_RELEASE,
-};
-
 struct lease_ends;
 
 /* One lease of the request. */
@@ -110,7 +104,7 @@ static void add_names(struct json_writer *json, const struct lease_item *item)
 }
 
 /* Adds what became of the job. */
-static void add_end(struct json_writer *json, enum lease_end_kind kind, const struct app_lease_ended *ended)
+static void add_end(struct json_writer *json, enum lease_end_kind kind, const struct lease_ended *ended)
 {
     json_add_text(json, "state", slice_of(job_state_word(ended->state)));
     if (kind == LEASE_END_EXTEND)
@@ -121,7 +115,7 @@ static void add_end(struct json_writer *json, enum lease_end_kind kind, const st
         json_add_text(json, "reason", ended->reason);
 }
 
-static void write_not_held(struct lease_item *item, const struct app_lease_ended *ended)
+static void write_not_held(struct lease_item *item, const struct lease_ended *ended)
 {
     problem_write(&item->members, "The token does not hold the lease of this job%s.",
                   ended->was_replaced ? ": a new job has replaced it"
@@ -132,7 +126,7 @@ static void write_not_held(struct lease_item *item, const struct app_lease_ended
         json_add_text(&json, "state", slice_of(job_state_word(ended->state)));
 }
 
-static void on_ended(void *arg, const struct app_verdict *verdict, const struct app_lease_ended *ended)
+static void on_ended(void *arg, const struct app_verdict *verdict, const struct lease_ended *ended)
 {
     struct lease_item *item = arg;
     unsigned status;
@@ -187,8 +181,8 @@ static void begin_item(struct lease_item *item, struct slice text)
     item->is_open = true;
     buffer_printf(&item->id, "%.*s/", SLICE_ARG(exchange->topic));
     buffer_append(&item->id, item->text.job_id);
-    const struct app_lease_end end = {
-        .action = actions[item->of->kind],
+    const struct lease_end end = {
+        .kind = item->of->kind,
         .id = buffer_slice(&item->id),
         .token = item->text.token,
         .error = item->text.error,

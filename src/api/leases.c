@@ -33,7 +33,7 @@ static void free_leasing(void *arg)
 /* ---- the answer ---- */
 
 /* Writes a leased job. settings: the settings of the job's topic, or NULL. */
-static void put_leased_job(struct json_writer *json, struct slice token, const struct app_leased_job *leased,
+static void put_leased_job(struct json_writer *json, struct slice token, const struct pulled_job *leased,
                            const struct topic_settings *settings)
 {
     const struct job *job = leased->job;
@@ -58,7 +58,7 @@ static void put_leased_job(struct json_writer *json, struct slice token, const s
 static void put_leased_jobs(struct json_writer *json, const struct app_leased *leased)
 {
     struct topic_settings settings;
-    const struct app_leased_job *first = leased->jobs;
+    const struct pulled_job *first = leased->jobs;
     bool has_settings = leased->count > 0 && first->settings.size > 0 &&
                         topic_settings_read_for(first->job->topic, first->settings, &settings) == STATUS_OK;
     for (size_t i = 0; i < leased->count; i++)

@@ -182,12 +182,7 @@ static void give_back(struct app *app, const struct app_leased *leased)
 static void end_leased(struct app_lease_wait *wait, const struct store_pulled *pulled)
 {
     struct app *app = wait->topic->leases->app;
-    struct app_leased_job jobs[LEASE_JOBS_MAX];
-    struct app_leased leased = {pulled->token, jobs, pulled->count, wait->what.once.size > 0};
-    for (size_t i = 0; i < pulled->count; i++) {
-        const struct store_pulled_job *job = &pulled->jobs[i];
-        jobs[i] = (struct app_leased_job){job->job, job->id, job->settings, job->due_ms, job->until_ms};
-    }
+    struct app_leased leased = {pulled->token, pulled->jobs, pulled->count, wait->what.once.size > 0};
     if (has_left(wait)) {
         give_back(app, &leased);
         end_empty(wait);

@@ -8,6 +8,7 @@
 #define DUEPOST_APP_LEASE_H
 
 #include "app/app.h"
+#include "job/lease_text.h"
 
 struct loop;
 struct app_leases; /* the waiting requests of one reactor */
@@ -27,21 +28,14 @@ void app_leases_drain(struct app_leases *);
 struct app_lease {
     const struct app_caller *caller;
     struct slice topic;
-    size_t max;                /* 1 to LEASE_JOBS_MAX (job/lease_text.h) */
+    size_t max;                /* 1 to LEASE_JOBS_MAX */
     int64_t lease_ms, wait_ms; /* wait_ms is 0 for a request that does not wait */
     struct slice once;         /* fingerprint and idempotency key of the request; empty: none */
 };
 
-struct app_leased_job {
-    const struct job *job; /* job->attempts + 1 is the number of the attempt that has begun */
-    struct slice id;
-    struct slice settings; /* settings of the job's topic; empty: none */
-    int64_t due_ms, until_ms;
-};
-
 struct app_leased {
     struct slice token; /* lease token of all these jobs; empty if there are no jobs */
-    const struct app_leased_job *jobs;
+    const struct pulled_job *jobs;
     size_t count;
     bool is_kept; /* if the client repeats the request with its idempotency key, the answer has the same
                      leases */
@@ -74,36 +68,12 @@ void app_grant_end(struct app_grant *, bool was_sent);
 
 /* ---- ends of leases ---- */
 
-enum app_lease_action {
-    APP_LEASE_COMPLETE,
-    APP_LEASE_RETRY,
-    APP_LEASE_BURY,
-    APP_LEASE_EXTEND,
-    APP_LEASE_RELEASE,
-};
-
-struct app_lease_end {
-    enum app_lease_action action;
-    struct slice id, token;
-    struct slice error; /* RETRY, BURY: the worker's text; empty: none */
-    bool has_delay;     /* RETRY: delay_ms is set */
-    int64_t delay_ms;
-    int64_t lease_ms; /* EXTEND: the lease ends after this time, counted from now */
-};
-
-struct app_lease_ended {
-    enum job_state state;
-    int64_t at_ms;       /* EXTEND: the end of the lease; RETRY: the time at which the job is due again */
-    struct slice reason; /* if the job has died: the reason; otherwise empty */
-    bool has_state;      /* NOT_HELD: the job exists, and state is its state */
-    bool was_replaced;   /* NOT_HELD: a client has replaced the job during this lease */
-};
-
-/* The pointer to the struct app_lease_ended is NULL unless the verdict is DONE, UNDURABLE or NOT_HELD.
+/* The pointer to the struct lease_ended is NULL unless the verdict is DONE, UNDURABLE or NOT_HELD.
  * NOT_HELD means that nothing has changed. */
-typedef void app_lease_ended_fn(void *arg, const struct app_verdict *, const struct app_lease_ended *);
+typedef void app_lease_ended_fn(void *arg, const struct app_verdict *, const struct lease_ended *);
 
-void app_lease_end(struct app *, const struct app_caller *, const struct app_lease_end *,
-                   app_lease_ended_fn *, void *arg);
+/* Ends or extends a lease. The schedule of the struct lease_end is ignored. */
+void app_lease_end(struct app *, const struct app_caller *, const struct lease_end *, app_lease_ended_fn *,
+                   void *arg);
 
 #endif

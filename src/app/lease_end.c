@@ -13,41 +13,37 @@
 
 /* ---- ends ---- */
 
-static const struct {
-    enum store_pull_action action;
-    const char *event; /* name of the event in the log */
-} actions[] = {
-    [APP_LEASE_COMPLETE] = {STORE_PULL_COMPLETE, "lease_completed"},
-    [APP_LEASE_RETRY] = {STORE_PULL_RETRY, "lease_retried"},
-    [APP_LEASE_BURY] = {STORE_PULL_BURY, "lease_buried"},
-    [APP_LEASE_EXTEND] = {STORE_PULL_EXTEND, "lease_extended"},
-    [APP_LEASE_RELEASE] = {STORE_PULL_RELEASE, "lease_released"},
+/* Names of the events in the log. */
+static const char *const events[] = {
+    [LEASE_END_COMPLETE] = "lease_completed", [LEASE_END_RETRY] = "lease_retried",
+    [LEASE_END_BURY] = "lease_buried",        [LEASE_END_EXTEND] = "lease_extended",
+    [LEASE_END_RELEASE] = "lease_released",
 };
 
 struct lease_ending {
     struct app *app;
     const struct app_caller *caller;
-    struct app_lease_end what;
+    struct lease_end what;
     struct retry_schedule schedule; /* a copy of the default retry schedule, because a reload frees the
                                        schedule in the options */
     app_lease_ended_fn *fn;
     void *arg;
 };
 
-static enum job_state state_after(enum app_lease_action action, const struct store_pull_ended *ended)
+static enum job_state state_after(enum lease_end_kind kind, const struct lease_ended *ended)
 {
-    switch (action) {
-    case APP_LEASE_COMPLETE:
+    switch (kind) {
+    case LEASE_END_COMPLETE:
         return JOB_STATE_DELIVERED;
-    case APP_LEASE_RETRY:
+    case LEASE_END_RETRY:
         return ended->is_dead                 ? JOB_STATE_DEAD
                : ended->at_ms > ended->now_ms ? JOB_STATE_DELAYED
                                               : JOB_STATE_READY;
-    case APP_LEASE_BURY:
+    case LEASE_END_BURY:
         return JOB_STATE_DEAD;
-    case APP_LEASE_EXTEND:
+    case LEASE_END_EXTEND:
         return JOB_STATE_LEASED;
-    case APP_LEASE_RELEASE:
+    case LEASE_END_RELEASE:
         break;
     }
     return JOB_STATE_READY;
@@ -59,21 +55,19 @@ static void on_refusal(void *arg, const struct app_verdict *verdict)
     ending->fn(ending->arg, verdict, NULL);
 }
 
-static void on_pull_ended(void *arg, enum status status, const struct store_pull_ended *found)
+static void on_pull_ended(void *arg, enum status status, const struct lease_ended *found)
 {
     struct lease_ending *ending = arg;
     struct app_verdict verdict = {.end = status == STATUS_OK          ? APP_DONE
                                          : status == STATUS_UNDURABLE ? APP_UNDURABLE
                                                                       : APP_NOT_HELD};
-    audit_one_of_many(ending->caller, actions[ending->what.action].event, ending->what.id, status);
+    audit_one_of_many(ending->caller, events[ending->what.kind], ending->what.id, status);
     if (status_is_done(status) || status == STATUS_STALE) {
-        struct app_lease_ended ended = {
-            .state = status_is_done(status) ? state_after(ending->what.action, found) : found->state,
-            .at_ms = found->at_ms,
-            .reason = found->reason,
-            .has_state = status_is_done(status) || found->has_state,
-            .was_replaced = found->was_replaced,
-        };
+        struct lease_ended ended = *found;
+        if (status_is_done(status)) {
+            ended.has_state = true;
+            ended.state = state_after(ending->what.kind, found);
+        }
         ending->fn(ending->arg, &verdict, &ended);
     } else {
         use_case_end(ending->app, ending->what.id, status, NULL, on_refusal, ending);
@@ -81,7 +75,7 @@ static void on_pull_ended(void *arg, enum status status, const struct store_pull
     free(ending);
 }
 
-void app_lease_end(struct app *app, const struct app_caller *caller, const struct app_lease_end *what,
+void app_lease_end(struct app *app, const struct app_caller *caller, const struct lease_end *what,
                    app_lease_ended_fn *fn, void *arg)
 {
     struct lease_ending *ending = NEW(struct lease_ending);
@@ -93,17 +87,8 @@ void app_lease_end(struct app *app, const struct app_caller *caller, const struc
         free(ending);
         return;
     }
-    struct store_pull_end end = {
-        .action = actions[what->action].action,
-        .id = what->id,
-        .token = what->token,
-        .error = what->error,
-        .has_delay = what->has_delay,
-        .delay_ms = what->delay_ms,
-        .lease_ms = what->lease_ms,
-        .schedule = &ending->schedule,
-    };
-    store_pull_end(app->store, &end, on_pull_ended, ending);
+    ending->what.schedule = &ending->schedule;
+    store_pull_end(app->store, &ending->what, on_pull_ended, ending);
 }
 
 /* ---- answers ---- */
@@ -142,7 +127,7 @@ struct app_grant *app_grant_new(struct app *app, const struct app_leased *leased
     return grant;
 }
 
-static void on_returned(void *arg, enum status status, const struct store_pull_ended *ended)
+static void on_returned(void *arg, enum status status, const struct lease_ended *ended)
 {
     struct app_grant *grant = arg;
     (void)ended;
@@ -159,8 +144,7 @@ static void on_returned(void *arg, enum status status, const struct store_pull_e
 static void give_back(struct app_grant *grant)
 {
     struct slice text = buffer_slice(&grant->text);
-    struct store_pull_end end = {.action = STORE_PULL_RELEASE,
-                                 .token = slice_from(text.data, grant->token_bytes)};
+    struct lease_end end = {.kind = LEASE_END_RELEASE, .token = slice_from(text.data, grant->token_bytes)};
     text = slice_skip(text, grant->token_bytes);
     grant->pending = grant->count;
     log_info("leases_returned", LOG_TEXT("why", "the worker did not get the answer"),

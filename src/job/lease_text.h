@@ -1,10 +1,12 @@
-/* lease_text.h - parses the requests of workers that lease jobs of pull topics and end the leases. */
+/* lease_text.h - leases of jobs of pull topics: requests of workers, and their results. */
 #ifndef DUEPOST_JOB_LEASE_TEXT_H
 #define DUEPOST_JOB_LEASE_TEXT_H
 
 #include "base/buffer.h"
 #include "base/status.h"
+#include "job/job.h"
 #include "job/job_errors.h"
+#include "job/job_state.h"
 
 enum {
     LEASE_JOBS_MAX = 100,  /* maximum number of jobs in one request */
@@ -31,10 +33,47 @@ enum lease_end_kind {
     LEASE_END_BURY,
     LEASE_END_EXTEND,
     LEASE_END_RELEASE,
-    LEASE_END_COUNT,
+};
+enum { LEASE_END_COUNT = LEASE_END_RELEASE + 1 };
+
+/* A job that a worker has leased. Borrows the slices and the job. */
+struct pulled_job {
+    const struct job *job;     /* job->attempts + 1 is the number of the attempt that has begun */
+    struct slice id;           /* topic/jobId */
+    struct slice settings;     /* settings of the job's topic, see topic_settings.h; empty: none */
+    int64_t due_ms, leased_ms; /* due time, and start of the lease */
+    int64_t until_ms;          /* deadline of the lease */
 };
 
-/* A worker's request to end one lease. Each kind of ending uses some of the members; the others are empty. */
+/* The end or the extension of a lease. The words before a colon name the kinds that use the member. Borrows
+ * the slices and the schedule. */
+struct lease_end {
+    enum lease_end_kind kind;
+    struct slice id;    /* topic/jobId */
+    struct slice token; /* token as the worker sent it: any text */
+    struct slice error; /* RETRY, BURY: description of the error, UTF-8; empty: unknown */
+    bool has_delay;     /* RETRY: wait delay_ms instead of the time in the retry schedule */
+    int64_t delay_ms;
+    int64_t lease_ms;                      /* EXTEND: length of the lease from now on */
+    const struct retry_schedule *schedule; /* RETRY: for jobs and topics without a retry schedule */
+};
+
+/* The result for one lease. If the token did not hold the lease of the job, nothing changed. */
+struct lease_ended {
+    int64_t now_ms;
+    int64_t at_ms;       /* EXTEND: the new deadline; RETRY: when the next attempt is due */
+    bool is_dead;        /* RETRY: no retries were left, and the job is dead now */
+    struct slice reason; /* RETRY and BURY: why the job is dead, a literal; empty: it is not dead */
+    bool is_repeated;    /* COMPLETE: the same token has already completed the job, within the last minute */
+    /* If has_state, state is the job's current state. Otherwise the job does not exist, or its state could
+     * not be read. */
+    bool has_state;
+    enum job_state state;
+    bool was_replaced; /* not held: a client has replaced the job during this lease */
+};
+
+/* A worker's text of the end of one lease. Each kind of ending uses some of the members; the others are
+ * empty. */
 struct lease_end_text {
     struct slice job_id, token, error;
     bool has_delay;

@@ -120,7 +120,7 @@ static void pull_add(struct pull *pull)
 /* The jobs in one result of lease.lua. */
 struct pull_result {
     struct job *jobs;
-    struct store_pulled_job *given;
+    struct pulled_job *given;
     size_t count;
     struct pulled *unfit; /* jobs that the worker does not get */
     size_t unfit_count;
@@ -176,7 +176,7 @@ static void add_pulled(const struct pull *pull, const struct redis_reply *result
         to->unfit[to->unfit_count++] = pulled;
         return;
     }
-    to->given[to->count++] = (struct store_pulled_job){
+    to->given[to->count++] = (struct pulled_job){
         .job = job,
         .id = pulled.id,
         .settings = pulled.settings,
@@ -220,7 +220,7 @@ static void pull_result_read(const struct pull *pull, const struct redis_reply *
     to->pulled.has_more = to->is_forgotten || redis_reply_integer(redis_reply_at(result, 2)) == 1;
     to->pulled.next_ms = redis_reply_integer(redis_reply_at(result, 3));
     to->jobs = memory_resize(NULL, (count + 1) * sizeof *to->jobs); /* job_read sets all members */
-    to->given = NEW_ARRAY(struct store_pulled_job, count + 1);
+    to->given = NEW_ARRAY(struct pulled_job, count + 1);
     to->unfit = NEW_ARRAY(struct pulled, count + 1);
     for (size_t i = 0; i < count; i++)
         add_pulled(pull, result, FIRST_PULLED + i * PULLED_PARTS, to);

@@ -45,19 +45,10 @@ struct store_pull {
     const struct retry_schedule *schedule; /* default for jobs and topics without one; borrowed */
 };
 
-/* A leased job. Slices and pointers are valid until the callback returns. */
-struct store_pulled_job {
-    const struct job *job;     /* job->attempts + 1 is the number of the attempt that has begun */
-    struct slice id;           /* topic/jobId */
-    struct slice settings;     /* settings of the job's topic, see topic_settings.h; empty: none */
-    int64_t due_ms, leased_ms; /* due time, and start of the lease */
-    int64_t until_ms;          /* deadline of the lease */
-};
-
 struct store_pulled {
     int64_t now_ms;     /* time at which the script ran */
     struct slice token; /* lease token of all these jobs; empty if there are no jobs */
-    const struct store_pulled_job *jobs;
+    const struct pulled_job *jobs;
     /* Number of jobs. It is less than max if no more jobs are due, a limit is reached, or the records
      * exceed 4 MiB. */
     size_t count;
@@ -88,50 +79,14 @@ void store_on_pull_wake(struct store *, store_pull_wake_fn *, void *arg);
 
 /* ---- ending ---- */
 
-enum store_pull_action {
-    STORE_PULL_COMPLETE,
-    STORE_PULL_RETRY,
-    STORE_PULL_BURY,
-    STORE_PULL_EXTEND,
-    STORE_PULL_RELEASE,
-};
-
-/* The words before a colon name the actions that use the member. */
-struct store_pull_end {
-    enum store_pull_action action;
-    struct slice id;    /* topic/jobId */
-    struct slice token; /* token as the worker sent it: any text */
-    struct slice error; /* RETRY, BURY: description of the error, UTF-8; empty: unknown */
-    bool has_delay;     /* RETRY: wait delay_ms instead of the time in the retry schedule */
-    int64_t delay_ms;
-    int64_t lease_ms;                      /* EXTEND: length of the lease from now on */
-    const struct retry_schedule *schedule; /* RETRY: for jobs and topics without a retry schedule */
-};
-
-/* The result of ending or extending one lease. The words before a colon name the status and the actions
- * with which the member is set. */
-struct store_pull_ended {
-    int64_t now_ms;
-    /* OK, EXTEND: the new deadline. OK, RETRY: when the next attempt is due. */
-    int64_t at_ms;
-    bool is_dead;        /* OK, RETRY: no retries were left, and the job is dead now */
-    struct slice reason; /* OK, RETRY and BURY: why the job is dead, a literal; empty: it is not dead */
-    bool is_repeated; /* OK, COMPLETE: the same token has already completed the job, within the last minute */
-    /* STALE: if has_state, state is the job's current state. Otherwise the job does not exist, or its state
-     * could not be read. */
-    bool has_state;
-    enum job_state state;
-    bool was_replaced; /* STALE: a client has replaced the job during this lease */
-};
-
 /* Called with OK, STALE (the token does not hold the job's lease; nothing changed), UNREADABLE or LACKING
  * (the job or its topic's settings cannot be read or need a later version; nothing changed), NO_MEMORY,
  * UNAVAILABLE, UNKNOWN or UNDURABLE (the change is made, but too few replicas have it). The struct is NULL
  * unless the status is OK, UNDURABLE or STALE. OK means that the change has the configured durability. */
-typedef void store_pull_end_fn(void *arg, enum status, const struct store_pull_ended *);
+typedef void store_pull_end_fn(void *arg, enum status, const struct lease_ended *);
 
 /* Ends or extends a lease. Borrows the slices and the schedule until the callback. All calls of one turn
  * of the loop are sent together. */
-void store_pull_end(struct store *, const struct store_pull_end *, store_pull_end_fn *, void *arg);
+void store_pull_end(struct store *, const struct lease_end *, store_pull_end_fn *, void *arg);
 
 #endif

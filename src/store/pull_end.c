@@ -122,9 +122,9 @@ const struct batch_kind pull_extend_kind = {SCRIPT_EXTEND, OWNER_CALLS_MAX, true
 struct pull_call {
     struct batch_item item; /* item of pulled.lua */
     struct shard *shard;
-    struct store_pull_end what;
+    struct lease_end what;
     struct lease lease;
-    struct store_pull_ended ended;
+    struct lease_ended ended;
     store_pull_end_fn *fn;
     void *arg;
 };
@@ -194,9 +194,9 @@ static void on_pull_call_ended(void *arg, enum status status, const struct endin
 
 static void end_pulled(struct pull_call *call, const struct redis_reply *result)
 {
-    static const enum pull_cause causes[] = {[STORE_PULL_COMPLETE] = PULL_CAUSE_COMPLETED,
-                                             [STORE_PULL_RETRY] = PULL_CAUSE_FAILED,
-                                             [STORE_PULL_BURY] = PULL_CAUSE_REJECTED};
+    static const enum pull_cause causes[] = {[LEASE_END_COMPLETE] = PULL_CAUSE_COMPLETED,
+                                             [LEASE_END_RETRY] = PULL_CAUSE_FAILED,
+                                             [LEASE_END_BURY] = PULL_CAUSE_REJECTED};
     struct pulled pulled = {
         .id = call->what.id,
         .nonce = call->lease.nonce,
@@ -206,7 +206,7 @@ static void end_pulled(struct pull_call *call, const struct redis_reply *result)
         .settings = redis_reply_text(redis_reply_at(result, 3)),
     };
     struct pull_ending_facts facts = {
-        .cause = causes[call->what.action],
+        .cause = causes[call->what.kind],
         .now_ms = call->ended.now_ms,
         .error = call->what.error,
         .has_delay = call->what.has_delay,
@@ -287,7 +287,7 @@ static void on_pull_changed(void *arg, enum status status, int64_t code, int64_t
         pull_call_refuse(call);
         return;
     }
-    if (call->what.action == STORE_PULL_EXTEND)
+    if (call->what.kind == LEASE_END_EXTEND)
         call->ended.at_ms = code;
     pull_call_end(call, status);
 }
@@ -306,7 +306,7 @@ static bool read_token(struct slice token, struct nonce *nonce)
     return true;
 }
 
-void store_pull_end(struct store *store, const struct store_pull_end *what, store_pull_end_fn *fn, void *arg)
+void store_pull_end(struct store *store, const struct lease_end *what, store_pull_end_fn *fn, void *arg)
 {
     struct pull_call *call = NEW(struct pull_call);
     call->item.bytes = what->id.size + BATCH_ITEM_OVERHEAD;
@@ -319,19 +319,19 @@ void store_pull_end(struct store *store, const struct store_pull_end *what, stor
         pull_call_refuse(call);
         return;
     }
-    switch (what->action) {
-    case STORE_PULL_COMPLETE:
+    switch (what->kind) {
+    case LEASE_END_COMPLETE:
         pull_send(call->shard, SHARD_BATCH_PULL_COMPLETE, &call->lease, 0, NULL, on_pull_completed, call);
         break;
-    case STORE_PULL_RETRY:
-    case STORE_PULL_BURY:
+    case LEASE_END_RETRY:
+    case LEASE_END_BURY:
         pull_call_read(call);
         break;
-    case STORE_PULL_EXTEND:
+    case LEASE_END_EXTEND:
         pull_send(call->shard, SHARD_BATCH_PULL_EXTEND, &call->lease, what->lease_ms, NULL, on_pull_changed,
                   call);
         break;
-    case STORE_PULL_RELEASE:
+    case LEASE_END_RELEASE:
         pull_send(call->shard, SHARD_BATCH_PULL_RELEASE, &call->lease, 0, NULL, on_pull_changed, call);
         break;
     }

@@ -408,13 +408,13 @@ void store_pull(struct store *store, const struct store_pull *pull, store_pull_f
 }
 
 /* Members of the call: tags is the token, and record is the error. */
-void store_pull_end(struct store *store, const struct store_pull_end *end, store_pull_end_fn *fn, void *arg)
+void store_pull_end(struct store *store, const struct lease_end *end, store_pull_end_fn *fn, void *arg)
 {
     struct fake_call *kept = add_call("pull_end", end->id, arg);
     (void)store;
     copy(kept->tags, end->token);
     copy(kept->record, end->error);
-    kept->action = end->action;
+    kept->action = end->kind;
     kept->lease_ms = end->lease_ms;
     kept->wait_ms = end->has_delay ? end->delay_ms : -1;
     kept->fn.pull_ended = fn;

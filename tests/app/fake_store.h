@@ -21,7 +21,7 @@ struct fake_call {
     struct store_list list;
     size_t max, shard;
     int64_t lease_ms, wait_ms;
-    enum store_pull_action action;
+    enum lease_end_kind action;
     union {
         store_scheduled_fn *scheduled;
         store_scheduled_all_fn *all_scheduled;

@@ -98,7 +98,7 @@ static void ask(size_t number, int64_t wait_ms)
 static void give(size_t number, size_t jobs, bool has_more)
 {
     static const struct job job = {.topic = {"mail", 4}, .job_id = {"a", 1}};
-    struct store_pulled_job given = {.job = &job, .id = SLICE("mail/a"), .until_ms = NOW_MS + 1000};
+    struct pulled_job given = {.job = &job, .id = SLICE("mail/a"), .until_ms = NOW_MS + 1000};
     struct store_pulled pulled = {.now_ms = NOW_MS,
                                   .token = jobs ? SLICE("t") : SLICE(""),
                                   .jobs = &given,
@@ -298,17 +298,17 @@ START_TEST(jobs_of_a_worker_that_left_meanwhile_go_back)
     give(0, 1, false);
     expect_jobs(0, 0);
     struct fake_call *call = fake_take("pull_end");
-    ck_assert_int_eq(call->action, STORE_PULL_RELEASE);
+    ck_assert_int_eq(call->action, LEASE_END_RELEASE);
     ck_assert_str_eq(call->id, "mail/a");
     ck_assert_str_eq(call->tags, "t");
-    call->fn.pull_ended(call->arg, STATUS_OK, &(struct store_pull_ended){.now_ms = NOW_MS});
+    call->fn.pull_ended(call->arg, STATUS_OK, &(struct lease_ended){.now_ms = NOW_MS});
     fake_expect_metric("duepost_leases_returned_total 1\n");
 }
 END_TEST
 
 START_TEST(jobs_of_an_answer_that_was_not_sent_go_back)
 {
-    struct app_leased_job job = {.id = SLICE("mail/a")};
+    struct pulled_job job = {.id = SLICE("mail/a")};
     struct app_leased leased = {.token = SLICE("t"), .jobs = &job, .count = 1};
     app_grant_end(app_grant_new(app, &leased), true);
     fake_expect_none();
@@ -318,7 +318,7 @@ START_TEST(jobs_of_an_answer_that_was_not_sent_go_back)
     leased.is_kept = false;
     app_grant_end(app_grant_new(app, &leased), false);
     struct fake_call *call = fake_take("pull_end");
-    call->fn.pull_ended(call->arg, STATUS_STALE, &(struct store_pull_ended){.now_ms = NOW_MS});
+    call->fn.pull_ended(call->arg, STATUS_STALE, &(struct lease_ended){.now_ms = NOW_MS});
     fake_expect_metric("duepost_leases_returned_total 0\n");
 }
 END_TEST
@@ -414,11 +414,11 @@ END_TEST
 
 /* ---- ends ---- */
 
-static struct app_lease_ended ended;
+static struct lease_ended ended;
 static char reason[32];
 static enum app_end verdict_end;
 
-static void on_lease_ended(void *arg, const struct app_verdict *verdict, const struct app_lease_ended *found)
+static void on_lease_ended(void *arg, const struct app_verdict *verdict, const struct lease_ended *found)
 {
     (void)arg;
     verdict_end = verdict->end;
@@ -429,15 +429,15 @@ static void on_lease_ended(void *arg, const struct app_verdict *verdict, const s
     snprintf(reason, sizeof reason, "%.*s", SLICE_ARG(found->reason));
 }
 
-static void end_lease(enum app_lease_action action, enum status status, const struct store_pull_ended *found)
+static void end_lease(enum lease_end_kind kind, enum status status, const struct lease_ended *found)
 {
-    struct app_lease_end end = {.action = action,
-                                .id = SLICE("mail/a"),
-                                .token = SLICE("t"),
-                                .error = SLICE("locked"),
-                                .has_delay = true,
-                                .delay_ms = 7,
-                                .lease_ms = 9};
+    struct lease_end end = {.kind = kind,
+                            .id = SLICE("mail/a"),
+                            .token = SLICE("t"),
+                            .error = SLICE("locked"),
+                            .has_delay = true,
+                            .delay_ms = 7,
+                            .lease_ms = 9};
     app_lease_end(app, &fake_all, &end, on_lease_ended, NULL);
     struct fake_call *call = fake_take("pull_end");
     ck_assert_str_eq(call->id, "mail/a");
@@ -451,20 +451,20 @@ static void end_lease(enum app_lease_action action, enum status status, const st
 START_TEST(how_leases_end)
 {
     static const struct {
-        enum app_lease_action action;
-        struct store_pull_ended found;
+        enum lease_end_kind kind;
+        struct lease_ended found;
         enum job_state state;
     } cases[] = {
-        {APP_LEASE_COMPLETE, {.now_ms = NOW_MS}, JOB_STATE_DELIVERED},
-        {APP_LEASE_RETRY, {.now_ms = NOW_MS, .at_ms = NOW_MS + 1}, JOB_STATE_DELAYED},
-        {APP_LEASE_RETRY, {.now_ms = NOW_MS, .at_ms = NOW_MS}, JOB_STATE_READY},
-        {APP_LEASE_RETRY, {.is_dead = true, .reason = {"retries_exhausted", 17}}, JOB_STATE_DEAD},
-        {APP_LEASE_BURY, {.is_dead = true, .reason = {"rejected", 8}}, JOB_STATE_DEAD},
-        {APP_LEASE_EXTEND, {.at_ms = NOW_MS + 9}, JOB_STATE_LEASED},
-        {APP_LEASE_RELEASE, {.now_ms = NOW_MS}, JOB_STATE_READY},
+        {LEASE_END_COMPLETE, {.now_ms = NOW_MS}, JOB_STATE_DELIVERED},
+        {LEASE_END_RETRY, {.now_ms = NOW_MS, .at_ms = NOW_MS + 1}, JOB_STATE_DELAYED},
+        {LEASE_END_RETRY, {.now_ms = NOW_MS, .at_ms = NOW_MS}, JOB_STATE_READY},
+        {LEASE_END_RETRY, {.is_dead = true, .reason = {"retries_exhausted", 17}}, JOB_STATE_DEAD},
+        {LEASE_END_BURY, {.is_dead = true, .reason = {"rejected", 8}}, JOB_STATE_DEAD},
+        {LEASE_END_EXTEND, {.at_ms = NOW_MS + 9}, JOB_STATE_LEASED},
+        {LEASE_END_RELEASE, {.now_ms = NOW_MS}, JOB_STATE_READY},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        end_lease(cases[i].action, STATUS_OK, &cases[i].found);
+        end_lease(cases[i].kind, STATUS_OK, &cases[i].found);
         ck_assert_int_eq(verdict_end, APP_DONE);
         ck_assert_int_eq(ended.state, cases[i].state);
         ck_assert_int_eq(ended.at_ms, cases[i].found.at_ms);
@@ -475,17 +475,17 @@ END_TEST
 
 START_TEST(a_token_that_does_not_hold_the_lease_gets_the_state)
 {
-    struct store_pull_ended found = {.has_state = true, .state = JOB_STATE_READY};
-    end_lease(APP_LEASE_COMPLETE, STATUS_STALE, &found);
+    struct lease_ended found = {.has_state = true, .state = JOB_STATE_READY};
+    end_lease(LEASE_END_COMPLETE, STATUS_STALE, &found);
     ck_assert_int_eq(verdict_end, APP_NOT_HELD);
     ck_assert(ended.has_state && ended.state == JOB_STATE_READY);
     found.has_state = false;
-    end_lease(APP_LEASE_COMPLETE, STATUS_STALE, &found);
+    end_lease(LEASE_END_COMPLETE, STATUS_STALE, &found);
     ck_assert(!ended.has_state);
-    end_lease(APP_LEASE_COMPLETE, STATUS_UNKNOWN, NULL);
+    end_lease(LEASE_END_COMPLETE, STATUS_UNKNOWN, NULL);
     ck_assert_int_eq(verdict_end, APP_UNKNOWN);
     fake_set_ready(false);
-    app_lease_end(app, &fake_all, &(struct app_lease_end){.id = SLICE("mail/a")}, on_lease_ended, NULL);
+    app_lease_end(app, &fake_all, &(struct lease_end){.id = SLICE("mail/a")}, on_lease_ended, NULL);
     ck_assert_int_eq(verdict_end, APP_UNAVAILABLE);
     fake_expect_none();
 }

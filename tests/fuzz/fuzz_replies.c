@@ -348,7 +348,7 @@ static void on_pulled(void *arg, enum status status, const struct store_pulled *
     }
 }
 
-static void on_lease_ended(void *arg, enum status status, const struct store_pull_ended *ended)
+static void on_lease_ended(void *arg, enum status status, const struct lease_ended *ended)
 {
     (void)arg;
     called++;
@@ -760,14 +760,14 @@ static void begin_workflow_call(struct store *store, unsigned number)
 static const struct store_pull some_pull = {
     .topic = SLICE_INIT("mail"), .max = 2, .lease_ms = LEASE_MIN_MS, .wait_ms = 5};
 
-static void end_some_lease(struct store *store, enum store_pull_action action)
+static void end_some_lease(struct store *store, enum lease_end_kind kind)
 {
-    struct store_pull_end what = {.action = action,
-                                  .id = ID,
-                                  .token = SLICE("p1"),
-                                  .error = SLICE("no luck"),
-                                  .lease_ms = LEASE_MIN_MS,
-                                  .schedule = &retries};
+    struct lease_end what = {.kind = kind,
+                             .id = ID,
+                             .token = SLICE("p1"),
+                             .error = SLICE("no luck"),
+                             .lease_ms = LEASE_MIN_MS,
+                             .schedule = &retries};
     store_pull_end(store, &what, on_lease_ended, NULL);
 }
 
@@ -779,13 +779,13 @@ static unsigned begin_pull_call(struct store *store, unsigned number)
         store_pull(store, &some_pull, on_pulled, NULL);
         return 1;
     case 47:
-        end_some_lease(store, STORE_PULL_COMPLETE);
-        end_some_lease(store, STORE_PULL_EXTEND);
-        end_some_lease(store, STORE_PULL_RELEASE);
+        end_some_lease(store, LEASE_END_COMPLETE);
+        end_some_lease(store, LEASE_END_EXTEND);
+        end_some_lease(store, LEASE_END_RELEASE);
         return 3;
     case 48:
-        end_some_lease(store, STORE_PULL_RETRY);
-        end_some_lease(store, STORE_PULL_BURY);
+        end_some_lease(store, LEASE_END_RETRY);
+        end_some_lease(store, LEASE_END_BURY);
         return 2;
     default:
         shard_list_lapsed(store_shard(store, 0), FUZZ_NOW_MS, on_lapsed, store);
