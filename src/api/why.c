@@ -108,13 +108,15 @@ static void tell_death(const struct telling *telling)
 {
     const struct app_finding *finding = telling->finding;
     const struct attempt_result *last = &finding->last_attempt;
+    const char *plural = finding->attempts == 1 ? "" : "s";
     buffer_printf(telling->text, "It was given up (%s)", finding->reason);
     if (last->at_ms && last->error == FAILURE_NONE)
-        buffer_printf(telling->text, " after %d attempts; the last one was answered %d", finding->attempts,
-                      last->status);
+        buffer_printf(telling->text, " after %d attempt%s; the last one was answered %d", finding->attempts,
+                      plural, last->status);
     else if (last->at_ms)
-        buffer_printf(telling->text, " after %d attempts; the last one failed: %s%s%.*s", finding->attempts,
-                      failure_word(last->error), last->detail.size ? ": " : "", SLICE_ARG(last->detail));
+        buffer_printf(telling->text, " after %d attempt%s; the last one failed: %s%s%.*s", finding->attempts,
+                      plural, failure_word(last->error), last->detail.size ? ": " : "",
+                      SLICE_ARG(last->detail));
     if (finding->is_body_left_out)
         buffer_append(telling->text, SLICE(". The history does not have its body (--history-bodies), so it "
                                            "cannot be run again."));

@@ -71,6 +71,7 @@ static const struct {
     [ARGUMENT_IDEMPOTENCY_KEY] = {"--idempotency-key", NULL, ARGUMENT_TEXT},
     [ARGUMENT_STATUS] = {"--status", NULL, ARGUMENT_TEXT},
     [ARGUMENT_DATA] = {"--data", NULL, ARGUMENT_TEXT},
+    [ARGUMENT_SINCE] = {"--since", NULL, ARGUMENT_PAST},
 };
 
 const char *argument_parameter(enum argument argument)
@@ -106,6 +107,7 @@ static const struct {
     {"--once", offsetof(struct arguments, is_once)},
     {"--until-empty", offsetof(struct arguments, until_empty)},
     {"--resend", offsetof(struct arguments, is_resend)},
+    {"--yes", offsetof(struct arguments, is_agreed)},
     {"--help", offsetof(struct arguments, wants_help)},
     {"-h", offsetof(struct arguments, wants_help)},
 };
@@ -257,6 +259,8 @@ static bool are_together(const struct arguments *arguments, struct problem *prob
         {ARGUMENT_DUE_AT, ARGUMENT_DELAY},     {ARGUMENT_EVERY, ARGUMENT_CRON},
         {ARGUMENT_GROUP, ARGUMENT_URL},        {ARGUMENT_BODY_FILE, ARGUMENT_BODY},
         {ARGUMENT_BODY_BASE64, ARGUMENT_BODY}, {ARGUMENT_BODY_FILE, ARGUMENT_BODY_BASE64},
+        {ARGUMENT_SINCE, ARGUMENT_DIED_AFTER}, {ARGUMENT_SINCE, ARGUMENT_ENDED_AFTER},
+        {ARGUMENT_SINCE, ARGUMENT_FROM},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         if (!arguments->values[pairs[i][0]] || !arguments->values[pairs[i][1]])
@@ -280,7 +284,7 @@ enum status arguments_check(struct arguments *arguments, const char *help, const
 const char *arguments_bulk_flag(const struct arguments *arguments)
 {
     for (int i = 0; i < ARGUMENT_COUNT; i++)
-        if (arguments->values[i] && (table[i].parameter || i == ARGUMENT_LIMIT))
+        if (arguments->values[i] && (table[i].parameter || i == ARGUMENT_LIMIT || i == ARGUMENT_SINCE))
             return table[i].flag;
     return arguments->is_all ? "--all" : arguments->is_dry_run ? "--dry-run" : NULL;
 }

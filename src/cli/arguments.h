@@ -66,6 +66,7 @@ enum argument {
     ARGUMENT_IDEMPOTENCY_KEY,
     ARGUMENT_STATUS,
     ARGUMENT_DATA,
+    ARGUMENT_SINCE,
     ARGUMENT_COUNT
 };
 
@@ -82,7 +83,8 @@ struct arguments {
     const char *labels[ARGUMENT_LABELS_MAX - 1]; /* values of --label, except the first value */
     int label_count;
     char *const *command; /* the words after --; NULL: the command line has no -- */
-    bool is_json, is_all, is_dry_run, is_removal, is_paused, is_once, until_empty, is_resend, wants_help;
+    bool is_json, is_all, is_dry_run, is_removal, is_paused, is_once, until_empty, is_resend, is_agreed,
+        wants_help;
 };
 
 /* Parses at most words_max words, and the options. help is the help text of the command, which names its
@@ -110,6 +112,7 @@ const char *argument_parameter(enum argument);
 enum argument_kind {
     ARGUMENT_TEXT,
     ARGUMENT_TIME,     /* RFC 3339, "now", or a duration: "-1h" is before now, "+15m" is after now */
+    ARGUMENT_PAST,     /* like a time, but a bare duration is before now */
     ARGUMENT_DURATION, /* such as "90s", "15m" or "1h" */
 };
 enum argument_kind argument_kind(enum argument);

@@ -32,7 +32,7 @@ bool ask(struct call *call, const char *method, const char *target, const char *
     if (text && !call->arguments.is_json)
         table_print_line(stdout, "%s\n", text);
     else
-        call_print_json(answer);
+        call_print_answer(call);
     json_decref(answer);
     return true;
 }

@@ -1,10 +1,9 @@
 #include "cli/bench.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include "cli/bench_private.h"
 #include "cli/bench_report.h"
 #include "cli/bench_usage.h"
+#include "cli/terminal.h"
 #include "job/url.h"
 
 enum {
@@ -31,21 +31,6 @@ bool bench_has_failed(const struct bench *bench)
 }
 
 /* ---- signals ---- */
-
-static bool open_signals(struct bench *bench)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    signal(SIGPIPE, SIG_IGN);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    bench->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (bench->signal_fd < 0)
-        problem_set(bench->problem, "signalfd: %s", strerror(errno));
-    return bench->signal_fd >= 0;
-}
 
 void bench_read_signals(struct bench *bench)
 {
@@ -221,6 +206,35 @@ static bool read_options(struct bench *bench)
            check_url(bench, values[ARGUMENT_RECEIVER_URL]) && make_topic(bench, values[ARGUMENT_TOPIC]);
 }
 
+/* ---- the question ---- */
+
+/* Asks on the terminal, with the text on stderr. Only y and yes permit. */
+static bool ask_user(const char *server, size_t jobs)
+{
+    char answer[8] = "";
+    fprintf(stderr, "%s is not on this host. Send it %zu job%s? [y/N] ", server, jobs, jobs == 1 ? "" : "s");
+    if (!fgets(answer, sizeof answer, stdin))
+        return false;
+    answer[strcspn(answer, "\r\n")] = '\0';
+    return strcasecmp(answer, "y") == 0 || strcasecmp(answer, "yes") == 0;
+}
+
+/* Returns whether bench may load the server. A server on another host may be in use by others. */
+static bool is_permitted(struct bench *bench)
+{
+    struct call *call = bench->call;
+    const char *server = remote_options(call->remote).server;
+    if (call->arguments.is_agreed || remote_is_local(call->remote))
+        return true;
+    if (!isatty(STDIN_FILENO))
+        problem_set(bench->problem,
+                    "%.300s is not on this host, and bench would send it %zu jobs; --yes permits this",
+                    server, bench->jobs);
+    else if (!ask_user(server, bench->jobs))
+        problem_set(bench->problem, "nothing was sent");
+    return !bench_has_failed(bench);
+}
+
 /* ---- the command ---- */
 
 static void set_url(struct bench *bench, const char *given)
@@ -241,7 +255,10 @@ bool bench_run(struct call *call)
                           .parallel = 8,
                           .per_second = 200,
                           .listen.place.host = "127.0.0.1"};
-    if (!read_options(&bench) || !open_signals(&bench))
+    if (!read_options(&bench) || !is_permitted(&bench))
+        return false;
+    bench.signal_fd = terminal_signals(0, bench.problem);
+    if (bench.signal_fd < 0)
         return false;
     buffer_init(&bench.url, JOB_URL_MAX);
     buffer_init(&bench.text, BENCH_REQUEST_MAX);

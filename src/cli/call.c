@@ -9,6 +9,9 @@
 #include "base/duration.h"
 #include "cli/table.h"
 #include "cli/when.h"
+#include "job/json.h"
+
+enum { JSON_TEXT_MAX = 1024 * 1024 * 1024, MEMBERS_MAX = 100000 };
 
 void call_add_encoded(struct buffer *target, const char *text)
 {
@@ -31,6 +34,13 @@ static bool is_sound(struct call *call, enum argument argument)
     int64_t ms;
     const char *value = call->arguments.values[argument];
     enum argument_kind kind = argument_kind(argument);
+    if (kind == ARGUMENT_PAST) {
+        if (!value || when_parse_past(value, call->since))
+            return true;
+        problem_set(&call->problem, "%s is %s: expected a duration such as 1h, or a time as RFC 3339",
+                    argument_flag(argument), value);
+        return false;
+    }
     if (!value || kind == ARGUMENT_TEXT || (kind == ARGUMENT_TIME && when_parse(value, time)) ||
         (kind == ARGUMENT_DURATION && duration_parse(slice_of(value), TIMESTAMP_MAX_MS, &ms)))
         return true;
@@ -53,6 +63,12 @@ bool call_begin(struct call *call)
         if (!is_sound(call, (enum argument)i))
             return false;
     return true;
+}
+
+void call_use_since(struct call *call, enum argument argument)
+{
+    if (call->since[0])
+        call->arguments.values[argument] = call->since;
 }
 
 void call_make_target(const struct call *call, struct buffer *target, const char *path, const char *cursor)
@@ -102,9 +118,90 @@ long long call_number(const json_t *object, const char *name)
     return json_integer_value(json_object_get(object, name));
 }
 
-void call_print_json(const json_t *json)
+struct slice call_member(struct slice object, const char *name)
 {
-    char *text = json_dumps(json, JSON_INDENT(2));
-    table_print_json(text);
-    free(text);
+    struct json_cursor cursor;
+    struct slice key, value;
+    if (json_open(object, &cursor))
+        while (json_next_member(&cursor, &key, &value))
+            if (key.size == strlen(name) + 2 && memcmp(key.data + 1, name, key.size - 2) == 0)
+                return value;
+    return (struct slice){NULL, 0};
+}
+
+bool call_is_json(struct slice text)
+{
+    static const struct json_limits limits = {.depth = JSON_DEPTH_MAX, .members = MEMBERS_MAX};
+    struct json_fault fault;
+    return json_check(text, &limits, &fault) == STATUS_OK;
+}
+
+static void begin_line(struct buffer *out, size_t depth)
+{
+    buffer_printf(out, "\n%*s", (int)(2 * depth), "");
+}
+
+/* Returns the size of the token at the beginning of the text, which has no white space there. */
+static size_t token_size(struct slice text)
+{
+    size_t size = 1;
+    if (text.data[0] == '"') {
+        while (size < text.size && text.data[size] != '"')
+            size += text.data[size] == '\\' ? 2 : 1;
+        size++;
+    } else if (!strchr("{}[],:", text.data[0])) {
+        while (size < text.size && !strchr("{}[],: \t\r\n", text.data[size]))
+            size++;
+    }
+    return size < text.size ? size : text.size;
+}
+
+static struct slice skip_blanks(struct slice text)
+{
+    while (text.size && strchr(" \t\r\n", text.data[0]))
+        text = slice_skip(text, 1);
+    return text;
+}
+
+static void lay_out(struct buffer *out, struct slice text)
+{
+    size_t depth = 0;
+    for (text = skip_blanks(text); text.size;) {
+        struct slice token = slice_from(text.data, token_size(text));
+        char first = token.data[0];
+        bool is_opened = first == '{' || first == '[', is_closed = first == '}' || first == ']';
+        text = skip_blanks(slice_skip(text, token.size));
+        if (is_closed && depth)
+            begin_line(out, --depth);
+        buffer_append(out, token);
+        if (is_opened && text.size && strchr("}]", text.data[0])) {
+            buffer_append_byte(out, text.data[0]);
+            text = skip_blanks(slice_skip(text, 1));
+        } else if (is_opened || first == ',') {
+            depth += is_opened;
+            begin_line(out, depth);
+        } else if (first == ':') {
+            buffer_append_byte(out, ' ');
+        }
+    }
+}
+
+void call_print_json(struct slice text)
+{
+    struct buffer out;
+    buffer_init(&out, JSON_TEXT_MAX);
+    lay_out(&out, text);
+    table_print_json(buffer_text(&out));
+    buffer_fini(&out);
+}
+
+void call_print_answer(const struct call *call)
+{
+    call_print_json(remote_text(call->remote));
+}
+
+char *call_setting(const json_t *value)
+{
+    /* Settings have at most 15 digits, for which "%.15g" gives back the digits that the server sent. */
+    return json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
 }

@@ -4,6 +4,7 @@
 #define DUEPOST_CLI_CALL_H
 
 #include "base/buffer.h"
+#include "base/timestamp.h"
 #include "cli/arguments.h"
 #include "cli/remote.h"
 
@@ -20,6 +21,7 @@ struct call {
         left;     /* number of jobs or topics still to fetch until --limit is reached; LLONG_MAX: no limit */
     bool is_bulk; /* the command is a bulk action: the API itself applies --limit, and the command requires
                      --limit or --all */
+    char since[TIMESTAMP_SIZE]; /* the time of --since; empty: not given */
     struct remote *remote;
     struct problem problem; /* why the command failed; empty until then */
     bool
@@ -33,6 +35,9 @@ void call_add_encoded(struct buffer *target, const char *text);
  * wrong. */
 bool call_begin(struct call *);
 
+/* Replaces --since by another option for the beginning of a span. */
+void call_use_since(struct call *, enum argument);
+
 /* Writes a target from path, the filter and the page size. cursor may be NULL. */
 void call_make_target(const struct call *, struct buffer *target, const char *path, const char *cursor);
 
@@ -43,6 +48,19 @@ void call_took(struct call *, long long number);
 const char *call_text(const json_t *object, const char *name);
 long long call_number(const json_t *object, const char *name);
 
-void call_print_json(const json_t *);
+/* Returns the text of a member of a JSON object, or of nothing. */
+struct slice call_member(struct slice object, const char *name);
+
+/* Returns whether text is JSON that duepost would take. Numbers of any size are JSON. */
+bool call_is_json(struct slice text);
+
+/* Prints JSON with an indentation. Each name, number and string is printed as it is in the text. */
+void call_print_json(struct slice text);
+
+/* Prints the last answer of the server as JSON. */
+void call_print_answer(const struct call *);
+
+/* Returns the settings of a topic, or one of them, as JSON in one line. The caller frees it. */
+char *call_setting(const json_t *);
 
 #endif

@@ -21,6 +21,7 @@
 #include "cli/top.h"
 #include "cli/topic.h"
 #include "cli/work.h"
+#include "cli/workflows.h"
 #include "job/receiver.h"
 #include "job/suggestion.h"
 
@@ -33,15 +34,48 @@ enum {
 
 /* ---- lists ---- */
 
+/* Returns the option that selects jobs of this state by the time of their end, or ARGUMENT_COUNT if jobs of
+ * this state have not ended. */
+static enum argument end_of(const char *state)
+{
+    static const char *const ended[] = {"delivered", "cancelled", "any"};
+    if (state && strcmp(state, "dead") == 0)
+        return ARGUMENT_DIED_AFTER;
+    for (size_t i = 0; state && i < sizeof ended / sizeof *ended; i++)
+        if (strcmp(state, ended[i]) == 0)
+            return ARGUMENT_ENDED_AFTER;
+    return ARGUMENT_COUNT;
+}
+
+/* Replaces --since by the option of the API that has its meaning in this state. */
+static bool use_since(struct call *call)
+{
+    enum argument argument = end_of(call->arguments.values[ARGUMENT_STATE]);
+    if (!call->since[0])
+        return true;
+    if (argument == ARGUMENT_COUNT)
+        problem_set(
+            &call->problem,
+            "--since needs a state of jobs that have ended: --state dead, delivered, cancelled or any");
+    else
+        call_use_since(call, argument);
+    return argument != ARGUMENT_COUNT;
+}
+
+/* Jobs that have ended are listed with the newest first. Jobs that wait are listed in the order in which they
+ * are due. */
 static bool jobs_run(struct call *call)
 {
-    return list_print(call, &form_jobs);
+    const char **order = &call->arguments.values[ARGUMENT_ORDER];
+    if (!*order && end_of(call->arguments.values[ARGUMENT_STATE]) != ARGUMENT_COUNT)
+        *order = "newest";
+    return use_since(call) && list_print(call, &form_jobs);
 }
 
 static bool dead_run(struct call *call)
 {
     call->arguments.values[ARGUMENT_STATE] = "dead";
-    return list_print(call, &form_jobs);
+    return jobs_run(call);
 }
 
 static bool topics_run(struct call *call)
@@ -79,12 +113,25 @@ static bool is_one_form(struct call *call)
 
 static bool cancel_run(struct call *call)
 {
-    return is_one_form(call) && (call->arguments.word ? one_job_cancel(call) : many_jobs_cancel(call));
+    return is_one_form(call) && use_since(call) &&
+           (call->arguments.word ? one_job_cancel(call) : many_jobs_cancel(call));
 }
 
 static bool run_run(struct call *call)
 {
-    return is_one_form(call) && (call->arguments.word ? one_job_run(call) : many_jobs_run(call));
+    return is_one_form(call) && use_since(call) &&
+           (call->arguments.word ? one_job_run(call) : many_jobs_run(call));
+}
+
+static bool reschedule_run(struct call *call)
+{
+    return use_since(call) && many_jobs_reschedule(call);
+}
+
+static bool redrive_run(struct call *call)
+{
+    call_use_since(call, ARGUMENT_DIED_AFTER);
+    return many_jobs_redrive(call);
 }
 
 static bool close_run(struct call *call)
@@ -105,6 +152,42 @@ static bool close_run(struct call *call)
     bool is_done = ask(call, "POST", buffer_text(&target), NULL, "state");
     buffer_fini(&target);
     return is_done;
+}
+
+/* ---- versions ---- */
+
+/* The overview has the processes. A token that is limited to topics does not get them. */
+static bool version_run(struct call *call)
+{
+    size_t i;
+    json_t *process;
+    if (!call->arguments.is_json) {
+        puts("client " DUEPOST_VERSION);
+        fflush(stdout);
+    }
+    json_t *answer = remote_ask_json(call->remote, "GET", "/overview", NULL, &call->problem);
+    const json_t *processes = json_object_get(answer, "processes");
+    struct slice text = call_member(remote_text(call->remote), "processes");
+    if (answer && call->arguments.is_json) {
+        struct buffer json;
+        buffer_init(&json, REMOTE_ANSWER_MAX);
+        buffer_printf(&json, "{\"client\":\"" DUEPOST_VERSION "\",\"servers\":");
+        buffer_append(&json, processes ? text : SLICE("[]"));
+        buffer_append_byte(&json, '}');
+        call_print_json(buffer_slice(&json));
+        buffer_fini(&json);
+    } else if (answer && json_array_size(processes) == 0) {
+        puts("server unknown; this token does not show the processes");
+    }
+    json_array_foreach(processes, i, process)
+    {
+        if (!call->arguments.is_json)
+            table_print_line(stdout, "server %s on %s, process %lld, started %s\n",
+                             call_text(process, "version"), call_text(process, "host"),
+                             call_number(process, "pid"), call_text(process, "startedAt"));
+    }
+    json_decref(answer);
+    return answer;
 }
 
 /* ---- commands without a server ---- */
@@ -129,13 +212,13 @@ static bool help_run(struct call *);
     "  --id-prefix TEXT      only jobs whose jobId begins with TEXT\n"                                       \
     "  --last-status 5xx     only jobs whose last attempt got this status: 503, 5xx, or several: 404,5xx\n"  \
     "  --label TEXT          only jobs with this label; if repeated, with all of them\n"                     \
-    "  --order newest        lists the newest jobs first; default: the oldest first\n"                       \
     "  --limit N             at most N jobs in all\n"
 #define DEAD_FILTER_HELP                                                                                     \
     ANY_FILTER_HELP                                                                                          \
     "  --reason WORD         only jobs that died for this reason, such as gone, or several: gone,expired\n"  \
     "  --died-after TIME     only jobs that died at TIME or later: RFC 3339, now, -1h or +15m\n"             \
-    "  --died-before TIME    only jobs that died before TIME\n"
+    "  --died-before TIME    only jobs that died before TIME\n"                                              \
+    "  --since 1h            only jobs that ended within this time, or since this TIME\n"
 #define ENDED_HELP                                                                                           \
     "  --ended-after TIME    only jobs that ended at TIME or later: RFC 3339, now or -1h\n"                  \
     "  --ended-before TIME   only jobs that ended before TIME\n"
@@ -143,6 +226,11 @@ static bool help_run(struct call *);
     DEAD_FILTER_HELP                                                                                         \
     "  --due-after TIME      only delayed and ready jobs due at TIME or later\n"                             \
     "  --due-before TIME     only delayed and ready jobs due before TIME\n"
+#define LIST_ORDER_HELP                                                                                      \
+    "  --order oldest        lists the oldest jobs first; default: the newest first, but jobs that wait by " \
+    "due time\n"
+#define BULK_ORDER_HELP                                                                                      \
+    "  --order newest        takes the newest jobs first; default: the oldest, which have waited longest\n"
 #define BULK_HELP                                                                                            \
     "  --all                 acts on all jobs that match, instead of at most --limit N\n"                    \
     "  --dry-run             only counts the jobs that match, and changes none\n"
@@ -179,44 +267,52 @@ static const struct command {
     {"jobs", "[--state STATE] [FILTER]", "lists jobs: delayed, ready, leased and dead", jobs_run, 0,
      "  --state STATE         delayed, ready, leased or dead; delivered, cancelled or any (from the "
      "history)\n"
-     "  --source history      also dead jobs that only the history has\n" FILTER_HELP ENDED_HELP},
-    {"dead", "[FILTER]", "lists dead jobs", dead_run, 0, DEAD_FILTER_HELP},
+     "  --source history      also dead jobs that only the history has\n" FILTER_HELP ENDED_HELP
+         LIST_ORDER_HELP},
+    {"dead", "[FILTER]", "lists dead jobs", dead_run, 0, DEAD_FILTER_HELP LIST_ORDER_HELP},
     {"show", "TOPIC/ID", "prints all details of a job", one_job_show, 1,
      "  --group GROUP         the jobs that were sent to this group under ID\n"},
     {"why", "TOPIC/ID", "explains why a job is not delivered yet, or how it ended", one_job_why, 1, NULL},
-    {"attempts", "TOPIC/ID", "lists the last attempts of a job", one_job_attempts, 1, NULL},
+    {"attempts", "TOPIC/ID", "lists the last attempts of a job, the newest first", one_job_attempts, 1,
+     "  --since 1h            only attempts within this time, or since this TIME\n"},
     {"run", "TOPIC/ID | --state STATE FILTER", "makes jobs due now; dead jobs get all their attempts again",
      run_run, 1,
      "  --resend              with TOPIC/ID: also sends a job again that was delivered or cancelled\n"
-     "  --state STATE         delayed, ready or dead\n" FILTER_HELP BULK_HELP},
-    {"reschedule", "--state STATE FILTER --delay 15m", "gives jobs another due time", many_jobs_reschedule, 0,
+     "  --state STATE         delayed, ready or dead\n" FILTER_HELP BULK_ORDER_HELP BULK_HELP},
+    {"reschedule", "--state STATE FILTER --delay 15m", "gives jobs another due time", reschedule_run, 0,
      "  --state STATE         delayed, ready or dead\n"
      "  --delay 15m           due this long from now\n"
      "  --due-at TIME         due at this time, instead of --delay: RFC 3339 or +15m\n" FILTER_HELP
-         BULK_HELP},
+         BULK_ORDER_HELP BULK_HELP},
     {"cancel", "TOPIC/ID | --state STATE FILTER", "cancels a job, or all jobs that match a filter",
      cancel_run, 1,
-     "  --state STATE         delayed, ready, leased or dead\n" FILTER_HELP BULK_HELP
+     "  --state STATE         delayed, ready, leased or dead\n" FILTER_HELP BULK_ORDER_HELP BULK_HELP
      "  --group GROUP         with TOPIC/ID: the jobs that were sent to this group under ID\n"},
-    {"redrive", "[FILTER] --limit N|--all", "runs dead jobs again", many_jobs_redrive, 0,
-     "  --source history      also dead jobs that only the history has\n" DEAD_FILTER_HELP BULK_HELP
+    {"redrive", "[FILTER] --limit N|--all", "runs dead jobs again", redrive_run, 0,
+     "  --source history      also dead jobs that only the history has\n" DEAD_FILTER_HELP BULK_ORDER_HELP
+         BULK_HELP
      "  --per-second N        spreads the jobs over time: N of them are due each second; default: all now\n"},
     {"history", "export | stats | delete", "exports, counts or removes jobs that have ended", history_command,
      1,
      "Options of export, which writes one job per line:\n"
      "  --format csv          ndjson (default) or csv\n"
      "  --state STATE         delivered, cancelled, dead or any (default)\n" DEAD_FILTER_HELP ENDED_HELP
-     "Options of stats:\n"
+     "  --order newest        writes the newest jobs first; default: the oldest first, as they ended\n"
+     "Options of stats, which counts the oldest step first:\n"
      "  --from TIME --to TIME counts jobs that ended in this time; default: the last hour; RFC 3339, now or "
      "-1h\n"
+     "  --since 1h            the same as --from -1h\n"
      "  --step 5m             counts the jobs for each step of this length; default: 1m\n"
      "  --topic TOPIC         only jobs of this topic\n"
      "Options of delete:\n"
      "  --topic TOPIC         only jobs of this topic\n"
      "  --before TIME         only jobs that ended before TIME: RFC 3339, now or -30d\n"
      "  --state STATE         delivered, cancelled, dead or any (default)\n"},
-    {"topics", "", "lists patterns and topics, their jobs and their settings", topics_run, 0,
-     "  --limit N             at most N topics\n"},
+    {"topics", "[TOPIC]", "lists patterns and topics, or shows one: its jobs, settings, and what holds it",
+     topics_run, 1,
+     "  --limit N             lists at most N topics\n"
+     "  --remove              removes all settings of TOPIC, which can be a pattern ('orders-*'); its jobs "
+     "stay\n"},
     {"set", "TOPIC NAME=VALUE...", "changes settings of a topic or a pattern ('orders-*')", topic_set,
      ARGUMENT_WORDS_MAX,
      "  NAME=VALUE            such as maxInFlight=10 rate=100/1m url=https://shop.example/hook\n"
@@ -254,6 +350,12 @@ static const struct command {
      "  --paused              creates no jobs until the schedule is resumed\n"
      "  --group GROUP         sends each job to each endpoint of this group, instead of "
      "--url\n" NEW_JOB_HELP},
+    {"workflows", "[TOPIC/ID]", "lists workflows, the newest first, or shows one", workflows_command, 1,
+     "  --topic TOPIC         lists only workflows of this topic\n"
+     "  --state STATE         lists only workflows in this state: active, succeeded, failed or cancelled\n"
+     "  --id-prefix TEXT      lists only workflows whose id begins with TEXT\n"
+     "  --since 1h            lists only workflows that were created within this time, or since this TIME\n"
+     "  --limit N             lists at most N workflows\n"},
     {"work", "TOPIC -- COMMAND...", "runs a command for each job of a pull topic", work_run, 1,
      "  --parallel N          runs at most N commands at once, 1 to 100; default: 1\n"
      "  --lease 30s           length of a job's lease, which is extended while its command runs; default: "
@@ -282,6 +384,7 @@ static const struct command {
      "  --parallel N          sends at most N requests at once, 1 to 100; default: 8\n"
      "  --per-second N        measures lateness at N jobs per second, 1 to 100000; default: 200\n"
      "  --topic NAME          beginning of the name of the topic that bench creates; default: bench\n"
+     "  --yes                 asks nothing before it loads a server on another host\n"
      "  --receiver-listen HOST:PORT  where the receiver of bench listens; default: 127.0.0.1:0, any free "
      "port\n"
      "  --receiver-url URL    the URL at which the server reaches this receiver; default: from "
@@ -327,6 +430,8 @@ static const struct command {
      "Prints the token, which the client keeps secret, and then the line for the server's file.\n"},
     {"sign-test", "URL FILE", "POSTs a sample request, signed with the keys in FILE", sign_run, 0,
      "FILE is the file of --signing-secret-file. Prints what is signed, the headers and the answer.\n"},
+    {"version", "", "prints the versions of this program and of the server's processes", version_run, 0,
+     NULL},
     {"help", "[COMMAND]", "prints this list, or the options of a command", help_run, 0, NULL},
 };
 

@@ -16,6 +16,7 @@
 
 #include "base/memory.h"
 #include "cli/receive.h"
+#include "cli/terminal.h"
 
 enum { PATH_SIZE = 4096, LINE_SIZE = 4096, OPTIONS_MAX = 8, OPEN_MAX = 16, ORIGIN_MAX = 128 };
 
@@ -185,19 +186,9 @@ static int follow_server(struct dev *dev)
 bool dev_run(struct call *call)
 {
     struct dev dev = {.call = call, .output = -1};
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    sigaddset(&set, SIGCHLD);
-    signal(SIGPIPE, SIG_IGN);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    dev.signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (dev.signal_fd < 0) {
-        problem_set(&call->problem, "signalfd: %s", strerror(errno));
+    dev.signal_fd = terminal_signals(SIGCHLD, &call->problem);
+    if (dev.signal_fd < 0)
         return false;
-    }
     dev.receiver = receive_start(call, "--receiver-listen", call->arguments.values[ARGUMENT_RECEIVER_LISTEN]);
     if (dev.receiver && open_data(&dev) && start_server(&dev)) {
         int status = follow_server(&dev);

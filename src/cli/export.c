@@ -51,22 +51,6 @@ static const struct column {
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-static bool has_name(struct slice key, const char *name)
-{
-    return key.size == strlen(name) + 2 && memcmp(key.data + 1, name, key.size - 2) == 0;
-}
-
-static struct slice find_member(struct slice object, const char *name)
-{
-    struct json_cursor cursor;
-    struct slice key, value;
-    if (json_open(object, &cursor))
-        while (json_next_member(&cursor, &key, &value))
-            if (has_name(key, name))
-                return value;
-    return (struct slice){NULL, 0};
-}
-
 /* Returns whether a spreadsheet would evaluate a cell that begins like this (OWASP, CSV Injection; the last
  * four are the full-width forms), or whether the text already begins with an apostrophe. */
 static bool needs_apostrophe(struct slice text)
@@ -116,13 +100,13 @@ static bool add_value(struct buffer *line, struct slice value)
 /* Writes CSV (RFC 4180). An array or an object is written as its JSON text. */
 static bool export_write_csv(struct buffer *line, struct slice job)
 {
-    struct slice last_attempt = find_member(job, "lastAttempt");
+    struct slice last_attempt = call_member(job, "lastAttempt");
     bool is_done = true;
     for (size_t i = 0; i < COLUMNS; i++) {
         const struct column *column = &columns[i];
         struct slice value = {NULL, 0};
         for (size_t n = 0; n < 3 && column->members[n] && value.size == 0; n++)
-            value = find_member(column->is_of_attempt ? last_attempt : job, column->members[n]);
+            value = call_member(column->is_of_attempt ? last_attempt : job, column->members[n]);
         if (i)
             buffer_append_byte(line, ',');
         is_done = add_value(line, value) && is_done;
@@ -211,10 +195,10 @@ static bool export_page(struct export *export)
         return false;
     struct slice page = buffer_slice(&export->page);
     struct slice cursor =
-        find_member(page, "cursor"); /* maximum size of a cursor with its quotes; a cursor needs no escapes */
+        call_member(page, "cursor"); /* maximum size of a cursor with its quotes; a cursor needs no escapes */
     snprintf(export->cursor, sizeof export->cursor, "%.*s", cursor.size > 2 ? (int)cursor.size - 2 : 0,
              cursor.size > 2 ? cursor.data + 1 : "");
-    return write_jobs(export, find_member(page, "jobs"));
+    return write_jobs(export, call_member(page, "jobs"));
 }
 
 /* Counts the jobs for the progress bar. Ignores an error, because the request for the first page reports it.
@@ -271,6 +255,7 @@ bool export_run(struct call *call)
     if (!*state)
         *state = "any";
     call->arguments.values[ARGUMENT_SOURCE] = "history";
+    call_use_since(call, ARGUMENT_ENDED_AFTER);
     progress_begin(&export.progress);
     buffer_init(&export.target, CALL_TARGET_MAX);
     buffer_init_fallible(&export.page, PAGE_BYTES_MAX);

@@ -65,7 +65,7 @@ static void add_topics(struct table *table, const json_t *page)
     json_array_foreach(json_object_get(page, "topics"), i, topic)
     {
         const json_t *jobs = json_object_get(topic, "jobs");
-        char *settings = json_dumps(json_object_get(topic, "settings"), JSON_COMPACT);
+        char *settings = call_setting(json_object_get(topic, "settings"));
         table_add(table, call_text(topic, "topic"));
         table_add_number(table, call_number(jobs, "delayed"));
         table_add_number(table, call_number(jobs, "ready"));
@@ -106,10 +106,9 @@ static void add_number_of(struct table *table, const json_t *attempt)
 
 static void add_attempts(struct table *table, const json_t *page)
 {
-    size_t i;
-    json_t *attempt;
-    json_array_foreach(json_object_get(page, "attempts"), i, attempt)
-    {
+    const json_t *attempts = json_object_get(page, "attempts");
+    for (size_t i = json_array_size(attempts); i-- > 0;) {
+        const json_t *attempt = json_array_get(attempts, i);
         add_number_of(table, attempt);
         table_add(table, call_text(attempt, "at"));
         table_add_number(table, call_number(attempt, "durationMs"));
@@ -201,6 +200,23 @@ static void add_schedules(struct table *table, const json_t *page)
     }
 }
 
+static void add_workflows(struct table *table, const json_t *page)
+{
+    size_t i;
+    json_t *workflow;
+    json_array_foreach(json_object_get(page, "workflows"), i, workflow)
+    {
+        table_add(table, call_text(workflow, "topic"));
+        table_add(table, call_text(workflow, "workflowId"));
+        table_add(table, call_text(workflow, "state"));
+        table_add(table, call_text(workflow, "createdAt"));
+        table_add(table, call_text(workflow, "endedAt"));
+        table_add_number(table, call_number(workflow, "elementCount"));
+        table_add_number(table, call_number(workflow, "openCount"));
+        table_add(table, call_text(workflow, "url"));
+    }
+}
+
 static const char *const job_titles[] = {"TOPIC", "JOB", "STATE", "AT", "ATTEMPTS", "LAST", "REASON", "URL"};
 static const char *const topic_titles[] = {"TOPIC",   "DELAYED", "READY",  "HELD",    "LEASED",  "DEAD",
                                            "OVERDUE", "FOR",     "OLDEST", "HELD BY", "SETTINGS"};
@@ -209,11 +225,16 @@ static const char *const attempt_titles[] = {"ATTEMPT", "AT", "MS", "RESULT", "A
 static const char *const group_titles[] = {"GROUP", "ENDPOINT", "METHOD", "URL"};
 static const char *const receiver_titles[] = {"RECEIVER", "STATE", "FAILURES", "LAST",
                                               "SINCE",    "PROBE", "LIMIT"};
+static const char *const workflow_titles[] = {"TOPIC", "WORKFLOW", "STATE", "CREATED",
+                                              "ENDED", "ELEMENTS", "OPEN",  "URL"};
 static const char *const schedule_titles[] = {"TOPIC", "SCHEDULE", "TIMES", "NEXT", "LAST", "OUTCOME"};
 
-const struct form form_jobs = {"/jobs", "jobs", 8, job_titles, add_jobs};
-const struct form form_topics = {"/topics", "topics", 11, topic_titles, add_topics};
-const struct form form_groups = {"/groups", "groups", 4, group_titles, add_groups};
-const struct form form_attempts = {NULL, "attempts", 5, attempt_titles, add_attempts};
-const struct form form_receivers = {"/receivers", "receivers", 7, receiver_titles, add_receivers};
-const struct form form_schedules = {NULL, "schedules", 6, schedule_titles, add_schedules};
+const struct form form_jobs = {"/jobs", "jobs", 8, job_titles, add_jobs, NULL, false};
+const struct form form_topics = {"/topics", "topics", 11, topic_titles, add_topics, NULL, false};
+const struct form form_groups = {"/groups", "groups", 4, group_titles, add_groups, NULL, false};
+const struct form form_attempts = {NULL, "attempts", 5, attempt_titles, add_attempts, "at", true};
+const struct form form_receivers = {"/receivers",  "receivers", 7,    receiver_titles,
+                                    add_receivers, NULL,        false};
+const struct form form_schedules = {NULL, "schedules", 6, schedule_titles, add_schedules, NULL, false};
+const struct form form_workflows = {"/workflows",  "workflows", 8,    workflow_titles,
+                                    add_workflows, "createdAt", false};

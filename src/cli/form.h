@@ -11,9 +11,11 @@ struct form {
     size_t columns;
     const char *const *titles;
     void (*add)(struct table *, const json_t *page);
+    const char *time;     /* the member by which --since selects entries; NULL: the API selects them */
+    bool is_oldest_first; /* the API lists the oldest first, in one page; the command reverses the list */
 };
 
-extern const struct form form_jobs, form_topics, form_groups, form_receivers;
+extern const struct form form_jobs, form_topics, form_groups, form_receivers, form_workflows;
 extern const struct form form_attempts;  /* the path depends on the job */
 extern const struct form form_schedules; /* the path depends on the topic */
 

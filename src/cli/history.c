@@ -64,11 +64,12 @@ static void print_stats(const json_t *answer)
 static bool show_stats(struct call *call)
 {
     struct buffer target;
+    call_use_since(call, ARGUMENT_FROM);
     buffer_init(&target, CALL_TARGET_MAX);
     call_make_target(call, &target, "/stats", NULL);
     json_t *answer = remote_ask_json(call->remote, "GET", buffer_text(&target), NULL, &call->problem);
     if (answer && call->arguments.is_json)
-        call_print_json(answer);
+        call_print_answer(call);
     else if (answer)
         print_stats(answer);
     json_decref(answer);

@@ -9,6 +9,7 @@
 #include "base/base64.h"
 #include "base/duration.h"
 #include "base/timestamp.h"
+#include "base/utf8.h"
 
 enum { BODY_MAX = 16 * 1024 * 1024, RETRY_DIGITS_MAX = 9 };
 
@@ -45,14 +46,6 @@ void new_job_add_text(struct json_writer *job, const char *name, const char *val
         json_add_text(job, name, slice_of(value));
 }
 
-static bool is_object(struct slice text)
-{
-    json_t *json = json_loadb(text.data, text.size, JSON_REJECT_DUPLICATES, NULL);
-    bool is = json_is_object(json);
-    json_decref(json);
-    return is;
-}
-
 /* Adds a callback: a url, or a JSON object, which is copied unchanged. Refuses text that begins like an
  * object but is not valid JSON, because this text would become a part of the request's JSON. */
 static bool add_callback(struct json_writer *job, struct call *call, const char *name, const char *flag,
@@ -63,7 +56,7 @@ static bool add_callback(struct json_writer *job, struct call *call, const char 
         new_job_add_text(job, name, value);
         return true;
     }
-    if (!is_object(slice_of(value))) {
+    if (!call_is_json(slice_of(value))) {
         problem_set(&call->problem, "%s is %s: expected a url, or a JSON object with a url", flag, value);
         return false;
     }
@@ -84,16 +77,12 @@ static void add_bytes(struct json_writer *job, struct slice bytes)
  * bytes as bodyBase64. */
 static void add_body(struct json_writer *job, struct slice body)
 {
-    json_t *json = json_loadb(body.data, body.size, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
-    json_t *text = json ? NULL : json_stringn(body.data ? body.data : "", body.size);
-    if (json)
+    if (call_is_json(body))
         json_add_raw(job, "body", body);
-    else if (text)
+    else if (utf8_is_sound_text(body.data, body.size))
         json_add_text(job, "body", body);
     else
         add_bytes(job, body);
-    json_decref(json);
-    json_decref(text);
 }
 
 static void add_labels(struct json_writer *job, const struct arguments *arguments)

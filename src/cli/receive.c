@@ -1,6 +1,7 @@
 #include "cli/receive.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "base/clock.h"
 #include "base/timestamp.h"
 #include "cli/table.h"
+#include "cli/terminal.h"
 
 enum {
     STATUS_DEFAULT = 204,
@@ -101,18 +103,13 @@ struct local_receiver *receive_start(struct call *call, const char *flag, const 
 
 bool receive_run(struct call *call)
 {
-    sigset_t set;
-    int number;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    signal(SIGPIPE, SIG_IGN);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    struct local_receiver *receiver = receive_start(call, "PORT", call->arguments.word);
-    if (!receiver)
-        return false;
-    sigwait(&set, &number);
+    struct pollfd signals = {.fd = terminal_signals(0, &call->problem), .events = POLLIN};
+    struct local_receiver *receiver =
+        signals.fd < 0 ? NULL : receive_start(call, "PORT", call->arguments.word);
+    while (receiver && poll(&signals, 1, -1) < 0 && errno == EINTR)
+        continue;
     local_receiver_stop(receiver);
-    return true;
+    if (signals.fd >= 0)
+        close(signals.fd);
+    return receiver;
 }

@@ -2,11 +2,14 @@
 
 #include <curl/curl.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "job/address.h"
 
 #define TIMEOUT_S 60L
 
@@ -17,6 +20,7 @@ struct remote {
     /* The handle of the latest request. Each request has a new handle: libcurl 7.88 writes to freed memory if
      * an answer begins with a folded header line, and is not the first answer of its handle. */
     CURL *easy;
+    struct buffer text; /* see remote_text */
     bool has_sent;
 };
 
@@ -52,6 +56,7 @@ struct remote *remote_new(const struct remote_options *options)
     remote->multi = curl_multi_init();
     if (!remote->multi)
         abort();
+    buffer_init(&remote->text, REMOTE_ANSWER_MAX);
     return remote;
 }
 
@@ -62,6 +67,7 @@ void remote_free(struct remote *remote)
     curl_easy_cleanup(remote->easy);
     curl_multi_cleanup(remote->multi);
     curl_global_cleanup();
+    buffer_fini(&remote->text);
     free(remote);
 }
 
@@ -214,6 +220,34 @@ void remote_explain(long status, struct slice answer, struct problem *problem)
     json_decref(json);
 }
 
+static bool is_loopback(const char *host)
+{
+    static const char *const blocks[] = {"127.0.0.0/8", "::1"};
+    struct address_block block;
+    struct address address;
+    struct slice text = slice_of(host);
+    if (text.size > 2 && text.data[0] == '[')
+        text = slice_from(text.data + 1, text.size - 2);
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        if (address_parse(text, &address) && address_block_parse(slice_of(blocks[i]), &block) &&
+            address_block_has(&block, &address))
+            return true;
+    return false;
+}
+
+bool remote_is_local(const struct remote *remote)
+{
+    char *host = NULL;
+    CURLU *url = curl_url();
+    bool is_read = url &&
+                   curl_url_set(url, CURLUPART_URL, remote->server, CURLU_DEFAULT_SCHEME) == CURLUE_OK &&
+                   curl_url_get(url, CURLUPART_HOST, &host, 0) == CURLUE_OK;
+    bool is_local = is_read && (strcasecmp(host, "localhost") == 0 || is_loopback(host));
+    curl_free(host);
+    curl_url_cleanup(url);
+    return is_local;
+}
+
 struct slice remote_address(const char *server)
 {
     struct slice address = slice_of(server);
@@ -243,20 +277,59 @@ enum status remote_ask(struct remote *remote, const char *method, const char *ta
     return STATUS_FAILED;
 }
 
+/* Replaces each number that jansson refuses by 0: integers beyond int64_t, and numbers beyond the range of
+ * double. The API lists such numbers, because it neither reads nor changes the body of a job. */
+static void replace_large_numbers(char *at, const char *end)
+{
+    static const char digits[] = "-+.0123456789eE";
+    for (bool is_text = false; at < end; at++) {
+        if (is_text && *at == '\\')
+            at++;
+        else if (*at == '"')
+            is_text = !is_text;
+        if (is_text || !memchr(digits, *at, sizeof "-+.0123456789" - 1))
+            continue;
+        size_t size = strspn(at, digits);
+        errno = 0;
+        bool is_integer = strcspn(at, ".eE") >= size;
+        if (is_integer)
+            (void)strtoll(at, NULL, 10);
+        if (is_integer ? errno == ERANGE : isinf(strtod(at, NULL))) {
+            memset(at, ' ', size);
+            *at = '0';
+        }
+        at += size - 1;
+    }
+}
+
+static json_t *remote_parse(struct slice text)
+{
+    json_t *json = json_loadb(text.data ? text.data : "", text.size, JSON_ALLOW_NUL, NULL);
+    if (json)
+        return json;
+    char *copy = slice_dup(text);
+    replace_large_numbers(copy, copy + text.size);
+    json = json_loadb(copy, text.size, JSON_ALLOW_NUL, NULL);
+    free(copy);
+    return json;
+}
+
 json_t *remote_ask_json(struct remote *remote, const char *method, const char *target, const char *body,
                         struct problem *problem)
 {
-    struct buffer answer;
     json_t *json = NULL;
-    json_error_t error;
-    buffer_init(&answer, REMOTE_ANSWER_MAX);
-    if (remote_ask(remote, method, target, body, &answer, problem) == STATUS_OK) {
-        json = json_loadb(answer.data ? answer.data : "", answer.size, 0, &error);
+    buffer_clear(&remote->text);
+    if (remote_ask(remote, method, target, body, &remote->text, problem) == STATUS_OK) {
+        json = remote_parse(buffer_slice(&remote->text));
         if (!json)
             problem_set(problem, "the answer of %s is not JSON; is it a duepost server?", remote->server);
     }
-    buffer_fini(&answer);
     return json;
+}
+
+struct slice remote_text(const struct remote *remote)
+{
+    return buffer_slice(&remote->text);
 }
 
 enum status remote_post(struct remote *remote, const char *url, const char *const *headers, size_t count,

@@ -39,9 +39,14 @@ enum status remote_ask(struct remote *, const char *method, const char *target, 
                        struct buffer *answer, struct problem *) MUST_USE;
 
 /* Does the same as remote_ask, but returns the answer as JSON. The caller frees it with json_decref. Returns
- * NULL after an error; problem then says why. */
+ * NULL after an error; problem then says why. The tree is for decisions and tables: in it, a number that
+ * neither int64_t nor double can hold, such as in a job's body, is 0. remote_text has the answer to print. */
 json_t *remote_ask_json(struct remote *, const char *method, const char *target, const char *body,
                         struct problem *);
+
+/* Returns the text of the last answer of remote_ask_json, as the server sent it. It is valid until the next
+ * call of remote_ask_json. */
+struct slice remote_text(const struct remote *);
 
 /* Sends a POST to any URL with these header lines. Returns STATUS_OK if an answer came; *status is then the
  * answer's status, which may be an error. */
@@ -58,6 +63,9 @@ void remote_set_sent(struct remote *);
 /* Returns the options that remote_new got. If the options had no server, the result has the default
  * server. The strings are valid until the remote is freed. */
 struct remote_options remote_options(const struct remote *);
+
+/* Returns whether the server is on this host: at localhost or a loopback address. */
+bool remote_is_local(const struct remote *);
 
 /* Returns the address of a server without "/" at its end, because each target begins with "/". */
 struct slice remote_address(const char *server);

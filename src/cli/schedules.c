@@ -63,7 +63,7 @@ static bool print_name(const struct call *call, json_t *answer, const char *memb
 {
     bool is_there = answer;
     if (answer && call->arguments.is_json)
-        call_print_json(answer);
+        call_print_answer(call);
     else if (answer)
         table_print_line(stdout, "%s/%s%s\n", call_text(answer, "topic"), call_text(answer, member), end);
     json_decref(answer);
@@ -74,7 +74,7 @@ static bool show_schedule(struct call *call)
 {
     json_t *answer = ask_schedule(call, "GET", "", NULL);
     if (answer)
-        call_print_json(answer);
+        call_print_answer(call);
     json_decref(answer);
     return answer;
 }
@@ -141,7 +141,7 @@ static bool send_schedule(struct call *call, const char *method, const char *bod
 {
     json_t *answer = ask_schedule(call, method, "", body);
     if (answer && call->arguments.is_json)
-        call_print_json(answer);
+        call_print_answer(call);
     else if (answer)
         print_next(answer);
     json_decref(answer);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/ioctl.h>
+#include <sys/signalfd.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -25,6 +26,23 @@ enum { OUTPUT_MAX = 1024 * 1024, SIDE_MAX = 1000 };
 struct terminal {
     struct termios before, raw;
 };
+
+int terminal_signals(int more, struct problem *problem)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    if (more)
+        sigaddset(&set, more);
+    signal(SIGPIPE, SIG_IGN);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (fd < 0)
+        problem_set(problem, "signalfd: %s", strerror(errno));
+    return fd;
+}
 
 static void terminal_write(struct slice text)
 {

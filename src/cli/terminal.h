@@ -1,4 +1,5 @@
-/* terminal.h - the whole screen of a terminal, for a command that draws again and again. */
+/* terminal.h - the whole screen of a terminal, for a command that draws again and again; and the signals
+ * with which its user ends a command. */
 #ifndef DUEPOST_CLI_TERMINAL_H
 #define DUEPOST_CLI_TERMINAL_H
 
@@ -6,8 +7,14 @@
 #include <stddef.h>
 
 #include "base/slice.h"
+#include "base/status.h"
 
 struct terminal;
+
+/* Returns a descriptor that does not block, from which the command reads the signals that end it (SIGINT,
+ * SIGTERM and SIGHUP) and, if more is not 0, this signal. Ignores SIGPIPE. Threads that are started later do
+ * not get these signals either. Returns -1 after an error; problem then says why. */
+int terminal_signals(int more, struct problem *);
 
 /* Takes over the screen of the terminal that is standard input and output. Keys are then read at once,
  * without echo. Returns NULL without a terminal, or if its settings cannot be changed. */

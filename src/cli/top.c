@@ -160,7 +160,7 @@ static bool print_once(struct top *top, struct call *call)
     if (!overview)
         return false;
     if (call->arguments.is_json)
-        call_print_json(overview);
+        call_print_answer(call);
     top_take(top, overview);
     if (!call->arguments.is_json)
         top_draw(top);

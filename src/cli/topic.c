@@ -7,12 +7,15 @@
 #include <unistd.h>
 
 #include "base/duration.h"
+#include "base/json_writer.h"
 #include "cli/ask.h"
 #include "cli/list.h"
 #include "cli/name.h"
 #include "cli/table.h"
+#include "cli/when.h"
+#include "job/json.h"
 
-enum { TAIL_S = 1 };
+enum { TAIL_S = 1, LINE_MAX_BYTES = 4096, PATCH_MAX = 4 * 1024 * 1024 };
 
 static bool change(struct call *call, const char *patch)
 {
@@ -95,7 +98,7 @@ static bool print_patterns(struct call *call)
     size_t i;
     json_array_foreach(json_object_get(answer, "patterns"), i, pattern)
     {
-        char *settings = json_dumps(json_object_get(pattern, "settings"), JSON_COMPACT);
+        char *settings = call_setting(json_object_get(pattern, "settings"));
         table_print_line(stdout, "%s  %s\n", call_text(pattern, "topic"), settings);
         free(settings);
     }
@@ -105,116 +108,240 @@ static bool print_patterns(struct call *call)
     return call->problem.text[0] == '\0';
 }
 
+/* ---- one topic ---- */
+
+/* Prints numbers, such as "jobs       delayed 4  ready 120". */
+static void print_numbers(const char *title, const json_t *numbers)
+{
+    const char *name;
+    json_t *number;
+    if (!numbers)
+        return;
+    printf("%-9s", title);
+    json_object_foreach((json_t *)(uintptr_t)numbers, name, number)
+    {
+        if (json_is_integer(number))
+            printf("  %s %lld", name, (long long)json_integer_value(number));
+    }
+    puts("");
+}
+
+/* Prints why the due jobs of the topic wait, and what lets them through. */
+static void print_hold(const json_t *topic, const char *name)
+{
+    static const struct {
+        const char *hold, *way;
+    } ways[] = {
+        {"paused", "; duepost resume %s lets the jobs through"},
+        {"settings", "; duepost topics %s --remove removes them"},
+        {"noUrl", "; duepost set %s url=URL lets the jobs through"},
+        {"rate", "; duepost set %s rate=100/1m sets a higher rate"},
+        {"maxInFlight", "; duepost set %s maxInFlight=N sets a higher limit"},
+    };
+    const char *hold = call_text(topic, "heldBy"), *until = call_text(topic, "heldUntil"), *way = "";
+    char span[WHEN_SPAN_SIZE];
+    struct buffer line;
+    if (!hold)
+        return;
+    buffer_init(&line, LINE_MAX_BYTES);
+    buffer_printf(&line, "held by    %s", hold);
+    if (until && when_span(until, span))
+        buffer_printf(&line, " until %s, %s", until, span);
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        if (strcmp(hold, ways[i].hold) == 0)
+            way = ways[i].way;
+    const char *place = strstr(way, "%s");
+    if (place)
+        buffer_printf(&line, "%.*s%s%s", (int)(place - way), way, name, place + 2);
+    table_print_line(stdout, "%s\n", buffer_text(&line));
+    buffer_fini(&line);
+}
+
+/* Prints the settings, and where each of them is from: the topic, a pattern, or the defaults. */
+static void print_settings(const json_t *topic)
+{
+    static const char *const titles[] = {"SETTING", "VALUE", "FROM"};
+    const json_t *settings = json_object_get(topic, "settings"), *from = json_object_get(topic, "from");
+    struct table table;
+    const char *name;
+    json_t *value;
+    table_init(&table, from ? 3 : 2, titles);
+    json_object_foreach((json_t *)(uintptr_t)settings, name, value)
+    {
+        char *text = call_setting(value);
+        table_add(&table, name);
+        table_add(&table, text);
+        if (from)
+            table_add(&table, call_text(from, name));
+        free(text);
+    }
+    puts("");
+    table_print(&table);
+    table_fini(&table);
+}
+
+static bool topic_show(struct call *call)
+{
+    struct buffer target;
+    const char *name = call->arguments.word;
+    if (call->arguments.values[ARGUMENT_LIMIT]) {
+        problem_set(&call->problem, "--limit cannot be combined with a topic");
+        return false;
+    }
+    buffer_init(&target, CALL_TARGET_MAX);
+    json_t *topic = NULL;
+    bool is_removal = call->arguments.is_removal;
+    if (ask_make_topic_target(&target, call))
+        topic = remote_ask_json(call->remote, is_removal ? "DELETE" : "GET", buffer_text(&target), NULL,
+                                &call->problem);
+    buffer_fini(&target);
+    if (topic && call->arguments.is_json) {
+        call_print_answer(call);
+    } else if (topic) {
+        char age[WHEN_SPAN_SIZE];
+        const char *oldest = call_text(topic, "oldestOverdueAt");
+        printf("topic      %s\n", name);
+        print_numbers("jobs", json_object_get(topic, "jobs"));
+        print_numbers("last hour", json_object_get(topic, "lastHour"));
+        if (oldest && when_age(oldest, age))
+            printf("overdue    %lld, the oldest for %s\n", call_number(topic, "overdue"), age);
+        print_hold(topic, name);
+        print_settings(topic);
+    }
+    json_decref(topic);
+    return topic;
+}
+
 bool topic_list(struct call *call)
 {
+    if (call->arguments.word)
+        return topic_show(call);
+    if (call->arguments.is_removal) {
+        problem_set(&call->problem, "--remove needs a topic or a pattern");
+        return false;
+    }
     return (call->arguments.is_json || print_patterns(call)) && list_print(call, &form_topics);
 }
 
 /* ---- set ---- */
 
-/* Returns JSON unchanged, other text as a string, and null for an empty value. */
-static json_t *value_of(struct slice text)
-{
-    if (text.size == 0)
-        return json_null();
-    json_t *value = json_loadb(text.data, text.size, JSON_DECODE_ANY, NULL);
-    return value ? value : json_stringn(text.data, text.size);
-}
-
-/* Parses a rate, a number of jobs per time such as "10/s" or "100/1m". Returns NULL if text is not a rate. */
-static json_t *rate_of(struct slice text)
+/* Adds a rate, a number of jobs per time such as "10/s" or "100/1m". Returns false if text is not a rate. */
+static bool add_rate(struct json_writer *patch, struct slice text)
 {
     struct slice jobs, per;
-    char span[32], *end;
+    char span[32];
+    uint64_t number;
     int64_t ms;
-    long long number = strtoll(text.data, &end, 10);
-    if (!slice_cut(text, '/', &jobs, &per) || end != jobs.data + jobs.size || per.size == 0)
-        return NULL;
+    if (!slice_cut(text, '/', &jobs, &per) || per.size == 0 || !slice_to_number(jobs, INT64_MAX, &number))
+        return false;
     bool has_number = per.data[0] >= '0' && per.data[0] <= '9';
     snprintf(span, sizeof span, "%s%.*s", has_number ? "" : "1", SLICE_ARG(per));
     if (!duration_parse(slice_of(span), INT64_MAX, &ms))
-        return NULL;
-    return json_pack("{sIsf}", "jobs", (json_int_t)number, "per", (double)ms / 1000);
+        return false;
+    json_put_object(patch);
+    json_add_number(patch, "jobs", (int64_t)number);
+    json_add_seconds(patch, "per", ms);
+    json_end_object(patch);
+    return true;
 }
 
-static bool add_setting(struct call *call, json_t *patch, const char *word)
+/* Adds a setting. JSON is sent as it is typed, other text as a string, and null for an empty value. */
+static bool add_setting(struct call *call, struct json_writer *patch, const char *word)
 {
     struct slice name, text;
-    char key[64];
-    if (!slice_cut(slice_of(word), '=', &name, &text) || name.size == 0 || name.size >= sizeof key) {
+    if (!slice_cut(slice_of(word), '=', &name, &text) || name.size == 0) {
         problem_set(&call->problem, "%s: expected NAME=VALUE, such as maxInFlight=10", word);
         return false;
     }
-    snprintf(key, sizeof key, "%.*s", SLICE_ARG(name));
-    bool is_rate = strcmp(key, "rate") == 0 && text.size > 0 && text.data[0] != '{';
-    json_t *rate = is_rate ? rate_of(text) : NULL;
-    if (is_rate && !rate) {
+    json_put_name_text(patch, name);
+    bool is_rate = slice_equal(name, SLICE("rate")) && text.size > 0 && text.data[0] != '{';
+    if (is_rate && !add_rate(patch, text)) {
         problem_set(&call->problem, "%s: expected JOBS/TIME, such as rate=100/1m", word);
         return false;
     }
-    return json_object_set_new(patch, key, rate ? rate : value_of(text)) == 0;
+    if (!is_rate && text.size == 0)
+        json_put_raw(patch, SLICE("null"));
+    else if (!is_rate && call_is_json(text))
+        json_put_raw(patch, text);
+    else if (!is_rate)
+        json_put_text(patch, text);
+    return true;
 }
 
 bool topic_set(struct call *call)
 {
     const struct arguments *arguments = &call->arguments;
-    json_t *patch = json_object();
+    struct buffer text;
+    buffer_init(&text, PATCH_MAX);
+    struct json_writer patch = json_writer_to(&text);
     bool is_sound = arguments->word_count > 1;
     if (!is_sound)
         problem_set(&call->problem, "expected TOPIC NAME=VALUE..., such as orders maxInFlight=10");
+    json_put_object(&patch);
     for (int i = 1; i < arguments->word_count && is_sound; i++)
-        is_sound = add_setting(call, patch, arguments->words[i]);
-    char *text = json_dumps(patch, JSON_COMPACT);
-    is_sound = is_sound && change(call, text);
-    free(text);
-    json_decref(patch);
+        is_sound = add_setting(call, &patch, arguments->words[i]);
+    json_end_object(&patch);
+    is_sound = is_sound && change(call, buffer_text(&text));
+    buffer_fini(&text);
     return is_sound;
 }
 
 /* ---- tail ---- */
 
-static bool is_new(const json_t *before, const char *name, const json_t *topic)
+static void print_topic(const char *name, const json_t *topic)
 {
-    return !json_equal(json_object_get(before, name), topic);
+    const json_t *jobs = json_object_get(topic, "jobs");
+    const char *held = call_text(topic, "heldBy");
+    table_print_line(stdout, "%s  delayed %lld  ready %lld  leased %lld  dead %lld%s%s\n", name,
+                     call_number(jobs, "delayed"), call_number(jobs, "ready"), call_number(jobs, "leased"),
+                     call_number(jobs, "dead"), held ? "  held by " : "", held ? held : "");
 }
 
-static void print_changes(const struct call *call, const json_t *before, const json_t *now)
+static void print_changes(const json_t *before, const json_t *now)
 {
     const char *name;
     json_t *topic;
     json_object_foreach((json_t *)(uintptr_t)now, name, topic)
     {
-        const json_t *jobs = json_object_get(topic, "jobs");
-        const char *held = call_text(topic, "heldBy");
-        if (!is_new(before, name, topic))
+        if (json_equal(json_object_get(before, name), topic))
             continue;
-        if (call->arguments.is_json) {
-            char *line = json_dumps(topic, JSON_COMPACT);
-            table_print_json(line);
-            free(line);
-        } else {
-            table_print_line(stdout, "%s  delayed %lld  ready %lld  leased %lld  dead %lld%s%s\n", name,
-                             call_number(jobs, "delayed"), call_number(jobs, "ready"),
-                             call_number(jobs, "leased"), call_number(jobs, "dead"), held ? "  held by " : "",
-                             held ? held : "");
-        }
+        if (json_is_string(topic))
+            table_print_json(json_string_value(topic));
+        else
+            print_topic(name, topic);
     }
     fflush(stdout);
+}
+
+/* Adds the topics of a page to all, by their names: as objects or, with --json, as the text that the server
+ * sent. */
+static void add_topics(const struct call *call, const json_t *page, json_t *all)
+{
+    struct json_cursor cursor;
+    struct slice text;
+    json_t *topic;
+    size_t i;
+    if (!json_open(call_member(remote_text(call->remote), form_topics.member), &cursor))
+        return;
+    json_array_foreach(json_object_get(page, form_topics.member), i, topic)
+    {
+        const char *name = call_text(topic, "topic");
+        if (!json_next_item(&cursor, &text) ||
+            (call->arguments.word && strcmp(name, call->arguments.word) != 0))
+            continue;
+        json_object_set_new(
+            all, name, call->arguments.is_json ? json_stringn(text.data, text.size) : json_incref(topic));
+    }
 }
 
 /* Returns a JSON object that has the topics by their names, or NULL after an error. */
 static json_t *read_topics(struct call *call, struct buffer *target)
 {
-    json_t *all = json_object(), *page = NULL, *next, *topic;
-    size_t i;
+    json_t *all = json_object(), *page = NULL, *next;
     while ((next = list_next_page(call, &form_topics, target, page))) {
         json_decref(page);
         page = next;
-        json_array_foreach(json_object_get(page, "topics"), i, topic)
-        {
-            if (!call->arguments.word || strcmp(call_text(topic, "topic"), call->arguments.word) == 0)
-                json_object_set(all, call_text(topic, "topic"), topic);
-        }
+        add_topics(call, page, all);
     }
     json_decref(page);
     if (call->problem.text[0]) {
@@ -232,7 +359,7 @@ bool topic_tail(struct call *call)
     json_t *before = json_object(), *now;
     buffer_init(&target, CALL_TARGET_MAX);
     while (!ferror(stdout) && (now = read_topics(call, &target))) {
-        print_changes(call, before, now);
+        print_changes(before, now);
         json_decref(before);
         before = now;
         if (!ferror(stdout))

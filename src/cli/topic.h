@@ -4,7 +4,8 @@
 
 #include "cli/call.h"
 
-/* Prints the patterns that have settings, then the topics. With --json, only the topics. */
+/* Prints the patterns that have settings, then the topics. With --json, only the topics. With a topic as the
+ * first word, shows this topic, or removes its settings. */
 bool topic_list(struct call *);
 
 bool topic_pause(struct call *);

@@ -34,6 +34,16 @@ bool when_parse(const char *text, char time[TIMESTAMP_SIZE])
     return true;
 }
 
+bool when_parse_past(const char *text, char time[TIMESTAMP_SIZE])
+{
+    int64_t span;
+    if (!duration_parse(slice_of(text), TIMESTAMP_MAX_MS, &span))
+        return when_parse(text, time);
+    int64_t at = now_ms() - span;
+    timestamp_format(at < 0 ? 0 : at, time);
+    return true;
+}
+
 /* Writes a span in two units: the largest unit that fits into the span, and the next smaller unit. */
 static void format_span(int64_t ms, char *text, size_t size)
 {

@@ -12,6 +12,9 @@ enum { WHEN_SPAN_SIZE = 64 };
  * after now. Returns false if text has none of these forms. */
 bool when_parse(const char *text, char time[TIMESTAMP_SIZE]);
 
+/* Does the same for a time in the past, where a bare duration such as "1h" is before now. */
+bool when_parse_past(const char *text, char time[TIMESTAMP_SIZE]);
+
 /* Writes "in 14 min 3 s", "2 h 5 min ago" or "now", by this host's clock. Returns false if time is not RFC
  * 3339. */
 bool when_span(const char *time, char span[WHEN_SPAN_SIZE]);

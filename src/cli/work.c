@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "cli/name.h"
+#include "cli/terminal.h"
 #include "cli/work_job.h"
 #include "job/lease_text.h"
 
@@ -197,22 +198,11 @@ static void ask_for_jobs(struct work *work, int64_t now_us)
 
 /* ---- signals ---- */
 
-/* Blocks the signals that the loop reads from a descriptor. */
 static bool open_signals(struct work *work)
 {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGHUP);
-    sigaddset(&set, SIGCHLD);
     signal(SIGCHLD, SIG_DFL); /* resets SIGCHLD, because waitpid would fail if the parent process had ignored
                                  this signal */
-    signal(SIGPIPE, SIG_IGN);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    work->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (work->signal_fd < 0)
-        problem_set(work->problem, "signalfd: %s", strerror(errno));
+    work->signal_fd = terminal_signals(SIGCHLD, work->problem);
     return work->signal_fd >= 0;
 }
 

@@ -61,6 +61,42 @@ def test_a_run_measures_and_leaves_nothing_behind(start, bench):
     assert f'duepost_jobs_accepted_total{{topic="{figures["topic"]}"}} 2401' in text  # 2,400 jobs, and one job that checks the receiver
 
 
+def asked(words, answer):
+    """Returns what bench prints on a terminal, to which the answer is typed."""
+    leader, terminal = pty.openpty()
+    process = subprocess.Popen([duepost.BINARY, "bench", "--jobs", "1", *words], stdin=terminal, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    os.close(terminal)
+    os.write(leader, answer)
+    out, errors = process.communicate(timeout=60 * SLOW)
+    os.close(leader)
+    return process.returncode, out, errors
+
+
+def test_a_server_that_is_not_local_is_loaded_only_after_a_question():
+    """192.0.2.0/24 is for documentation, so no request can arrive there; nothing is sent to it before the answer."""
+    far = "http://192.0.2.1:7700"
+    done = subprocess.run([duepost.BINARY, "bench", "--server", far], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30 * SLOW, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"duepost bench: {far} is not on this host, and bench would send it 100000 jobs; --yes permits this; see duepost bench -h" in done.stderr
+    for answer in b"n\n", b"\n", b"yes please\n", b"\x04":
+        status, out, errors = asked(["--server", far], answer)
+        assert (status, out) == (2, "") and f"{far} is not on this host. Send it 1 job? [y/N] " in errors and "nothing was sent" in errors
+    for local in "localhost:1", "http://LOCALHOST:1", "http://127.9.9.9:1", "http://[::1]:1", "http://[::ffff:127.0.0.1]:1":
+        assert "check the server" in asked(["--server", local], b"")[2], local
+    for name in "http://127.0.0.1.example:1", "http://user@192.0.2.1:1", "http://127.0.0.1@192.0.2.1:1":
+        assert "is not on this host" in asked(["--server", name], b"n\n")[2], name
+
+
+def test_a_question_that_is_answered_or_spared_by_yes(start, bench):
+    """0.0.0.0 is this host for connect, but bench cannot know this of an address that is not a loopback address."""
+    server = start("--history", "off", "--hosts", "0.0.0.0")
+    url = f"http://0.0.0.0:{server.port}"
+    status, out, errors = asked(["--server", url], b"y\n")
+    assert status == 0 and "accept" in out, errors
+    status, out, errors = end(bench(server, "--server", url, "--yes", "--jobs", "1", stdin=subprocess.DEVNULL))
+    assert status == 0 and "accept" in out, errors
+
+
 @pytest.mark.parametrize("batch", ["1", "10000"])
 def test_batches_of_any_size(server, bench, batch):
     status, out, errors = end(bench(server, "--jobs", "150", "--batch", batch))

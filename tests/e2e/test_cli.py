@@ -2,10 +2,12 @@
 
 import base64
 import hashlib
+import http.server
 import json
 import os
 import re
 import subprocess
+import threading
 import time
 
 import pytest
@@ -77,21 +79,101 @@ def test_attempts_are_listed(server, receiver, topic):
     server.wait_for_state(topic, "a:1", "dead")
     table = ask(server, "attempts", f"{topic}/a:1").splitlines()
     assert table[0].split() == ["ATTEMPT", "AT", "MS", "RESULT", "ANSWER"]
-    assert [(row.split()[0], row.split()[3]) for row in table[1:]] == [("1", "503"), ("2", "protocol")]
-    assert table[1].split(maxsplit=4)[4] == "The order?is locked. " + "\u20ac" * 26 + "..."
+    assert [(row.split()[0], row.split()[3]) for row in table[1:]] == [("2", "protocol"), ("1", "503")], "the newest first"
+    assert table[2].split(maxsplit=4)[4] == "The order?is locked. " + "\u20ac" * 26 + "..."
     listed = json.loads(ask(server, "attempts", f"{topic}/a:1", "--json"))
-    assert listed[1]["errorDetail"] in table[2]
-    assert [attempt["attempt"] for attempt in listed] == [1, 2]
+    assert listed[0]["errorDetail"] in table[1]
+    assert [attempt["attempt"] for attempt in listed] == [2, 1]
+    assert ask(server, "attempts", f"{topic}/a:1", "--since", "1h").splitlines() == table
+    assert len(ask(server, "attempts", f"{topic}/a:1", "--since", "+1h").splitlines()) == 1
+    assert json.loads(ask(server, "attempts", f"{topic}/a:1", "--since", "+1h", "--json")) == []
     assert "404" in ask(server, "attempts", f"{topic}/none", code=1)
     assert "TOPIC/ID" in ask(server, "attempts", topic, code=2)
 
 
 def test_dead_jobs_are_listed_and_run_again(server, receiver, topic):
     bury(server, receiver, topic, "a", "b")
-    assert [row[1] for row in rows(ask(server, "dead", "--topic", topic))[1:]] == ["a", "b"]
+    assert [row[1] for row in rows(ask(server, "dead", "--topic", topic))[1:]] == ["b", "a"]
+    assert [row[1] for row in rows(ask(server, "jobs", "--state", "dead", "--topic", topic))[1:]] == ["b", "a"]
+    assert [row[1] for row in rows(ask(server, "dead", "--topic", topic, "--order", "oldest"))[1:]] == ["a", "b"]
+    died = server.job(topic, "b")["deadAt"]
+    for words, ids in ((["dead", "--since", "1h"], "ba"), (["dead", f"--since={died}"], "b"), (["dead", "--since", "+1h"], ""),
+                       (["jobs", "--state", "dead", "--since", died], "b")):
+        assert [row[1] for row in rows(ask(server, *words, "--topic", topic))[1:]] == list(ids), words
+    assert ask(server, "redrive", "--topic", topic, "--since", died, "--all", "--dry-run").startswith("1 jobs match")
+    assert "--since cannot be combined with --died-after" in ask(server, "dead", "--since", "1h", "--died-after", "-1h", code=2)
+    for state in ([], ["--state", "delayed"]):
+        assert "--since needs a state of jobs that have ended" in ask(server, "jobs", *state, "--since", "1h", code=2)
+    assert "--since is noon: expected a duration such as 1h, or a time" in ask(server, "dead", "--since", "noon", code=2)
     assert "--all" in ask(server, "redrive", code=2)
     assert ask(server, "redrive", "--topic", topic, "--all") == "2 of 2 jobs done\n"
     until(lambda: receiver.count(topic) == 4, 5, "both deliveries")
+
+
+# Texts of bodies that other programs read with a loss, or not at all.
+ODD = ['{"b":46302.206,"a":1.10}', "123456789012345678901234567890", "[1e400,-1E-7,0.1,1.0]", '"a\\u0000b"', '{ "x" : [ ] , "y":{}}']
+
+
+def test_json_is_printed_as_the_server_sent_it(start, receiver, topic):
+    """Numbers are not parsed and written anew, and a list is printed whatever the bodies of its jobs are."""
+    server = start()
+    for number, body in enumerate(ODD):
+        text = f'{{"topic":"{topic}","jobId":"{number}","url":"{receiver.url()}","delay":46302.206,"body":{body}}}'
+        server.request("POST", "/jobs", text, {"Content-Type": "application/json"}).expect(201)
+        sent = server.get(f"/jobs/{topic}/{number}").body.decode()
+        shown = ask(server, "show", f"{topic}/{number}")
+        assert re.sub(r"\s", "", shown) == re.sub(r"\s", "", sent), "each token is unchanged, and in its place"
+        assert '"delay": 46302.206,' in shown
+    assert [row[1] for row in rows(ask(server, "jobs"))[1:]] == list("01234")
+    for words, path, member in ((["jobs"], "/jobs", "jobs"), (["topics"], "/topics", "topics"), (["attempts", f"{topic}/0"], f"/jobs/{topic}/0/attempts", "attempts")):
+        printed, sent = ask(server, *words, "--json"), server.get(path).body.decode()
+        assert re.sub(r"\s", "", printed) in re.sub(r"\s", "", sent), words
+    ask(server, "set", topic, "timeout=0.3", 'retrySchedule=[0.1,46302.206]')
+    assert '"retrySchedule":[0.1,46302.206]' in ask(server, "topics")
+    assert server.get(f"/topics/{topic}").expect(200)["settings"] == {"retrySchedule": [0.1, 46302.206], "timeout": 0.3}
+    ask(server, "set", topic, "rate=1/0.1s")
+    assert server.get(f"/topics/{topic}").expect(200)["settings"]["rate"]["per"] == 0.1
+    for body in ODD[1:3]:
+        ask(server, "schedule", f"{topic}/typed", "--url", receiver.url(), "--delay", "1h", "--body", body)
+        assert f'"body":{body}' in server.get(f"/jobs/{topic}/typed").body.decode(), "JSON, not a string"
+        server.cancel(topic, "typed")
+    listed = ask(server, "jobs", "--json", "--limit", "3")
+    assert listed.startswith('[\n  {\n    "jobId": "0",\n') and listed.endswith("\n  }\n]\n")
+    assert ask(server, "dead", "--json") == "[]\n"
+
+
+def test_one_topic_is_shown(server, receiver, topic):
+    ask(server, "set", topic, "maxInFlight=3", "paused=true", "retrySchedule=[0.1]")
+    server.schedule(topic=topic, jobId="a", url=receiver.url())
+    server.schedule(topic=topic, jobId="b", url=receiver.url(), delay=3600)
+    printed = ask(server, "topics", topic).splitlines()
+    assert printed[0] == f"topic      {topic}"
+    assert printed[1] == "jobs       delayed 1  ready 1  held 0  leased 0  dead 0"
+    assert re.match(r"last hour  delivered 0  retried 0  dead 0", printed[2]) and re.match(r"overdue    1, the oldest for \d+[sm]$", printed[3])
+    assert printed[4] == f"held by    paused; duepost resume {topic} lets the jobs through"
+    assert [line.split() for line in printed[6:]][0] == ["SETTING", "VALUE", "FROM"]
+    assert ["maxInFlight", "3", "topic"] in rows("\n".join(printed[6:])) and ["retrySchedule", "[0.1]", "topic"] in rows("\n".join(printed[6:]))
+    assert json.loads(ask(server, "topics", topic, "--json"))["topic"] == topic
+    assert ask(server, "topics", f"{topic}.none").splitlines()[1] == "jobs       delayed 0  ready 0  held 0  leased 0  dead 0"
+    ask(server, "set", f"{topic}*", "timeout=5")
+    assert rows(ask(server, "topics", f"{topic}*"))[-1] == ["timeout", "5", "pattern"] or "timeout" in ask(server, "topics", f"{topic}*")
+    assert ["timeout", "5", f"{topic}*"] in rows(ask(server, "topics", topic))
+    ask(server, "topics", f"{topic}*", "--remove")
+    assert "timeout" not in ask(server, "topics", topic)
+    assert "a/b: expected a topic" in ask(server, "topics", "a/b", code=2)
+    assert "--limit cannot be combined with a topic" in ask(server, "topics", topic, "--limit", "1", code=2)
+
+
+def test_versions_of_the_client_and_of_the_server(start, tmp_path):
+    server = start()
+    own = subprocess.run([duepost.BINARY, "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
+    until(lambda: len(json.loads(ask(server, "version", "--json"))["servers"]) == 1, 10, "the process is known")
+    printed = ask(server, "version").splitlines()
+    assert printed[0] == f"client {own}" and re.fullmatch(rf"server {own} on \S+, process \w+, started \S+Z", printed[1]) and len(printed) == 2
+    answer = json.loads(ask(server, "version", "--json"))
+    assert answer["client"] == own and answer["servers"][0]["version"] == own and answer["servers"][0]["pid"] == server.process.pid
+    done = subprocess.run([duepost.BINARY, "version", "--server", "http://127.0.0.1:1"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, f"client {own}\n") and "check the server" in done.stderr
 
 
 def test_topics_are_listed_paused_and_resumed(server, receiver, topic):
@@ -255,6 +337,78 @@ def test_pausing_a_topic_without_jobs_says_that_it_is_new(server, topic):
 def test_why_says_when_it_ends(server, receiver, topic):
     server.schedule(topic=topic, jobId="a", url=receiver.url(), delay=3600)
     assert re.search(r"^The wait ends in 5\d min \d+ s, at \S+Z\.$", ask(server, "why", f"{topic}/a"), re.MULTILINE)
+
+
+def test_why_names_commands_instead_of_requests(start, receiver, topic):
+    server = start("--breaker-wait", "60s")
+    receiver.script(topic, 503, 410)
+    ask(server, "set", topic, "retrySchedule=[60]")
+    server.schedule(topic=topic, jobId="re try's", url=receiver.url())
+    until(lambda: server.job(topic, "re%20try's")["attempts"] == 1, 5, "a failed attempt")
+    quoted = f"""'{topic}/re try'\\''s'"""
+    assert f"Attempt 1 was answered 503; the job waits for its next attempt. duepost run {quoted} makes it due now." in ask(server, "why", f"{topic}/re try's")
+    server.schedule(topic=topic, jobId="dead", url=receiver.url(), retry=0)
+    server.wait_for_state(topic, "dead", "dead")
+    said = ask(server, "why", f"{topic}/dead")
+    assert f"(gone) after 1 attempt; the last one was answered 410. duepost run {topic}/dead sends it again, but its receiver" in said
+    ask(server, "pause", topic)
+    server.schedule(topic=topic, jobId="paused", url=receiver.url())
+    assert f"Its topic is paused. duepost resume {topic} resumes it." in ask(server, "why", f"{topic}/paused")
+    server.schedule(topic=topic, jobId="later", url=receiver.url(), delay=60)
+    assert f"paused, too: no attempt begins until duepost resume {topic}." in ask(server, "why", f"{topic}/later")
+    ask(server, "set", "pull", "delivery=pull")
+    server.schedule(topic="pull", jobId="a")
+    assert "waits for a worker that leases it, such as duepost work pull -- COMMAND" in ask(server, "why", "pull/a")
+    ask(server, "set", "line", "order=fifo", "paused=true")
+    for job_id in "ab":
+        server.schedule(topic="line", jobId=job_id, url="http://127.0.0.1:9/", retrySchedule=[60])
+    ask(server, "resume", "line")
+    until(lambda: "duepost why line/a says what that job waits for." in ask(server, "why", "line/b"), 5, "the line")
+    ask(server, "set", "none", "url=http://127.0.0.1:9/")
+    server.schedule(topic="none", jobId="a", delay=1)
+    ask(server, "set", "none", "url=")
+    until(lambda: "duepost set none url=URL, or delivery=pull, resumes all jobs" in ask(server, "why", "none/a"), 5, "no url")
+    slow = f"{topic}.slow"
+    ask(server, "set", slow, "rate=1/1h")
+    server.schedule(topic=slow, jobId="a", url=receiver.url())
+    until(lambda: receiver.count(slow) == 1, 5, "the first delivery")
+    server.schedule(topic=slow, jobId="b", url=receiver.url())
+    assert f"A higher rate lets more attempts begin, such as duepost set {slow} rate=100/1m." in ask(server, "why", f"{slow}/b")
+    for job_id in range(21):
+        server.schedule(topic="down", jobId=str(job_id), url="http://127.0.0.1:9/", retrySchedule=[0.05] * 5)
+    until(lambda: "duepost close 127.0.0.1:9 resumes them." in ask(server, "why", "down/20"), 10, "the breaker")
+
+
+class Sentences(http.server.BaseHTTPRequestHandler):
+    """Answers GET /jobs/<topic>/<number>/why with the sentence of this number."""
+    texts = ["".join(re.findall(r'"((?:[^"\\]|\\.)*)"', run)).replace('\\"', '"') for run in
+             re.findall(r'(?:"(?:[^"\\]|\\.)*"\s*)+', (duepost.ROOT / "src" / "api" / "why.c").read_text())]
+    sentences = [re.sub(r"%\.\*s|%s|%l*d", "x", text) for text in texts if re.search(r"\b(GET|PUT|POST|PATCH|DELETE)\b", text)]
+
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        detail = self.sentences[int(self.path.split("/")[3])]
+        self.wfile.write(json.dumps({"topic": "t", "jobId": "j", "state": "ready", "why": "in_turn", "detail": detail}).encode())
+
+    def log_message(self, *_):
+        pass
+
+
+def test_each_request_of_the_sentences_of_why_has_a_command():
+    """The sentences are all those in the source of the API."""
+    assert len(Sentences.sentences) >= 15, Sentences.sentences
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Sentences) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            for number, sentence in enumerate(Sentences.sentences):
+                done = subprocess.run([duepost.BINARY, "why", f"t/{number}", "--server", f"http://127.0.0.1:{server.server_port}"],
+                                      capture_output=True, text=True, timeout=30 * SLOW, check=True)
+                assert "duepost " in done.stdout and not re.search(r"\b(GET|PUT|POST|PATCH|DELETE)\b|%", done.stdout), (sentence, done.stdout)
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def test_a_group_is_made_listed_sent_to_and_removed(server, receiver, topic):

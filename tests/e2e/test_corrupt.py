@@ -3,12 +3,17 @@ and a job whose record cannot be read is listed as dead, with its id in the log.
 
 import concurrent.futures
 import json
+import os
+import random
+import subprocess
 
 import pytest
 
+import duepost
 from duepost import Duepost
 from patience import until
 from pull import ask, make_pull
+import scratch
 
 KEYS = "duepost:{0}:"
 HEAD = '{"createdAt":1700000000000,"url":"http://127.0.0.1:9/"'
@@ -219,3 +224,65 @@ def test_receivers(start, behind, corrupt, receiver, topic):
     corrupt("DEL", "receivers")
     corrupt("DEL", "reported")
     is_well(server, receiver, topic)
+
+
+# ---- lists ----
+
+TOKENS = [b'"', b"\\", b"{", b"}", b"[", b"]", b",", b":", b"1e999", b"-", b".", b"\0", b"\xff", b"\n", b"nul", b"01", b"\\u0000", b"\\ud800", b"\xed\xa0\x80",
+          b" ", b"9" * 30]
+
+
+def damaged(dice, text):
+    """Returns the text with one to four changes, half of them between the tokens of JSON."""
+    text = bytearray(text)
+    for _ in range(dice.choice((1, 1, 2, 4))):
+        place = dice.randrange(len(text))
+        text[place:place + dice.choice((0, 0, 1, 3))] = dice.choice((*TOKENS, bytes([dice.randrange(256)]), bytes(text[:5])))
+    return bytes(text)
+
+
+def strict(server, path):
+    """Reads a path without the checks of the contract, which are for data that duepost wrote. The answer must be JSON (RFC 8259)."""
+    def refuse(word):
+        raise AssertionError(f"{path}: {word}")
+    reply = server.request("GET", path, check=False)
+    assert reply.status in (200, 404, 503), (path, reply.status, reply.body)
+    json.loads(reply.body.decode(), parse_constant=refuse)
+
+
+def test_lists_are_json_whatever_records_hold(start, behind):
+    server, dice = start("--breaker", "off", "--history", f"sqlite:{scratch.file('history.sqlite')}", redis=behind), random.Random(5)
+    job = {"topic": "t", "url": "http://127.0.0.1:9/", "body": {"a": [1, 2.5, "\u20ac"]}, "headers": {"X-A": "1"}, "labels": ["l"], "ttl": 7200,
+           "onDead": {"url": "http://a/", "headers": {"A": "b"}}}
+    ids = [str(number) for number in range(25)]
+    for job_id in ids:
+        server.schedule(**job, jobId=f"waits{job_id}", delay=3600)
+        server.schedule(**job, jobId=f"dies{job_id}", retry=0)
+    server.request("PUT", "/topics/t", '{"rate": {"jobs": 1000, "per": 1}, "headers": {"A": "b"}}', {"Content-Type": "application/json"}).expect(200)
+    server.request("PUT", "/groups/g", '{"endpoints": {"a": {"url": "http://a/"}}}', {"Content-Type": "application/json"}).expect(201)
+    server.request("PUT", "/schedules/t/s", '{"every": 3600, "job": {"url": "http://a/", "body": {"a": 1.50}}}', {"Content-Type": "application/json"}).expect(201)
+    until(lambda: server.get("/jobs/count?state=dead").expect(200)["count"] == len(ids), 20, "the jobs without a receiver are dead")
+    until(lambda: server.get("/jobs/count?state=any").expect(200)["count"] == len(ids), 20, "they are in the history")
+    fields = [(key, field) for key, name in (("jobs", "waits"), ("kept", "dies"), ("attempts", "waits")) for field in (f"t/{name}{job_id}" for job_id in ids)]
+    fields += [("topics", "t"), ("groups", "g"), ("schedules", "t/s"), ("receivers", "127.0.0.1:9")]
+    sound = {}
+    for key, field in fields:
+        reply = behind.command("HGET", KEYS + key, field)
+        sound[key, field] = reply.split(b"\r\n", 1)[1][:-2] if not reply.startswith(b"$-1") else b"1 1 503 1 {}\n"
+    lists = ["/jobs", "/jobs?state=dead", "/jobs?state=any", "/jobs?state=delayed&order=newest", "/jobs?label=l", "/topics", "/topics/t", "/topics?patterns=true",
+             "/groups", "/groups/g", "/schedules", "/schedules/t/s", "/receivers", "/overview"]
+    single = [f"/jobs/t/{name}{job_id}{suffix}" for name in ("waits", "dies") for job_id in ids[:5] for suffix in ("", "/why", "/attempts")]
+    for number in range(5):
+        for (key, field), text in sound.items():
+            behind.command("HSET", KEYS + key, field, damaged(dice, text))
+            if key == "kept":  # the outbox of the history, too
+                behind.command("HSET", KEYS + "ended", f"{field}/{number}", damaged(dice, text))
+                behind.command("RPUSH", KEYS + "ended_ids", f"{field}/{number}")
+        behind.command("HSET", KEYS + "jobs", "t/waits0", (HEAD + ',"delay":3600,"body":[1e400,' + "9" * 30 + ',"\\u0000"]}').encode())
+        for path in lists + single:
+            strict(server, path)
+        for words in (["jobs"], ["dead"], ["topics"], ["jobs", "--state", "any"]):
+            for form in ([], ["--json"]) if number % 2 else ([],):
+                done = subprocess.run([duepost.BINARY, *words, *form], env={**os.environ, "DUEPOST_SERVER": server.url}, capture_output=True, text=True, check=False)
+                assert done.returncode == 0, done.stderr
+    assert server.process.poll() is None

@@ -60,6 +60,23 @@ def test_ended_jobs_are_shown_and_listed(keeper, receiver, topic):
     until(lambda: len(receiver.of(topic, "a")) == 2, 15, "the job is sent again")
 
 
+def test_since_selects_what_ended_lately(keeper, receiver, topic):
+    fill(keeper, receiver, topic, delivered=[("a", {})], dead=["b"])
+
+    def ids(*words):
+        return sorted(json.loads(line)["jobId"] for line in ask(keeper, *words).splitlines())
+
+    assert ids("history", "export", "--topic", topic, "--since", "1h") == ["a", "b"] and ids("history", "export", "--topic", topic, "--since", "+1h") == []
+    listed = json.loads(ask(keeper, "jobs", "--state", "any", "--topic", topic, "--since", "1h", "--json"))
+    ends = [job.get("deliveredAt") or job["deadAt"] for job in listed]
+    assert len(ends) == 2 and ends == sorted(ends, reverse=True), "the newest first"
+    assert ask(keeper, "jobs", "--state", "delivered", "--topic", topic, "--since", "+1h").count("\n") == 1
+    counted = [line.split() for line in ask(keeper, "history", "stats", "--topic", topic, "--since", "10m").splitlines()[1:]]
+    assert 10 <= len(counted) <= 11 and sum(int(row[1]) + int(row[3]) for row in counted) == 2
+    assert "--since cannot be combined with --from" in ask(keeper, "history", "stats", "--since", "1h", "--from", "-1h", code=2)
+    assert "--since: not an option of history delete" in ask(keeper, "history", "delete", "--topic", topic, "--since", "1h", code=2)
+
+
 def test_jobs_are_exported_byte_for_byte(keeper, receiver, topic):
     text = '{ "order":1.10,\n "big":12345678901234567890, "name":"ä,\\"x\\"\\nb"}'
     fill(keeper, receiver, topic, delivered=[("z", {}), ("y", {"bodyBase64": "AP8="})])

@@ -40,7 +40,7 @@ def listener():
 @pytest.mark.parametrize("typed, right", [
     ("scheduel", "schedule"), ("job", "jobs"), ("Topics", "topics"), ("re-drive", "redrive"), ("recievers", "receivers"),
     ("sched", "schedule"), ("schedules-list", "schedules"), ("cancle", "cancel"), ("signtest", "sign-test"), ("hlep", "help"),
-    ("version", "--version"),
+    ("versoin", "version"), ("workflow", "workflows"),
 ])
 def test_an_unknown_command_names_the_nearest(typed, right):
     said = f"duepost: unknown command {typed}; did you mean {right}? duepost help lists all commands"
@@ -155,6 +155,7 @@ def test_wrong_values_of_schedule(words, said, listener):
     (["close"], "expected a receiver as HOST:PORT"), (["close", "shop.example"], "expected a receiver as HOST:PORT"),
     (["tail", "a", "b"], "b: unexpected argument"),
     (["top", "--topic", "a"], "--topic: not an option of top"),
+    (["workflows", "a"], "a: expected a workflow as TOPIC/ID"), (["workflows", "a/b", "--state", "active"], "--state cannot be combined with TOPIC/ID"),
     (["bench", "--jobs", "0"], "--jobs is 0"), (["bench", "--batch", "x"], "--batch is x"),
     (["bench", "--topic", "a b"], "--topic is a b"), (["bench", "--receiver-url", "x"], "--receiver-url is x"),
     (["token"], "expected: new NAME"), (["token", "new", "a", "scopes=al"], "scopes="),

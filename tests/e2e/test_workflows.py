@@ -2,12 +2,16 @@
 them."""
 
 import json
+import os
+import re
+import subprocess
 from datetime import datetime
 
 import pytest
 
+import duepost
 from durable import append, begin, item, numbers
-from patience import until
+from patience import SLOW, until
 from qstash import QStash, arrivals
 from receiver import HANG, Answer
 from runs import TAKEN
@@ -216,3 +220,36 @@ def test_without_redis_it_is_503(redis):
             server.request(method, path).expect(503)
     finally:
         server.stop()
+
+
+# ---- the command line ----
+
+def command(server, *words, code=0):
+    done = subprocess.run([duepost.BINARY, "workflows", *words], env={**os.environ, "DUEPOST_SERVER": server.url}, capture_output=True, text=True,
+                          timeout=30 * SLOW, check=False)
+    assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
+    return done.stdout if code == 0 else done.stderr
+
+
+def test_the_command_line_lists_workflows_and_shows_one(qstash, receiver, topic):
+    receiver.script(f"/{topic}", TAKEN)
+    url = receiver.url(f"/{topic}")
+    old, new = begin(qstash, url, f"{topic}-1"), begin(qstash, url, f"{topic}-2", upstash_label="orders")
+    later, = append(qstash, url, new, "step", upstash_delay="1h")
+    until(lambda: read(qstash, new)["openCount"] == 1, 10, "the first message ends")
+    table = [line.split() for line in command(qstash, "--id-prefix", topic).splitlines()]
+    assert table[0] == ["TOPIC", "WORKFLOW", "STATE", "CREATED", "ENDED", "ELEMENTS", "OPEN", "URL"]
+    assert [row[:3] for row in table[1:]] == [["qstash", new, "active"], ["qstash", old, "active"]] and table[1][-1] == url
+    created = read(qstash, new)["createdAt"]
+    for words, found in ((["--since", "1h"], [new, old]), (["--since", created], [new]), (["--since", "+1h"], []), (["--limit", "1"], [new]),
+                         (["--state", "failed"], []), (["--topic", "qstash"], [new, old])):
+        assert [one["workflowId"] for one in json.loads(command(qstash, "--json", "--id-prefix", topic, *words))] == found, words
+    shown = command(qstash, f"qstash/{new}").splitlines()
+    assert shown[0] == f"workflow  qstash/{new}" and shown[1].startswith(f"state     active, since {created}, ") and shown[2] == f"url       {url}"
+    assert shown[3] == "label     orders"
+    assert [line.split()[:3:2] for line in shown[5:8]] == [["ELEMENT", "KIND"], ["1", "step"], ["2", "step"]]
+    assert shown[5].split()[1] == "AT" and shown[6].split()[1] == created and shown[7].endswith(f"qstash~messages/{later}")
+    assert shown[9].split() == ["OPEN", "JOB", "ROLE", "ELEMENT"] and shown[10].split() == [f"qstash~messages/{later}", "step", "2"]
+    assert shown[11] == "duepost why TOPIC/ID says what a job waits for." and len(shown) == 12
+    assert json.loads(command(qstash, f"qstash/{new}", "--json")) == read(qstash, new)
+    assert "404" in command(qstash, "qstash/none", code=1)
