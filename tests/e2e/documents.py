@@ -18,11 +18,15 @@ such an output, too, and is compared without white space.
   skipped, the rest of its section is skipped, too.
 - `npm install` gives the packages that tests/qstash/install has fetched. Without these packages, npm counts as a
   missing tool.
-- Ports of the documents become free ports of the host."""
+- Ports of the documents become free ports of the host.
+- A packaged page runs the commands that a reader of the package runs. Instead of `script/server`, it runs the last
+  `duepost dev ...` that the text before the block names; instead of `script/receiver PORT`, `duepost receive PORT`. `duepost
+  dev` has the receiver at port 9000, too."""
 
 import contextlib
 import dataclasses
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -38,10 +42,11 @@ import processes
 import scratch
 
 PATIENCE = 20  # seconds
-PORTS = ("7700", "7701", "7702", "9000", "9001", "6379", "6380", "9090")
+PORTS = ("7700", "7701", "7702", "9000", "9001", "9002", "6379", "6380", "9090")
 COMMANDS = {"python": "python3", "js": "node", "go": "go run", "php": "php", "java": "java"}
 FILE_NAME = re.compile(r"(?:#|//|<\?php //|package main //) ?([\w.-]+\.(?:py|mjs|go|php|java))$")
 IS_SERVER = re.compile(r"(?:duepost listening|receiver|worker|application) on https?://\S+:(\d+)\n|Ready to accept connections|Development Server \(\S+\) started")
+IS_LISTENING = re.compile(r"duepost listening on https?://\S+:(\d+)\n")
 ONLY_READS = re.compile(r"(duepost (show|why|dead|jobs|attempts|topics|receivers|history export)\b|curl -s http|sleep |(cat|sort|tail -n 1) \S+$)")
 VARIES = [(re.compile(pattern), word) for pattern, word in [
     (r"\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)", "<time>"),
@@ -109,10 +114,15 @@ def matches(expected, actual, is_json):
     return re.fullmatch(pattern, "\n".join(line.rstrip() for line in actual.rstrip("\n").split("\n")))
 
 
+@dataclasses.dataclass
 class Server:
-    def __init__(self, process, output, command, section, port):
-        self.process, self.output, self.command, self.section, self.port = process, output, command, section, port
-        self.read_to = 0
+    process: subprocess.Popen
+    output: pathlib.Path
+    command: str
+    section: int
+    port: str
+    is_dev: bool
+    read_to: int = 0
 
     def end(self):
         """Ends all processes of the server's group, because the shell that started the server ends before the
@@ -127,9 +137,9 @@ class Server:
 
 
 class Page:
-    def __init__(self, path, languages):
+    def __init__(self, path, languages, is_packaged=False):
         """languages: the programming languages whose programs are run on this host."""
-        self.path, self.blocks, self.languages = path, blocks(path), set(languages)
+        self.path, self.blocks, self.languages, self.is_packaged = path, blocks(path), set(languages), is_packaged
         self.place = scratch.directory("page")
         self.tree, self.programs, self.home = self.place / "duepost", self.place / "bin", self.place / "home"
         self.ports = {name: str(free_port()) for name in PORTS}
@@ -247,11 +257,30 @@ class Page:
             time.sleep(0.05)
         self._fail(block, f"exit status {status}, printed:\n{output}" + ("" if fits else f"not:\n{expected.text}"))
 
+    def _packaged(self, block):
+        """Returns the text of a block with the command of the package instead of script/server or script/receiver."""
+        script, _, words = block.text.strip().partition(" ")
+        if not self.is_packaged or script not in ("script/server", "script/receiver"):
+            return block.text
+        if script == "script/receiver":
+            return f"duepost receive {words}\n"
+        before = "\n".join(self.path.read_text().splitlines()[:block.line])
+        named = re.findall(r"`(duepost dev\b[^`]*)`", before)
+        if not named or (words and words not in named[-1]):
+            self._fail(block, "the text before it does not name the command of the package, duepost dev")
+        command, _, options = named[-1].partition(" -- ")
+        place = "" if "--receiver-listen" in command else " --receiver-listen 127.0.0.1:9000"
+        return f"{command}{place} -- --listen 127.0.0.1:7700 {options}\n"
+
     def _bash(self, block):
         """Returns (exit status, output). If the block starts a server, which keeps running, the status is None."""
+        text = self._packaged(block)
+        if text == "duepost receive \n" and (dev := next((each for each in self.servers if each.is_dev), None)):
+            self.servers.append(dataclasses.replace(dev, command=block.text.strip()))
+            return None, ""
         variables = self.place / "variables"
         script = self.place / "script"
-        script.write_text(f"[ ! -e {variables} ] || . {variables}\nset -euo pipefail\n{self._in_ports(block.text)}\n"
+        script.write_text(f"[ ! -e {variables} ] || . {variables}\nset -euo pipefail\n{self._in_ports(text)}\n"
                           f"declare -px | grep -vE '^declare -x (PWD|OLDPWD|SHLVL)=' >{variables}\n")
         output = scratch.file("output")
         with output.open("w") as out:
@@ -259,9 +288,10 @@ class Page:
                                        stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
         deadline = time.monotonic() + 180 * SLOW  # long, because Go compiles its standard library at the first run
         while process.poll() is None:
-            match = IS_SERVER.search(output.read_text(errors="replace"))
+            is_dev = text.startswith("duepost dev")
+            match = (IS_LISTENING if is_dev else IS_SERVER).search(output.read_text(errors="replace"))
             if match:
-                self._keep(Server(process, output, block.text.strip(), block.section, match[1]))
+                self._keep(Server(process, output, block.text.strip(), block.section, match[1], is_dev))
                 return None, self._in_document(output.read_text(errors="replace"))
             if time.monotonic() > deadline:
                 os.killpg(process.pid, signal.SIGKILL)

@@ -32,6 +32,11 @@ def test_commands_and_programs_run(path):
         warnings.warn(f"not run here: {path.name}:{line}, there is no tool for {' '.join(missing)}; tests/interop/documents runs it", stacklevel=1)
 
 
+@pytest.mark.parametrize("path", [path for path in GUIDES if "```sh\nscript/server" in path.read_text()], ids=lambda path: path.name)
+def test_commands_run_with_only_the_package(path):
+    documents.Page(path, ["python"], is_packaged=True).run()
+
+
 def anchors(path):
     """Returns the anchors that GitHub creates from headings."""
     headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", path.read_text(), flags=re.M | re.S), re.M)
