@@ -41,9 +41,13 @@ def documented(language):
     return re.findall(rf"```{language}\n(.*?)```", DOCS.read_text(), re.DOTALL)
 
 
+# The lines of ingress-nginx for the host of the chart's Ingress. Its upstream has a balancer in Lua; here it has the server itself.
+INGRESS = NGINX_PLAIN.replace("server {{ listen 127.0.0.1:{port}; {more} }}", "upstream upstream_balancer {{ server 127.0.0.1:{behind}; }}\n  server {{ listen 127.0.0.1:{port}; {more} }}")
+
 PROXIES = {
     "nginx": (NGINX_COMMAND, NGINX_PLAIN, documented("nginx")[0], ""),
     "nginx below a path": (NGINX_COMMAND, NGINX_PLAIN, documented("nginx")[1], "/duepost"),
+    "ingress-nginx": (NGINX_COMMAND, INGRESS, documented("nginx")[2], ""),
     "haproxy below a path": (HAPROXY_COMMAND, HAPROXY, documented("haproxy")[0], "/duepost"),
     "caddy": (CADDY_COMMAND, CADDY, documented("caddy")[0], ""),
 }
@@ -97,6 +101,9 @@ def test_a_documented_proxy_does_not_change_paths(front, qstash, receiver, topic
 
 BAD_PROXIES = {
     "decodes": (NGINX_COMMAND, NGINX_PLAIN, "location /duepost/ {{ proxy_pass http://127.0.0.1:{behind}/; }}", "FAIL", "to b%252Fc/d, so a request about one job can reach another"),
+    "ingress-nginx with rewrite-target": (
+        NGINX_COMMAND, INGRESS, 'location ~* "^/duepost(/|$)(.*)" {{ rewrite "(?i)/duepost(/|$)(.*)" /$2 break; proxy_pass http://upstream_balancer; proxy_set_header Host $http_host; }}', "FAIL",
+        "so a request about one job can reach another"),
     "joins slashes": (CADDY_COMMAND, CADDY, "handle_path /duepost/* {{\n reverse_proxy 127.0.0.1:{behind}\n}}", "warn", "to a%2F..%2Fb%252Fc/d, but QStash's clients"),
     "refuses": (HAPROXY_COMMAND, HAPROXY, "backend duepost\n  http-request deny if {{ path -m sub %2F }}\n  http-request replace-path ^/duepost(/.*) \\1\n  server one 127.0.0.1:{behind}\n",
                 "FAIL", "does not arrive (403"),
