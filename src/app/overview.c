@@ -101,7 +101,7 @@ static void on_overview_count(void *arg, enum status status, const struct tally_
     char durability[DURABILITY_TEXT_MAX];
     bool is_known = status == STATUS_OK, is_all = call->caller->topics.size == 0;
     struct app_overview overview = {
-        .now_ms = clock_wall_ms(),
+        .now_ms = app_now_ms(call->app),
         .jobs = is_known ? &jobs : NULL,
         .live = call->app->live,
         .overdue = is_known ? overdue : NULL,

@@ -47,7 +47,7 @@ struct app_overview_redis {
 };
 
 struct app_overview {
-    int64_t now_ms;                       /* time by the wall clock */
+    int64_t now_ms;                       /* time by Redis's clock */
     const struct app_overview_jobs *jobs; /* NULL: Redis did not answer */
     struct live_board *live;
     /* The most overdue topics that the caller has a right to; NULL: unknown. */

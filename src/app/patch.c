@@ -18,10 +18,11 @@ struct patch {
                            new record replaces its record. */
     char tag[JOB_TAG_SIZE];
     bool is_moved;
-    bool is_buried;            /* the patch leaves no further attempt, so the job dies */
-    int attempts;              /* is_buried */
-    struct buffer record;      /* the new record */
-    struct ending_texts texts; /* is_buried: the new record, and the callbacks */
+    const char *late_member, *late_detail; /* see job_patched */
+    bool is_buried;                        /* the patch leaves no further attempt, so the job dies */
+    int attempts;                          /* is_buried */
+    struct buffer record;                  /* the new record */
+    struct ending_texts texts;             /* is_buried: the new record, and the callbacks */
     struct shard_follow_up follow_ups[CALLBACK_JOBS_MAX];
     struct buffer settings; /* settings of the job's topic when the job was read */
     int64_t now_ms;
@@ -69,7 +70,9 @@ static void on_changed(void *arg, enum status status, int64_t due_ms, int64_t no
         refuse_patch(patch, APP_CONTENDED);
         return;
     }
-    if (status == STATUS_OK) {
+    if (status == STATUS_EXPIRED) {
+        use_case_refuse_field(patch->late_member, patch->late_detail, patch->fn, patch->arg);
+    } else if (status == STATUS_OK) {
         verdict.job = patch->job;
         verdict.job.record = buffer_slice(&patch->record);
         verdict.job.settings = buffer_slice(&patch->settings);
@@ -143,6 +146,8 @@ static void write_change(struct patch *patch, struct job_patched *patched)
         patch_free(patch);
         return;
     }
+    patch->late_member = patched->late_member;
+    patch->late_detail = patched->late_detail;
     patch->is_moved = patched->is_moved && patch->job.state != JOB_STATE_DEAD && !patch->is_buried;
     for (size_t i = 0; patch->is_buried && i < callbacks->count; i++)
         patch->follow_ups[i] = (struct shard_follow_up){.id = buffer_slice(&callbacks->items[i].id),
@@ -171,7 +176,6 @@ static bool make_job(const struct patch *patch, const struct store_job *stored, 
         .record = stored->record,
         .text = patch->call.text,
         .now_ms = stored->now_ms,
-        .due_ms = stored->state == JOB_STATE_DEAD ? 0 : stored->at_ms,
     };
     enum status status = job_patch(&call, text, patched, &errors);
     if (status == STATUS_INVALID)

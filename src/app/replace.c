@@ -10,6 +10,7 @@ struct replacement {
     struct app *app;
     const struct app_caller *caller;
     struct slice id;
+    bool has_ttl; /* the job expires by ttl, and not by expiresAt */
     /* the first JOB_OPENING_MAX bytes are free: the script writes the opening of the record there */
     struct buffer record;
     app_verdict_fn *fn;
@@ -50,6 +51,8 @@ static void on_replaced(void *arg, enum status status, const struct store_replac
         audit(replacement->caller, "job_replaced", "job", replacement->id, status);
     if (status == STATUS_OK)
         end_placed(replacement, place);
+    else if (status == STATUS_EXPIRED)
+        use_case_refuse_expiry(replacement->has_ttl, replacement->fn, replacement->arg);
     else
         use_case_end(replacement->app, replacement->id, status, NULL, replacement->fn, replacement->arg);
     replacement_free(replacement);
@@ -83,6 +86,7 @@ void app_replace(struct app *app, const struct app_caller *caller, const struct 
         use_case_is_unready(app, call->id, fn, arg))
         return;
     struct replacement *replacement = NEW(struct replacement);
-    *replacement = (struct replacement){.app = app, .caller = caller, .id = call->id, .fn = fn, .arg = arg};
+    *replacement = (struct replacement){
+        .app = app, .caller = caller, .id = call->id, .has_ttl = call->job->has_ttl, .fn = fn, .arg = arg};
     replace(replacement, call);
 }

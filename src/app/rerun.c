@@ -73,8 +73,6 @@ static enum app_end write_record(struct rerun *rerun, struct job *job)
 {
     if (job->lacks.size)
         return APP_LACKING;
-    if (job->has_expires_at && job->expires_at_ms <= app_now_ms(rerun->app))
-        return APP_EXPIRED;
     job->created_ms = 0;
     job->attempts = job->uncounted = job->rounds = 0;
     job->last_attempt = (struct attempt_result){.at_ms = 0};

@@ -82,24 +82,16 @@ bool app_send_admit(struct app_send *send, app_verdict_fn *fn, void *arg)
 
 /* ---- outcome ---- */
 
-static void refuse_field(const struct app_send *send, const char *field, const char *detail)
-{
-    struct job_errors errors;
-    job_errors_clear(&errors);
-    job_errors_add(&errors, field, detail);
-    send->fn(send->arg, &(struct app_verdict){.end = APP_INVALID, .errors = &errors});
-}
-
 /* Refuses the send, because no jobs could be created for the group. */
 static void refuse_unfit(const struct app_send *send)
 {
     struct app_verdict verdict = {.end = APP_NO_MEMORY, .group = send->job.group};
     switch (send->fit) {
     case STATUS_NOT_FOUND:
-        refuse_field(send, "group", "does not exist; PUT /groups/<name> creates it");
+        use_case_refuse_field("group", "does not exist; PUT /groups/<name> creates it", send->fn, send->arg);
         return;
     case STATUS_INVALID:
-        refuse_field(send, send->made.field, send->made.detail);
+        use_case_refuse_field(send->made.field, send->made.detail, send->fn, send->arg);
         return;
     case STATUS_LACKING:
         verdict.end = APP_LACKING;
@@ -136,6 +128,10 @@ static void on_sent(void *arg, enum status status, const struct store_sent *sent
         refuse_unfit(send);
         return;
     }
+    if (status == STATUS_EXPIRED) {
+        use_case_refuse_expiry(send->job.has_ttl, send->fn, send->arg);
+        return;
+    }
     if (status != STATUS_OK && status != STATUS_REPEATED) {
         use_case_end(send->app, buffer_slice(&send->id), status, &taken, send->fn, send->arg);
         return;
@@ -160,6 +156,10 @@ static void on_replaced(void *arg, enum status status, const struct store_sent *
     /* The audit log records replaced jobs as changes, and does not record new jobs. */
     if (status != STATUS_OK || sent->was_there)
         audit(send->caller, "group_job_replaced", "job", buffer_slice(&send->id), status);
+    if (status == STATUS_EXPIRED) {
+        use_case_refuse_expiry(send->job.has_ttl, send->fn, send->arg);
+        return;
+    }
     if (status != STATUS_OK) {
         use_case_end(send->app, buffer_slice(&send->id), status, NULL, send->fn, send->arg);
         return;

@@ -132,6 +132,9 @@ static void on_scheduled(void *arg, enum status status, int64_t due_ms, const st
         metrics_accepted(submission->app->metrics, topic);
     } else if (status == STATUS_REPEATED) {
         placed.id = job->id;
+    } else if (status == STATUS_EXPIRED) {
+        use_case_refuse_expiry(submission->has_ttl, submission->fn, submission->arg);
+        return;
     }
     use_case_end(submission->app, submission->id, status, &placed, submission->fn, submission->arg);
 }
@@ -162,6 +165,7 @@ void app_submission_write(struct app_submission *submission, struct job *job)
     assert(!stored->failed); /* app_submission_admit has reserved enough memory */
     submission->id = slice_from(stored->data, id_size);
     submission->has_due_at = job->has_due_at;
+    submission->has_ttl = job->has_ttl;
     submission->when_ms = job->has_due_at ? job->due_at_ms : job->delay_ms;
 }
 

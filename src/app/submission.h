@@ -15,6 +15,7 @@ struct app_submission {
     struct buffer stored; /* id and record, which the store borrows */
     bool has_due_at;      /* true: when_ms is the due time; false: when_ms is the delay */
     int64_t when_ms;
+    bool has_ttl;        /* the job expires by ttl, and not by expiresAt */
     struct app_job same; /* with SAME: the job, as Redis already has it */
     app_verdict_fn *fn;
     void *arg;
@@ -33,7 +34,7 @@ bool app_submission_admit(struct app_submission *, const struct app_caller *, co
 
 /* Sends an admitted job, which gets a jobId if it has none. With DONE, the verdict's job has the id, the
  * state and the due time. The other possible verdicts are SAME, REPEATED, EXISTS, KEY_REUSED, INVALID (no
- * url), FULL, NO_MEMORY, UNAVAILABLE and UNKNOWN. */
+ * url, or the job would expire before it is due), FULL, NO_MEMORY, UNAVAILABLE and UNKNOWN. */
 void app_submission_send(struct app_submission *, struct job *);
 
 /* Writes the record of an admitted job, for app_submissions_send. If the job has no jobId, it gets one. */

@@ -96,12 +96,17 @@ void use_case_refuse(enum app_end end, app_verdict_fn *fn, void *arg)
     fn(arg, &(struct app_verdict){.end = end});
 }
 
-static void refuse_field(const char *field, const char *detail, app_verdict_fn *fn, void *arg)
+void use_case_refuse_field(const char *field, const char *detail, app_verdict_fn *fn, void *arg)
 {
     struct job_errors errors;
     job_errors_clear(&errors);
     job_errors_add(&errors, field, detail);
     fn(arg, &(struct app_verdict){.end = APP_INVALID, .errors = &errors});
+}
+
+void use_case_refuse_expiry(bool has_ttl, app_verdict_fn *fn, void *arg)
+{
+    use_case_refuse_field(has_ttl ? "ttl" : "expiresAt", JOB_EXPIRES_TOO_SOON, fn, arg);
 }
 
 static bool is_ready(const struct store *store, struct slice id, struct problem *why)
@@ -115,7 +120,7 @@ void use_case_end(const struct app *app, struct slice id, enum status status, co
     struct app_verdict verdict = {.end = end_of(status)};
     struct problem why;
     if (status == STATUS_NO_URL) {
-        refuse_field("url", "is required, because neither the job nor its topic has a url", fn, arg);
+        use_case_refuse_field("url", "is required, because neither the job nor its topic has a url", fn, arg);
         return;
     }
     if (job)
@@ -142,7 +147,7 @@ bool use_case_is_target_refused(const struct app *app, const struct job *job, ap
     char why[TARGET_WHY_SIZE];
     const char *member = target_refused_member(app, job, why);
     if (member)
-        refuse_field(member, why, fn, arg);
+        use_case_refuse_field(member, why, fn, arg);
     return member != NULL;
 }
 

@@ -13,6 +13,12 @@ void use_case_end(const struct app *, struct slice id, enum status, const struct
 /* Ends a use case with a verdict that contains only this end. */
 void use_case_refuse(enum app_end, app_verdict_fn *, void *arg);
 
+/* Ends a use case with INVALID, because of one member of the client's job. */
+void use_case_refuse_field(const char *field, const char *detail, app_verdict_fn *, void *arg);
+
+/* The same because a new job would expire before it is due. has_ttl: the job has ttl, and not expiresAt. */
+void use_case_refuse_expiry(bool has_ttl, app_verdict_fn *, void *arg);
+
 /* Returns true after ending the use case with UNAVAILABLE, because the shard of id (any shard if id is empty)
  * cannot provide the configured durability now. */
 bool use_case_is_unready(const struct app *, struct slice id, app_verdict_fn *, void *arg);

@@ -207,6 +207,9 @@ int64_t job_expires_ms(const struct job *, int64_t created_ms);
 #define JOB_REASON_REPLACED "replaced"
 bool job_was_replaced(const struct job *);
 
+/* The error of a ttl or an expiresAt that is too early. */
+#define JOB_EXPIRES_TOO_SOON "must be later than the due time of the job"
+
 /* Returns whether a job that job_read has read is expired. */
 bool job_is_expired(const struct job *, int64_t now_ms);
 

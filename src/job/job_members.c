@@ -57,11 +57,14 @@ static void check_due_at(struct member_parse *parse, const struct member *member
         job_refuse(parse, member, "must be at most 10 years ahead");
 }
 
+/* Compares what can be compared without a clock. Otherwise the script compares, with Redis's clock. */
 static void check_expiry(struct member_parse *parse, const struct member *member)
 {
     const struct job_rules *rules = parse->context;
     const struct job *job = parse->of;
-    if (!rules->is_changed && job_expires_ms(job, rules->now_ms) <= job_due_ms(job, rules->now_ms))
+    bool is_over = job->has_ttl ? !job->has_due_at && job->ttl_ms <= job->delay_ms
+                                : job->has_due_at && job->expires_at_ms <= job->due_at_ms;
+    if (!rules->is_changed && is_over)
         job_refuse(parse, member, JOB_EXPIRES_TOO_SOON);
 }
 

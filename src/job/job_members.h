@@ -7,14 +7,11 @@
 /* The table of a job's members. The index of a row is an enum job_member. */
 extern const struct members job_members;
 
-#define JOB_EXPIRES_TOO_SOON "must be later than the due time of the job"
-
 /* The context for the table's checks. */
 struct job_rules {
     int64_t now_ms;
     struct slice topic, job_id; /* values that topic and jobId must have; empty: any value */
-    bool is_changed; /* the job was accepted earlier, so the limits of its due time and expiry, which are
-                        relative to now, do not apply */
+    bool is_changed; /* the job was accepted earlier: its due time and its expiry are not compared */
 };
 
 #endif

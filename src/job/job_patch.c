@@ -3,8 +3,7 @@
  *   1. finds the members of the record and of the patch
  *   2. merges them into the text of a job
  *   3. reads that text by the rules for any job
- *   4. adds the members that the client did not send, such as createdAt, compares the times of the job, and
- * protects hidden values */
+ *   4. adds the members that the client did not send, such as createdAt, and protects hidden values */
 #include "job/job_patch.h"
 
 #include "job/job_members.h"
@@ -16,24 +15,17 @@
 
 /* ---- the new job ---- */
 
-/* Checks that a waiting job is due before it expires, but only if the patch changes these times. A job may
- * already wait for a retry that is due after its expiry. */
-static void check_times(const struct job_patch *patch, const struct member_values *old,
-                        const struct member_values *values, const struct job_patched *patched,
-                        struct job_errors *errors)
+/* Names the member that is to blame if the job would expire before it is due. */
+static void blame_times(const struct member_values *old, const struct member_values *values,
+                        struct job_patched *patched)
 {
-    const struct job *job = &patched->job;
-    bool has_expiry =
-        member_is_changed(old, values, JOB_TTL) || member_is_changed(old, values, JOB_EXPIRES_AT);
-    int64_t due_ms = patched->is_moved ? job_due_ms(job, patch->now_ms) : patch->due_ms;
-    if (patch->due_ms == 0 || !(has_expiry || patched->is_moved) ||
-        job_expires_ms(job, job->created_ms) > due_ms)
-        return;
-    if (has_expiry)
-        job_errors_add(errors, job->has_ttl ? "ttl" : "expiresAt", JOB_EXPIRES_TOO_SOON);
-    else
-        job_errors_add(errors, values->of[JOB_DUE_AT].size ? "dueAt" : "delay",
-                       "must be before the job expires");
+    if (member_is_changed(old, values, JOB_TTL) || member_is_changed(old, values, JOB_EXPIRES_AT)) {
+        patched->late_member = patched->job.has_ttl ? "ttl" : "expiresAt";
+        patched->late_detail = JOB_EXPIRES_TOO_SOON;
+    } else {
+        patched->late_member = values->of[JOB_DUE_AT].size ? "dueAt" : "delay";
+        patched->late_detail = "must be before the job expires";
+    }
 }
 
 /* ---- hidden values ---- */
@@ -105,7 +97,7 @@ enum status job_patch(const struct job_patch *patch, struct buffer *text, struct
                            member_is_changed(&old, &values, JOB_RETRY_WAIT);
     patched->is_moved =
         member_is_changed(&old, &values, JOB_DELAY) || member_is_changed(&old, &values, JOB_DUE_AT);
-    check_times(patch, &old, &values, patched, errors);
+    blame_times(&old, &values, patched);
     job_patch_check_hidden(&old, &values, patched, errors);
     if (errors->count > 0)
         job_patched_fini(patched);

@@ -15,13 +15,15 @@ struct job_patch {
     struct slice record; /* the job's current record */
     struct slice text;   /* the client's patch */
     int64_t now_ms;
-    int64_t due_ms; /* due time of the job if it waits; otherwise 0 */
 };
 
 struct job_patched {
     struct job job; /* the patched job, including the members that only duepost sets */
     struct job old;
-    bool is_moved;     /* the job's due time has changed: see job_due_ms */
+    bool is_moved; /* the job's due time has changed: see job_due_ms */
+    /* The error of the patch if the script, which has Redis's time, finds that the job would expire before
+     * it is due. */
+    const char *late_member, *late_detail;
     bool has_url;      /* the patch has a url */
     bool has_callback; /* the patch has a callback, see callback.h */
     bool has_retries;  /* the patch changes how often the job is tried */

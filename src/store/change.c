@@ -53,8 +53,9 @@ static void change_end_item(struct batch_item *item, enum status status, int64_t
     }
     if (status == STATUS_OK && due_ms < 0)
         status =
-            due_ms == RESULT_NO_URL
-                ? STATUS_NO_URL
+            due_ms == RESULT_NO_URL ? STATUS_NO_URL
+            : due_ms == RESULT_EXPIRED
+                ? STATUS_EXPIRED
                 : STATUS_STALE; /* the job was leased, removed or changed: the caller can read it again */
     change->fn(change->arg, status, due_ms, now_us / 1000);
     free(change);
@@ -100,6 +101,8 @@ static enum status replace_status(int64_t code)
         return STATUS_STALE;
     case RESULT_NO_URL:
         return STATUS_NO_URL;
+    case RESULT_EXPIRED:
+        return STATUS_EXPIRED;
     default:
         return STATUS_FULL;
     }

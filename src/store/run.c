@@ -40,13 +40,6 @@ static void run_add_item(const struct batch_item *item, struct script_call *call
     script_call_text(call, buffer_slice(&run->new_record));
 }
 
-static int64_t run_due_ms(const struct run *run, int64_t now_ms)
-{
-    if (!run->when.is_absolute)
-        return now_ms + run->when.ms;
-    return run->when.ms > now_ms ? run->when.ms : now_ms;
-}
-
 static enum status write_fresh_record(struct run *run, const struct store_job *stored)
 {
     struct job job;
@@ -59,16 +52,13 @@ static enum status write_fresh_record(struct run *run, const struct store_job *s
         job_fini(&job);
         return STATUS_LACKING;
     }
-    bool is_expired = job_is_expired(&job, run_due_ms(run, stored->now_ms));
     job.attempts = 0;
     job.uncounted = 0;
     job.rounds = 0;
     job.reason = job.answer_headers = (struct slice){NULL, 0};
     job_write(&job, &run->new_record);
     job_fini(&job);
-    if (run->old_record.failed || run->new_record.failed)
-        return STATUS_NO_MEMORY;
-    return is_expired ? STATUS_EXPIRED : STATUS_OK;
+    return run->old_record.failed || run->new_record.failed ? STATUS_NO_MEMORY : STATUS_OK;
 }
 
 static void on_run_read(void *arg, enum status status, const struct store_job *job)
@@ -98,6 +88,8 @@ static enum status run_status(int64_t code)
         return STATUS_EXISTS;
     case RESULT_FULL:
         return STATUS_FULL;
+    case RESULT_EXPIRED:
+        return STATUS_EXPIRED;
     default:
         return STATUS_UNAVAILABLE;
     }

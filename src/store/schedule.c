@@ -66,6 +66,8 @@ static void schedule_end_item(struct batch_item *item, enum status status, int64
         status = STATUS_REUSED;
     else if (status == STATUS_OK && due_ms == RESULT_NO_URL)
         status = STATUS_NO_URL;
+    else if (status == STATUS_OK && due_ms == RESULT_EXPIRED)
+        status = STATUS_EXPIRED;
     else if (status == STATUS_OK && due_ms < 0)
         status = STATUS_FULL;
     else if (status == STATUS_OK && redis_reply_kind(result) == REDIS_KIND_ARRAY)

@@ -146,6 +146,7 @@ static void send_end_item(struct batch_item *item, enum status status, int64_t n
         status = code == RESULT_FULL        ? STATUS_FULL
                  : code == RESULT_REUSED    ? STATUS_REUSED
                  : code == RESULT_NOT_FOUND ? STATUS_NOT_FOUND
+                 : code == RESULT_EXPIRED   ? STATUS_EXPIRED
                                             : reply_refuse("send");
     send->fn(send->arg, status, &sent);
     free(send);
@@ -204,6 +205,7 @@ static void replace_send_end_item(struct batch_item *item, enum status status, i
     else if (status == STATUS_OK)
         status = code == RESULT_FULL          ? STATUS_FULL
                  : code == RESULT_NOT_AS_SEEN ? STATUS_STALE
+                 : code == RESULT_EXPIRED     ? STATUS_EXPIRED
                                               : reply_refuse("replace_send");
     send->fn(send->arg, status, &sent);
     free(send);

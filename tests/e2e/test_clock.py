@@ -59,6 +59,62 @@ def test_times_of_clients_are_compared_with_the_clock_of_redis(start, redis, rec
     assert server.request("POST", f"/jobs/{topic}.dead/a/run").status == 202
 
 
+@pytest.mark.parametrize("hours", [2, -2])
+def test_an_expiry_is_judged_by_the_clock_that_redis_has_at_the_call(start, redis, receiver, topic, hours):
+    """Redis's clock has just stepped, so whatever the process has read of it before is wrong."""
+    clock = MovableClock()
+    server = start(redis=redis(environment=clock.environment))
+    job = {"url": receiver.url(), "body": 1}
+    json_type = {"Content-Type": "application/json"}
+
+    def at(hour):
+        return from_ms(int(time.time() * 1000) + hour * 3600_000)
+
+    server.request("PUT", "/groups/g", json.dumps({"endpoints": {"e": {"url": receiver.url()}}}), json_type).expect(201)
+    receiver.script(f"{topic}.dead", 410)
+    for job_id, expires in ("soon", at(1)), ("late", at(9)):
+        server.schedule(topic=f"{topic}.dead", jobId=job_id, **job, expiresAt=expires)
+        server.wait_for_state(f"{topic}.dead", job_id, "dead")
+    server.request("PUT", f"/topics/{topic}", '{"paused":true}', {"Content-Type": "application/json"}).expect(200)
+    server.schedule(topic=topic, jobId="patched", **job)
+    clock.move_by(hours * 3600)
+    over, valid = (at(1), at(3)) if hours > 0 else (at(-3), at(-1))
+    sends = {"POST": lambda name, members: server.post({"topic": topic, "jobId": f"post-{name}", **job, **members}),
+             "array": lambda name, members: server.post([{"topic": topic, "jobId": f"array-{name}", **job, **members}]),
+             "group": lambda name, members: server.post({"topic": topic, "jobId": f"group-{name}", "group": "g", **members}),
+             "PUT": lambda name, members: server.request("PUT", f"/jobs/{topic}/put-{name}", json.dumps({**job, **members}), json_type),
+             "PUT group": lambda name, members: server.request("PUT", f"/jobs/{topic}/putg-{name}", json.dumps({"group": "g", **members}), json_type)}
+
+    def fields(answer):
+        if answer.status == 207:
+            return [error["field"] for error in answer.expect(207)["results"][0].get("errors", [])]
+        return answer.fields() if answer.status == 400 else [] if answer.status == 201 else answer.status
+
+    for name, send in sends.items():
+        assert fields(send("over", {"expiresAt": over})) == ["expiresAt"], name
+        assert fields(send("in-time", {"expiresAt": valid})) == [], name
+        assert fields(send("delayed", {"delay": 3600 * 3, "expiresAt": valid})) == ["expiresAt"], name
+        assert fields(send("ttl", {"dueAt": valid, "ttl": 1800})) == ["ttl"], name
+    patched = server.request("PATCH", f"/jobs/{topic}/patched", json.dumps({"delay": 3600 * 3, "expiresAt": valid}), json_type)
+    assert patched.status == 400 and patched.fields() == ["expiresAt"]
+    assert server.request("PATCH", f"/jobs/{topic}/patched", json.dumps({"delay": 5, "expiresAt": valid}), json_type).status == 200
+    patched = server.request("PATCH", f"/jobs/{topic}/patched", json.dumps({"delay": 3600 * 3}), json_type)
+    assert patched.status == 400 and patched.fields() == ["delay"]
+    run = {job_id: server.request("POST", f"/jobs/{topic}.dead/{job_id}/run").status for job_id in ("soon", "late")}
+    assert run == {"soon": 409 if hours > 0 else 202, "late": 202}
+    shown = to_ms(server.get("/overview").expect(200)["now"]) - time.time() * 1000
+    assert abs(shown - hours * 3600_000) < 60_000 or abs(shown) < 60_000  # the overview's time may be some seconds old
+
+
+def test_a_repeated_request_is_answered_after_the_expiry_of_its_job(server, receiver, topic):
+    server.request("PUT", f"/topics/{topic}", '{"paused":true}', {"Content-Type": "application/json"}).expect(200)
+    job = {"topic": topic, "jobId": "a", "url": receiver.url(), "expiresAt": from_ms(int(time.time() * 1000) + 600)}
+    first = server.post(job, headers={"Idempotency-Key": topic})
+    assert first.status == 201
+    until(lambda: time.time() * 1000 > to_ms(job["expiresAt"]), 5, "the expiry")
+    assert server.post(job, headers={"Idempotency-Key": topic}).status in (200, 201)
+
+
 def test_a_step_of_redis_clock_does_not_stop_a_topic_with_a_rate(start, redis, receiver, topic):
     """Jobs use up the rate of the topic until some time in the future. Then the clock of Redis steps back by an hour.
     The rate must not delay new jobs by this hour."""

@@ -204,6 +204,53 @@ START_TEST(what_changes_a_job_notes_its_expiry)
 }
 END_TEST
 
+#define NEW_JOB(expires) "\"head\":\"1;" expires ";0;0;-;19;\",\"url\":\"http://h/\"}"
+#define SENT(expires)    "'' m g 1 e " NEW_JOB(expires)
+
+START_TEST(no_new_job_expires_before_it_is_due)
+{
+    CHECK_EXAMPLES( //
+        {"", "schedule 0 86400000 t/a 0 " NEW_JOB("now") " -", "-10", NULL},
+        {"", "schedule 0 86400000 t/a 9 " NEW_JOB("+9") " -", "-10", NULL},
+        {"", "schedule 0 86400000 t/a @now+9 " NEW_JOB("now+9") " -", "-10", NULL},
+        {"", "schedule 0 86400000 t/a @now+9 " NEW_JOB("+9") " -", "-10", NULL},
+        {"", "schedule 0 86400000 t/a 0 " NEW_JOB("now") " 'f,k' t/b 0 " NEW_JOB("5") " -", "-10 -10", NULL},
+        {"", "replace 0 t/a @now+9 " NEW_JOB("now+9") " ''", "-10", NULL},
+        {DELAYED, "replace 0 t/a 0 " NEW_JOB("now") " ''", "-10", NULL},
+        {"", "send 0 9 t/a 0 - m g 1 e " NEW_JOB("now"), "-10", NULL},
+        {"", "replace_send 0 t/a 0 " SENT("now"), "-10", NULL},
+        /* A job that is there is answered, and its expiry is not noted anew. */
+        {DELAYED, "schedule 0 86400000 t/a 0 " NEW_JOB("5") " -", "(delayed now+60000 {r})", NULL},
+        {DELAYED, "schedule 0 86400000 t/a 0 " NEW_JOB("+9") " -", "(delayed now+60000 {r})", NULL}, );
+}
+END_TEST
+
+START_TEST(no_change_lets_a_job_expire_before_it_is_due)
+{
+    CHECK_EXAMPLES( //
+        {WAITS(A_JOB("now+90000")), "change t/a * - " A_JOB("now+60000"), "-10", NULL},
+        {WAITS(A_JOB("now+90000")), "change t/a * @now+80000 " A_JOB("now+80000"), "-10", NULL},
+        {WAITS(A_JOB("now+90000")), "change t/a * ! " A_JOB("now+60000"), "-10", NULL},
+        /* The job waits for a retry that is due after its expiry, and the change does not concern these
+           times. */
+        {WAITS(A_JOB("now+9")), "change t/a * - " A_JOB("now+9"), "0",
+         WAITS(A_JOB("now+9")) "expiries: t/a@now+9\n"},
+        {WAITS(A_JOB("now+9")), "change t/a * - " A_JOB("now+60001"), "0",
+         WAITS(A_JOB("now+60001")) "expiries: t/a@now+60001\n"}, );
+}
+END_TEST
+
+START_TEST(no_expired_job_is_run)
+{
+    static const char dead[] =
+        "dead: t/a@now-9\ndead:t: t/a@now-9\ndead_due: t@inf\nkept: t/a=dead,now-9,0,3,{d}\n";
+    CHECK_EXAMPLES( //
+        {dead, "run 0 t/a 0 '' {d} " A_JOB("now"), "-10", NULL},
+        {dead, "run 0 t/a @now+9 '' {d} " A_JOB("now+9"), "-10", NULL},
+        {WAITS(OVER) "expiries: t/a@5\n", "run 0 t/a 0 '' '' ''", "-10", NULL}, );
+}
+END_TEST
+
 #define SWEEP "sweep 10 0 0"
 #define RESTS "meta: clock=now-5 rest=now+300000\n" /* nothing is removed by age, see lib/removals.lua */
 
@@ -371,6 +418,9 @@ Suite *suite(void)
     tcase_add_test(group, expire_lists_waiting_jobs_and_corrects_the_index);
     tcase_add_test(group, bury_ends_a_waiting_job_only_if_it_has_expired_and_is_unchanged);
     tcase_add_test(group, what_changes_a_job_notes_its_expiry);
+    tcase_add_test(group, no_new_job_expires_before_it_is_due);
+    tcase_add_test(group, no_change_lets_a_job_expire_before_it_is_due);
+    tcase_add_test(group, no_expired_job_is_run);
     tcase_add_test(group, a_delivered_job_is_kept_where_its_topic_says_so);
     tcase_add_test(group, of_many_each_is_kept_as_its_own_topic_says);
     tcase_add_test(group, a_cancelled_job_is_kept_from_any_state);

@@ -754,8 +754,9 @@ class Pool(Workflows):
             if room < 1 and job_id not in self.jobs:
                 answers.append(-7)
             elif job_id in self.jobs:
-                self.note_expiry(job_id, record_of(self.due_of(when)[1], record))
                 answers.append([*self.state(job_id), self.jobs[job_id]])
+            elif self.is_over(when, record):
+                answers.append(-10)
             else:
                 room -= 1
                 answers.append(self.start(job_id, when, record)[0])
@@ -781,6 +782,18 @@ class Pool(Workflows):
         """Returns the due time, and the time from which its delay counts."""
         start = self.now if when == "0" or when[0] == "@" else self.soonest
         return (max(int(when[1:]), self.now) if when[0] == "@" else start + int(when)), start
+
+    def is_over(self, when, record):
+        """Returns whether a new job would have expired when it is due."""
+        at, start = self.due_of(when)
+        return (head_of(record_of(start, record)) or (INF,))[0] <= at
+
+    def is_too_late(self, job_id, when, record):
+        """Returns whether a change moves the job's expiry or its due time so that the job would expire before it is due."""
+        if when not in "-!":
+            return expiry_of(record) <= self.due_of(when)[0]
+        self.show()
+        return expiry_of(record) not in (INF, expiry_of(self.jobs[job_id])) and expiry_of(record) <= int(self.shown.get(job_id, -1))
 
     def start(self, job_id, when, record):
         at, start = self.due_of(when)
@@ -819,6 +832,8 @@ class Pool(Workflows):
                 answers.append(-4)
             elif tags and self.seen(job_id, tags) != ("pool" if is_there else "dead"):
                 answers.append(-4)
+            elif self.is_over(when, record):
+                answers.append(-10)
             elif not is_there and self.room(max_jobs) < 1:
                 answers.append(-7)
             else:
@@ -860,6 +875,8 @@ class Pool(Workflows):
                 state, at, _, _, lines = self.kept[job_id]
                 self.keep(job_id, state, at, 0, record, lines)
                 answers.append(0)
+            elif record and self.is_too_late(job_id, when, record):
+                answers.append(-10)
             elif when == "!":
                 self.take(job_id)
                 placed.discard(job_id)
@@ -1019,8 +1036,6 @@ class Pool(Workflows):
         if self.is_in_pool(previous):
             return -20, "overlap"
         if self.is_in_pool(job_id) if send else job_id in self.jobs:
-            if not send and self.room_left >= 1:
-                self.note_expiry(job_id, record_of(self.due_of(when)[1], record))
             return -6, "conflict"
         if send and self.first_left(job_id, send[2::2]):
             return -6, "conflict"
@@ -1064,6 +1079,8 @@ class Pool(Workflows):
                 answers.append(["same", *self.sent_states(send_id, *was[2:])])
             elif left or number and taken:
                 answers.append(["taken", taken])
+            elif number and self.is_over(when, parts[1]):
+                answers.append(-10)
             elif not number or room < number:
                 answers.append(-7 if number else -1)
             else:
@@ -1082,6 +1099,8 @@ class Pool(Workflows):
             more = number - len(same) - len(others)
             if only and same + others:
                 answers.append(-4)
+            elif self.is_over(when, parts[1]):
+                answers.append(-10)
             elif more > 0 and self.room(max_jobs) < more:
                 answers.append(-7)
             else:
@@ -1161,7 +1180,7 @@ class Pool(Workflows):
                 answers.append(-3 if state == "leased" else -6 if seen else -4)
                 continue
             if job_id in self.expiries and is_expired(self.jobs[job_id], self.now):
-                answers.append(-9)
+                answers.append(-10)
                 continue
             self.crashes.pop(job_id, None)
             if state != "ready" or job_id in placed:
@@ -1180,6 +1199,8 @@ class Pool(Workflows):
             return -6
         if self.kept[job_id][3] != old:
             return -9
+        if is_expired(new, self.due_of(when)[0]):
+            return -10
         if self.room(max_jobs) < 1:
             return -7
         self.bring_back(job_id, new)

@@ -6,8 +6,8 @@
 -- job, record or empty to keep the record, ...; then the follow-ups of jobs that are buried, see follow.lua. A dead job
 -- stays dead. If the new due time of a job without a new record is after its expiry, the result is NOT_AS_SEEN.
 -- Returns {now_us, result ...}. A result is the due time, 0 if the due time is kept or the job is dead, AGAIN, LEASED,
--- NOT_AS_SEEN or NO_URL.
--- uses: bury check crashes ended follow has head held hour leases leave line pause places seen take url when
+-- NOT_AS_SEEN, NO_URL or EXPIRED.
+-- uses: bury check crashes ended follow has head held hour leases leave line locate pause places seen take url when
 if has_follow_ups() then take_follow_ups(2, 4) end
 check(2, 4)
 for i = 4, #ARGV, 4 do
@@ -31,6 +31,17 @@ local function bury_waiting(id, record, its_follow_ups)
   return 0
 end
 
+-- Returns whether the job would expire before it is due, if the change moves one of these times: a job may already wait
+-- for a retry that is due after its expiry.
+local function is_too_late(id, when, record)
+  local expires = expiry_of(record)
+  if expires == math.huge then return false end
+  if when ~= '-' and when ~= '!' then return expires <= (due_of(when)) end
+  if expires == expiry_of(call('HGET', JOBS, id)) then return false end
+  local _, score = locate(id)
+  return score and expires <= math.floor(tonumber(score))
+end
+
 local function change(id, tag, when, record, its_follow_ups)
   local seen = find_seen(id, tag)
   if seen == nil then return RESULT_AGAIN end
@@ -42,6 +53,7 @@ local function change(id, tag, when, record, its_follow_ups)
   else
     if lacks_url(id, record) then return RESULT_NO_URL end
     if seen == 'dead' then return change_dead(id, record) end
+    if is_too_late(id, when, record) then return RESULT_EXPIRED end
     if when == '!' then return has_read_enough() and RESULT_AGAIN or bury_waiting(id, record, its_follow_ups) end
     call('HSET', JOBS, id, record)
     note_expiry_of(id, record)

@@ -165,7 +165,9 @@ local function make_job(item, previous)
     return RESULT_FULL, 'full'
   end
   local at, created = due_of(item.when)
-  if call('HSETNX', JOBS, item.job, record_of(item.job, created, item.record)) == 0 then return RESULT_TAKEN, 'conflict' end
+  local record, expires = record_of(created, item.record)
+  if call('HSETNX', JOBS, item.job, record) == 0 then return RESULT_TAKEN, 'conflict' end
+  note_expiry(item.job, expires)
   room = room - 1
   return put_new(item.job, at), 'fire'
 end

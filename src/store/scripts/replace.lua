@@ -12,7 +12,7 @@
 --   tags    tags that the old job must match, see find_seen; after a '!', tags that a job that has not ended must not
 --           match
 -- Returns {now_us, result ...}. A result is {due time, createdAt, 2 if a job was replaced during an attempt, 1 if another
--- job was replaced, else 0}, FULL, AGAIN, NOT_AS_SEEN or NO_URL.
+-- job was replaced, else 0}, FULL, AGAIN, NOT_AS_SEEN, NO_URL or EXPIRED.
 -- uses: check ended linger outbox seen places url when
 -- plain: take
 check(3, 4, 2)
@@ -40,14 +40,17 @@ local function replace(id, when, record, tags)
   if seen == nil then return RESULT_AGAIN end
   if not seen or is_there and seen == 'dead' then return RESULT_NOT_AS_SEEN end
   if lacks_url(id, record) then return RESULT_NO_URL end
+  local at, created = due_of(when)
+  if is_over(created, record, at) then return RESULT_EXPIRED end
   local was_leased = false
   if is_there then
     was_leased = make_way(id)
   elseif max_jobs > 0 and jobs_below(max_jobs) >= max_jobs then
     return RESULT_FULL
   end
-  local at, created = due_of(when)
-  call('HSET', JOBS, id, record_of(id, created, record))
+  local text, expires = record_of(created, record)
+  call('HSET', JOBS, id, text)
+  note_expiry(id, expires)
   at = put_new(id, at) -- if the call has several new jobs with this id, the last one counts
   return {at, created, was_leased and 2 or is_there and 1 or 0}
 end

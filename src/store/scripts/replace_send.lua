@@ -13,8 +13,8 @@
 --   group
 --   number  of endpoints, at least 1, for each of which a name and a record as in schedule.lua follow
 -- Returns {now_us, result ...}. A result is {'replaced', number of jobs replaced, how many of these during an attempt,
--- number cancelled, due time of each job ...}, FULL, NOT_AS_SEEN or AGAIN.
--- uses: cancel linger probe put_send record
+-- number cancelled, due time of each job ...}, FULL, NOT_AS_SEEN, EXPIRED or AGAIN.
+-- uses: cancel linger probe put_send record when
 -- plain: take
 
 local sends = read_sends(3, 'only', 1)
@@ -43,6 +43,8 @@ local function replace_send(send)
   if has_read_enough() then return RESULT_AGAIN end
   local same, others = met_jobs(send)
   if send.only == '!' and #same + #others > 0 then return RESULT_NOT_AS_SEEN end
+  local at, created = due_of(send.when)
+  if tonumber(expiry_in(created, send.records[1]) or 'inf') <= at then return RESULT_EXPIRED end -- all jobs expire at the same time
   local more = #send.endpoints - #same - #others
   if more > 0 and (max_jobs > 0 and jobs_below(max_jobs) + more > max_jobs or not has_room_for_send()) then return RESULT_FULL end
   for i = 1, #others do

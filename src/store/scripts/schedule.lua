@@ -10,7 +10,7 @@
 --           with the time in when
 --   once    '-', or the request's fingerprint, a space, and its idempotency key: the first answer is kept
 --           under this key and returned again
--- Returns {now_us, result ...}. A result is a due time, FULL or NO_URL. If a job has the id, the result is
+-- Returns {now_us, result ...}. A result is a due time, FULL, NO_URL or EXPIRED. If a job has the id, the result is
 -- {state, due, record} of this job, or AGAIN. If an earlier call has used the idempotency key, the result is
 -- {'repeated', due, id} of that call's answer, or REUSED if it had other content.
 -- uses: check existing idempotency places url when
@@ -41,21 +41,28 @@ end
 local free_before = (has_repeats or #ARGV == 7) and 4 or first_taken()
 local new = {} -- id, record, id, record ... written at the end
 
+-- Returns why a job is refused if its id is free, or nothing.
+local function refusal(id, at, created, record)
+  return lacks_url(id, record) and RESULT_NO_URL or is_over(created, record, at) and RESULT_EXPIRED or nil
+end
+
 local function add_free(id, when, record)
-  if lacks_url(id, record) then return RESULT_NO_URL end
   local at, created = due_of(when)
-  local number = #new
-  new[number + 1], new[number + 2] = id, record_of(id, created, record)
+  local refused = refusal(id, at, created, record)
+  if refused then return refused end
+  local number, text, expires = #new, record_of(created, record)
+  new[number + 1], new[number + 2] = id, text
+  note_expiry(id, expires)
   room = room - 1
   return put_new(id, at)
 end
 
 local function add(id, when, record)
-  if lacks_url(id, record) and call('HEXISTS', JOBS, id) == 0 then return RESULT_NO_URL end
   local at, created = due_of(when)
-  if call('HSETNX', JOBS, id, record_of(id, created, record)) == 0 then
-    return existing(id, scheduled[id])
-  end
+  local refused, text, expires = refusal(id, at, created, record), record_of(created, record)
+  if refused and call('HEXISTS', JOBS, id) == 0 then return refused end
+  if refused or call('HSETNX', JOBS, id, text) == 0 then return existing(id, scheduled[id]) end
+  note_expiry(id, expires)
   room = room - 1
   scheduled[id] = put_new(id, at)
   return scheduled[id]

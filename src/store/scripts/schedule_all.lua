@@ -46,7 +46,9 @@ end
 
 local function add(id, when, record, once)
   local due, created = due_of(when)
-  call('HSET', JOBS, id, record_of(id, created, record))
+  local text, expires = record_of(created, record)
+  call('HSET', JOBS, id, text)
+  note_expiry(id, expires)
   local placed_at = put_new(id, due)
   if once ~= '-' then keep_answer(once, id, placed_at, tonumber(ARGV[3])) end
   return placed_at

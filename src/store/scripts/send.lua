@@ -11,11 +11,11 @@
 --   group
 --   number  of endpoints, for each of which a name and a record as in schedule.lua follow. 0: the group no longer
 --           exists, or yields no jobs for this send; the script then only looks for an earlier send
--- Returns {now_us, result ...}. A result is {'sent', due time of each job ...}, FULL, REUSED or NOT_FOUND. If the same
+-- Returns {now_us, result ...}. A result is {'sent', due time of each job ...}, FULL, REUSED, NOT_FOUND or EXPIRED. If the same
 -- content was sent before and one of its jobs has not ended: {'same', endpoint, state, time, ...} as in sent.lua. If
 -- another job has one of the ids: {'taken', id}. If an earlier call has used the idempotency key: {'repeated', due, id
 -- and endpoints with a newline between} of that call's answer.
--- uses: idempotency probe put_send sent
+-- uses: idempotency probe put_send sent when
 
 local sends = read_sends(4, 'once', 0)
 probe()
@@ -67,6 +67,8 @@ local function send_all(send)
   if #send.endpoints == 0 then return RESULT_NOT_FOUND end
   local taken = first_left(send.id, send.endpoints)
   if taken then return {'taken', taken} end
+  local at, created = due_of(send.when)
+  if tonumber(expiry_in(created, send.records[1]) or 'inf') <= at then return RESULT_EXPIRED end -- all jobs expire at the same time
   if room < #send.endpoints or not has_room_for_send() then return RESULT_FULL end
   local result = put_all(send)
   keep_sent(send, send.endpoints, result[2])

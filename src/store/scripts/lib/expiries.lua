@@ -6,9 +6,10 @@
 -- the end of the lease; so each script that puts the job back notes its expiry again.
 -- uses: clock has head
 
--- Entries to write: score, id, score, id ...
+-- Entries to write: score, id, score, id ... Nothing is noted without a time.
 local expiry_entries = {}
 local function note_expiry(id, at)
+  if not at then return end
   local number = #expiry_entries
   expiry_entries[number + 1], expiry_entries[number + 2] = at, id
 end

@@ -36,7 +36,9 @@ end
 local function follow(list, parent)
   for i = 1, #list, 3 do
     local at, created = due_of(list[i + 1])
-    if call('HSETNX', JOBS, list[i], record_of(list[i], created, list[i + 2])) == 1 then
+    local record, expires = record_of(created, list[i + 2])
+    if call('HSETNX', JOBS, list[i], record) == 1 then
+      note_expiry(list[i], expires)
       put(list[i], at)
       if has(WORKFLOW_JOBS) then adopt(list[i], parent) end
     end

@@ -12,7 +12,9 @@ local function put_send(id, when, mark, group, endpoints, records)
   local times = {}
   for i = 1, #endpoints do
     local job = job_of(id, endpoints[i])
-    call('HSET', JOBS, job, record_of(job, created, records[i]))
+    local text, expires = record_of(created, records[i])
+    call('HSET', JOBS, job, text)
+    note_expiry(job, expires)
     times[i] = put_new(job, due)
   end
   note_send(id, mark, group, endpoints, integer(created))

@@ -61,7 +61,9 @@ local function add_member(place, role, id, when, record, element)
   local position, bytes = 0, 0
   if role == 's' or role == 'c' then position, bytes = add_element(place, role, element, id) end
   local at, created = due_of(when)
-  call('HSET', JOBS, id, record_of(id, created, record))
+  local text, expires = record_of(created, record)
+  call('HSET', JOBS, id, text)
+  note_expiry(id, expires)
   note_membership(id, role, position, bytes, place)
   call('HSET', open_of(place), id, '')
   return put_new(id, at)
