@@ -141,6 +141,8 @@ END_TEST
 #define WAITS       "suspects: t/a|n1@0 t/b@now-9\n"
 #define BEFORE      FLIGHT WAITS ASIDE("now+500") JOBS
 
+#define MORTAL "{\"createdAt\":1,\"head\":\"1;now+9;0;0;-;19;\",\"url\":\"http://h/\"}"
+
 START_TEST(a_claim_leases_one_suspect_beside_all_other_jobs)
 {
     CHECK_EXAMPLES( //
@@ -154,6 +156,13 @@ START_TEST(a_claim_leases_one_suspect_beside_all_other_jobs)
          CLAIM, "0 0 0 wake now+600000",
          "jobs: t/b={2} u/a={1}\ncrashes: t/b=2,n0 u/a=2,n0\nholders:u: u/a=n1,now\nleases: u/a@now+9\n"
          "suspects: u/a|n1@0 t/b@now\n" ASIDE("now+600000")},
+        /* The entry of the job that is set aside has the end of an earlier lease, and gets the job's expiry.
+         */
+        {"bucket:t: t/b@now-7\nturns: t@1\njobs: t/b=" MORTAL " u/a={1}\ncrashes: t/b=2,n0 u/a=2,n0\n"
+         "expiries: t/b@now+3000\nholders:u: u/a=n1,now\nleases: u/a@now+9\nsuspects: u/a|n1@0\n",
+         CLAIM, "0 0 0 wake now+600000",
+         "jobs: t/b=" MORTAL " u/a={1}\ncrashes: t/b=2,n0 u/a=2,n0\nexpiries: t/b@now+9\n"
+         "holders:u: u/a=n1,now\nleases: u/a@now+9\nsuspects: u/a|n1@0 t/b@now\n" ASIDE("now+600000")},
         /* The attempt of a cancelled suspect still runs. */
         {"bucket:t: t/b@now-7\nturns: t@1\njobs: t/b={2}\ncrashes: t/b=2,n0\n"
          "holders:t: t/a|n1=\nlingering: t/a|n1@now+9\nsuspects: t/a|n1@0\n",

@@ -11,7 +11,7 @@
 -- number of jobs, then for each job: id, due, record; then topic, settings for each topic that has settings and has one
 -- of these jobs or was skipped, because its settings cannot be read or need a later version (only a few skipped topics
 -- are returned). If ARGV[7] is not 0, the next due time or -1 follows}.
--- uses: again crashes due forget_lost head places probe serve settings suspects weights
+-- uses: again crashes due expiries forget_lost head places probe serve settings suspects weights
 local left, note, lease_ms, share = tonumber(ARGV[2]), ARGV[3] .. ' ', tonumber(ARGV[4]), tonumber(ARGV[5])
 local bytes_left = tonumber(ARGV[6])
 local READ_AT_ONCE = 16 -- records
@@ -267,6 +267,7 @@ if leased > 0 then call('ZADD', LEASES, unpack(leases)) end
 if is_suspect_leased then note_attempted(next_suspect, ARGV[3]) end
 write_waiting()
 if has(HELD) then write_held() end
+write_expiries()
 write_names()
 local is_idle, ready = #passed > 0 and leased == 0, are_all_over and 0 or call('ZCARD', TURNS)
 if ready > 0 and not is_idle then ring() end
