@@ -123,8 +123,8 @@ static void end_messages(struct group_publication *publication)
 
 /* ---- sending ---- */
 
-/* Sends the messages that are ready. If one could not be prepared because Redis did not answer, sends none: the
- * client repeats the request, and a part of its messages would come twice. */
+/* Sends the messages that are ready. If one could not be prepared because Redis did not answer, sends none:
+ * the client repeats the request, and a part of its messages would come twice. */
 static void send_ready(struct group_publication *publication)
 {
     struct message *ready[URL_GROUP_ENDPOINTS_MAX];

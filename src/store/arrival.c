@@ -6,16 +6,8 @@
 #include "store/shard_private.h"
 
 enum {
-    ARRIVAL_CALLS_MAX = 4,
-    ARRIVAL_BYTES =
-        256 * 1024, /* size that an item counts as, so that a call has few items: each may get a long list */
-};
-
-struct arrival_item {
-    struct batch_item item;
-    struct slice id;
-    arrival_fn *fn;
-    void *arg;
+    /* Size that a call counts as, so that a run has few calls: each may get a long list. */
+    ARRIVAL_BYTES = 256 * 1024,
 };
 
 /* ---- reading the reply ---- */
@@ -69,37 +61,23 @@ static enum status read_arrival(const struct redis_reply *result, struct buffer 
     return array->failed ? STATUS_NO_MEMORY : STATUS_OK;
 }
 
-/* ---- the batch ---- */
+/* ---- the call ---- */
 
-static void arrival_add_item(const struct batch_item *item, struct script_call *call)
+static void arrival_end(struct store_call *call, enum status status, const struct redis_reply *result)
 {
-    script_call_text(call, ((const struct arrival_item *)item)->id);
-}
-
-static void arrival_end_item(struct batch_item *item, enum status status, int64_t now_us,
-                             const struct redis_reply *result)
-{
-    struct arrival_item *entry = (struct arrival_item *)item;
     struct arrival arrival = {.kind = ARRIVAL_OVER};
     struct buffer array;
-    (void)now_us;
     buffer_init_fallible(&array, JOB_RECORD_MAX);
     if (status == STATUS_OK)
         status = read_arrival(result, &array, &arrival);
-    entry->fn(entry->arg, status, status == STATUS_OK ? &arrival : NULL);
+    CALL_FN(call, arrival_fn)(call->arg, status, status == STATUS_OK ? &arrival : NULL);
     buffer_fini(&array);
-    free(entry);
 }
-
-const struct batch_kind arrive_kind = {SCRIPT_ARRIVE, ARRIVAL_CALLS_MAX, false,
-                                       NULL,          arrival_add_item,  arrival_end_item};
 
 void shard_arrive(struct shard *shard, struct slice id, arrival_fn *fn, void *arg)
 {
-    struct arrival_item *entry = NEW(struct arrival_item);
-    entry->item.bytes = ARRIVAL_BYTES;
-    entry->id = id;
-    entry->fn = fn;
-    entry->arg = arg;
-    batch_add(&shard->batches[SHARD_BATCH_ARRIVE], &entry->item);
+    struct store_call *call = store_call_new(shard, SHARD_BATCH_ARRIVE, arrival_end, ANY_FN(fn), arg);
+    store_call_text(call, id);
+    call->bytes += ARRIVAL_BYTES;
+    store_call_send(call);
 }

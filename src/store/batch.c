@@ -5,58 +5,128 @@
 
 #include "base/memory.h"
 
-enum { FEW = 8 }; /* items that may wait for others */
+enum { FEW = 8 }; /* calls that may wait for others */
 
 /* Longest wait until enough replicas have a change. After this time, the change is made, but not durable. */
 #define REPLICAS_DEADLINE "1000" /* ms */
 
-/* A call that was sent, and its items in the order of the call's arguments. */
-struct batch_call {
+/* A run of a script that was sent, and its calls in the order of its arguments. */
+struct batch_run {
     struct batch *batch;
-    struct list items;
+    struct list calls;
     /* The script's reply, kept until WAIT confirms that enough replicas have its changes. */
     struct redis_reply *reply;
-    char follow_count[24]; /* last argument of a call with follow-ups: '+' and their number */
+    char follow_count[24]; /* last argument of a run with follow-ups: '+' and their number */
 };
 
-void batch_init(struct batch *batch, const struct batch_kind *kind, const struct batch_owner *owner,
-                struct redis_link *link)
+/* ---- calls ---- */
+
+struct slice store_call_argument(const struct store_call *call, size_t index)
 {
-    *batch = (struct batch){.kind = kind, .owner = owner, .link = link};
-    list_init(&batch->items);
+    return script_args_all(&call->args)[index];
 }
 
-void batch_add(struct batch *batch, struct batch_item *item)
+void store_call_text(struct store_call *call, struct slice text)
 {
-    list_append(&batch->items, &item->link);
-    batch->count++;
-    batch->urgent += !item->may_wait;
+    script_args_text(&call->args, text);
+    call->bytes += text.size;
 }
 
-/* Returns whether the item has to be sent again, or with other arguments, before it has an outcome. */
+void store_call_number(struct store_call *call, int64_t number)
+{
+    script_args_number(&call->args, number);
+}
+
+void store_call_when(struct store_call *call, struct store_when when)
+{
+    script_args_when(&call->args, when);
+}
+
+void store_call_follow(struct store_call *call, const struct shard_follow_ups *follow)
+{
+    call->follow = *follow;
+    for (size_t i = 0; i < follow->count; i++)
+        call->bytes += follow->jobs[i].id.size + follow->jobs[i].record.size + BATCH_CALL_OVERHEAD;
+}
+
+void store_call_clear(struct store_call *call)
+{
+    script_args_fini(&call->args);
+    call->args = (struct script_args){.count = 0};
+    call->bytes = BATCH_CALL_OVERHEAD;
+}
+
+void store_call_free(struct store_call *call)
+{
+    script_args_fini(&call->args);
+    free(call);
+}
+
+static void run_add(struct script_call *run, const struct store_call *call)
+{
+    for (size_t i = 0; i < call->args.count; i++)
+        script_args_text(script_call_args(run), store_call_argument(call, i));
+}
+
+static void end_one(struct store_call *call, enum status status, int64_t now_us,
+                    const struct redis_reply *result)
+{
+    if (status == STATUS_OK && redis_reply_integer(result) == RESULT_AGAIN) {
+        store_call_send(call);
+        return;
+    }
+    call->is_kept = false;
+    call->now_us = now_us;
+    call->end(call, status, result);
+    if (!call->is_kept)
+        store_call_free(call);
+}
+
+static void on_alone_reply(void *arg, enum status status, const struct redis_reply *reply)
+{
+    end_one(arg, status, redis_reply_integer(redis_reply_at(reply, 0)), reply);
+}
+
+void store_call_send(struct store_call *call)
+{
+    struct batch *batch = call->batch;
+    call->is_kept = true;
+    if (batch) {
+        list_append(&batch->calls, &call->link);
+        batch->count++;
+        batch->urgent += !call->may_wait;
+        return;
+    }
+    struct script_call *run = call->owner->new_run(call->shard, call->script);
+    run_add(run, call);
+    script_call_send(run, call->connection, on_alone_reply, call);
+}
+
+/* ---- runs ---- */
+
+/* Returns whether the call has to be sent again, or with other arguments, before it has an outcome. */
 static bool is_unfinished(const struct redis_reply *result)
 {
     int64_t code = redis_reply_integer(redis_reply_size(result) > 0 ? redis_reply_at(result, 0) : result);
     return code == RESULT_AGAIN || code == RESULT_CHANGED || code == RESULT_NO_RECORD;
 }
 
-static void end_call(struct batch_call *call, enum status status, const struct redis_reply *reply)
+static void end_run(struct batch_run *run, enum status status, const struct redis_reply *reply)
 {
-    const struct batch_kind *kind = call->batch->kind;
     int64_t now_us = redis_reply_integer(redis_reply_at(reply, 0));
     size_t index = 1;
-    call->batch->calls--;
-    for (struct list *link; (link = list_take(&call->items)); index++) {
+    run->batch->runs--;
+    for (struct list *link; (link = list_take(&run->calls)); index++) {
         const struct redis_reply *result = redis_reply_at(reply, index);
-        enum status item_status = status;
+        enum status its_status = status;
         if (status == STATUS_OK && !result)
-            item_status = STATUS_UNKNOWN;
+            its_status = STATUS_UNKNOWN;
         else if (status == STATUS_UNDURABLE && is_unfinished(result))
-            item_status = STATUS_OK; /* a later call decides */
-        kind->end_item(LIST_ENTRY(link, struct batch_item, link), item_status, now_us, result);
+            its_status = STATUS_OK; /* a later run decides */
+        end_one(LIST_ENTRY(link, struct store_call, link), its_status, now_us, result);
     }
-    redis_reply_free(call->reply);
-    free(call);
+    redis_reply_free(run->reply);
+    free(run);
 }
 
 static unsigned replicas_wanted(const struct batch *batch)
@@ -67,107 +137,110 @@ static unsigned replicas_wanted(const struct batch *batch)
 
 static void on_waited(void *arg, const struct redis_reply *reply)
 {
-    struct batch_call *call = arg;
-    bool is_reached = redis_reply_integer(reply) >= replicas_wanted(call->batch);
+    struct batch_run *run = arg;
+    bool is_reached = redis_reply_integer(reply) >= replicas_wanted(run->batch);
     if (!is_reached)
-        call->batch->owner->on_lag(call->batch->owner->shard);
-    end_call(call, is_reached ? STATUS_OK : STATUS_UNDURABLE, call->reply);
+        run->batch->owner->on_lag(run->batch->owner->shard);
+    end_run(run, is_reached ? STATUS_OK : STATUS_UNDURABLE, run->reply);
 }
 
 /* Sends WAIT on the connection that ran the script, because WAIT waits only for the writes of its own
  * connection. Call this within the callback of the script's reply, while the connection still leads to the
  * same Redis. Later replies on this connection come only after WAIT's reply. */
-static void wait_for_replicas(struct batch_call *call)
+static void wait_for_replicas(struct batch_run *run)
 {
     char replicas[8];
-    snprintf(replicas, sizeof replicas, "%u", replicas_wanted(call->batch));
+    snprintf(replicas, sizeof replicas, "%u", replicas_wanted(run->batch));
     struct slice argv[] = {SLICE("WAIT"), slice_of(replicas), SLICE(REPLICAS_DEADLINE)};
-    redis_send(call->batch->link, 3, argv, on_waited, call);
+    redis_send(run->batch->link, 3, argv, on_waited, run);
 }
 
 static void on_reply(void *arg, enum status status, const struct redis_reply *reply)
 {
-    struct batch_call *call = arg;
+    struct batch_run *run = arg;
     if (status == STATUS_UNAVAILABLE)
-        call->batch->owner->on_refusal(call->batch->owner->shard);
-    if (status != STATUS_OK || replicas_wanted(call->batch) == 0) {
-        end_call(call, status, reply);
+        run->batch->owner->on_refusal(run->batch->owner->shard);
+    if (status != STATUS_OK || replicas_wanted(run->batch) == 0) {
+        end_run(run, status, reply);
         return;
     }
-    call->reply = redis_reply_take(reply);
-    wait_for_replicas(call);
+    run->reply = redis_reply_take(reply);
+    wait_for_replicas(run);
 }
 
-static void add_follow_up(struct script_call *call, size_t number, const struct shard_follow_up *job)
-{
-    script_call_number(call, (int64_t)number);
-    script_call_text(call, job->id);
-    script_call_number(call, job->delay_ms);
-    script_call_text(call, job->record);
-}
-
-/* Adds the follow-ups (follow_up.h) of all items, and then the number of follow-ups. The script reads
- * these arguments with take_follow_ups (scripts/lib/follow.lua). Adds nothing if no item has follow-ups. */
-static void add_follow_ups(struct batch_call *call, struct script_call *script)
+/* Adds the follow-ups (follow_up.h) of all calls, and then the number of follow-ups. The script reads
+ * these arguments with take_follow_ups (scripts/lib/follow.lua). Adds nothing if no call has follow-ups. */
+static void add_follow_ups(struct batch_run *run, struct script_args *args)
 {
     size_t number = 1, total = 0;
-    for (struct list *link = call->items.next; link != &call->items; link = link->next, number++) {
-        const struct shard_follow_ups *follow = LIST_ENTRY(link, struct batch_item, link)->follow;
-        for (size_t i = 0; follow && i < follow->count; i++, total++)
-            add_follow_up(script, number, &follow->jobs[i]);
+    for (struct list *link = run->calls.next; link != &run->calls; link = link->next, number++) {
+        const struct shard_follow_ups *follow = &LIST_ENTRY(link, struct store_call, link)->follow;
+        for (size_t i = 0; i < follow->count; i++, total++) {
+            script_args_number(args, (int64_t)number);
+            script_args_text(args, follow->jobs[i].id);
+            script_args_number(args, follow->jobs[i].delay_ms);
+            script_args_text(args, follow->jobs[i].record);
+        }
     }
     if (total) {
-        snprintf(call->follow_count, sizeof call->follow_count, "+%zu", total);
-        script_call_text(script, slice_of(call->follow_count));
+        snprintf(run->follow_count, sizeof run->follow_count, "+%zu", total);
+        script_args_text(args, slice_of(run->follow_count));
     }
 }
 
-/* Returns whether the topic of the item differs from that of the item before it. The number of such changes
- * is an estimate of the number of topics in the call, because clients usually send the jobs of a topic one
+/* Returns whether the topic of the call differs from that of the call before it. The number of such changes
+ * is an estimate of the number of topics in the run, because clients usually send the jobs of a topic one
  * after another. */
-static bool changes_topic(const struct batch_item *item, struct slice *topic)
+static bool changes_topic(const struct store_call *call, struct slice *topic)
 {
-    bool is_other = item->topic.size && !slice_equal(item->topic, *topic);
+    bool is_other = call->topic.size && !slice_equal(call->topic, *topic);
     if (is_other)
-        *topic = item->topic;
+        *topic = call->topic;
     return is_other;
 }
 
-static void send_call(struct batch *batch)
+static void send_run(struct batch *batch)
 {
     const struct batch_kind *kind = batch->kind;
-    struct batch_call *call = NEW(struct batch_call);
-    struct script_call *script = batch->owner->new_call(batch->owner->shard, kind->script);
-    size_t items = 0, bytes = 0, topics = 0;
+    struct batch_run *run = NEW(struct batch_run);
+    struct script_call *script = batch->owner->new_run(batch->owner->shard, kind->script);
+    size_t calls = 0, bytes = 0, topics = 0;
     struct slice topic = SLICE("");
-    call->batch = batch;
-    list_init(&call->items);
+    run->batch = batch;
+    list_init(&run->calls);
     if (kind->add_shared)
-        kind->add_shared(batch->owner->shard, script);
-    while (items < BATCH_ITEMS_MAX && bytes < BATCH_BYTES_MAX && topics < BATCH_TOPICS_MAX &&
-           !list_is_empty(&batch->items)) {
-        struct batch_item *item = LIST_ENTRY(list_pop(&batch->items), struct batch_item, link);
-        list_append(&call->items, &item->link);
+        kind->add_shared(batch->owner->shard, script_call_args(script));
+    while (calls < BATCH_CALLS_MAX && bytes < BATCH_BYTES_MAX && topics < BATCH_TOPICS_MAX &&
+           !list_is_empty(&batch->calls)) {
+        struct store_call *call = LIST_ENTRY(list_pop(&batch->calls), struct store_call, link);
+        list_append(&run->calls, &call->link);
         batch->count--;
-        batch->urgent -= !item->may_wait;
-        kind->add_item(item, script);
-        items++;
-        bytes += item->bytes;
-        if (changes_topic(item, &topic))
-            topics += item->topic_weight ? item->topic_weight : 1;
+        batch->urgent -= !call->may_wait;
+        run_add(script, call);
+        calls++;
+        bytes += call->bytes;
+        if (changes_topic(call, &topic))
+            topics += call->topic_weight ? call->topic_weight : 1;
     }
-    add_follow_ups(call, script);
-    batch->calls++;
-    script_call_send(script, batch->link, on_reply, call);
+    add_follow_ups(run, script_call_args(script));
+    batch->runs++;
+    script_call_send(script, batch->link, on_reply, run);
 }
 
-/* Returns whether a call may be sent now. If the waiting items fill a call, one call more than the maximum
- * may be under way. Waiting would not add items to a full call, and the additional call keeps Redis busy
+/* Returns whether a run may be sent now. If the waiting calls fill a run, one run more than the maximum
+ * may be under way. Waiting would not add calls to a full run, and the additional run keeps Redis busy
  * while this process reads the previous reply. */
 static bool may_send(const struct batch *batch)
 {
-    bool is_full = batch->count >= BATCH_ITEMS_MAX;
-    return batch->count > 0 && batch->calls < batch->kind->max_calls + is_full;
+    bool is_full = batch->count >= BATCH_CALLS_MAX;
+    return batch->count > 0 && batch->runs < batch->kind->max_runs + is_full;
+}
+
+void batch_init(struct batch *batch, const struct batch_kind *kind, const struct batch_owner *owner,
+                struct redis_link *link)
+{
+    *batch = (struct batch){.kind = kind, .owner = owner, .link = link};
+    list_init(&batch->calls);
 }
 
 bool batch_may_wait(const struct batch *batch)
@@ -178,12 +251,12 @@ bool batch_may_wait(const struct batch *batch)
 void batch_flush(struct batch *batch)
 {
     while (may_send(batch))
-        send_call(batch);
+        send_run(batch);
 }
 
 void batch_fini(struct batch *batch)
 {
-    assert(batch->calls == 0);
-    for (struct list *link; (link = list_take(&batch->items));)
-        batch->kind->end_item(LIST_ENTRY(link, struct batch_item, link), STATUS_UNAVAILABLE, 0, NULL);
+    assert(batch->runs == 0);
+    for (struct list *link; (link = list_take(&batch->calls));)
+        end_one(LIST_ENTRY(link, struct store_call, link), STATUS_UNAVAILABLE, 0, NULL);
 }

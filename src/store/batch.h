@@ -1,8 +1,9 @@
-/* batch.h - sends items of one kind to Redis together.
+/* batch.h - calls of scripts, alone or many of one kind together.
  *
- * All items of one turn of the loop go into one call of one script. While the kind's maximum number of calls
- * is under way, items collect for the next call, so that a busy Redis gets few large calls. A full call
- * may be sent in addition to that number. A call has a maximum number of items, of bytes and of topics. */
+ * A call has its arguments, and a function that reads its result. All calls of a kind that are made in one
+ * turn of the loop go to Redis in one run of the kind's script. While the kind's maximum number of runs is
+ * under way, calls collect for the next run, so that a busy Redis gets few large runs. A full run may be sent
+ * in addition to that number. A run has a maximum number of calls, of bytes and of topics. */
 #ifndef DUEPOST_STORE_BATCH_H
 #define DUEPOST_STORE_BATCH_H
 
@@ -12,16 +13,16 @@
 #include "store/store.h"
 
 enum {
-    BATCH_ITEMS_MAX = 256,
-    BATCH_TOPICS_MAX = 192, /* a new job takes up to 0.05 ms of Redis's time if no other job of the call has
-                               its topic, and a call should take at most 10 ms */
+    BATCH_CALLS_MAX = 256,
+    BATCH_TOPICS_MAX = 192, /* a new job takes up to 0.05 ms of Redis's time if no other job of the run has
+                               its topic, and a run should take at most 10 ms */
     /* The end of an attempt counts as this many topics. In a fifo topic, ending an attempt takes twice the
      * time of a new job, because the script decides again whether the topic may be served (offer.lua). */
     BATCH_END_WEIGHT = 2,
-    BATCH_BYTES_MAX = 4 * 1024 * 1024, /* a call gets no more items when its items have reached this size */
-    BATCH_ITEM_OVERHEAD = 64,          /* estimated bytes of an item in addition to its texts */
-    /* Each new job of an item that may have many counts as this size in addition. So 512 jobs are a full
-     * call, which takes Redis about 5 ms. A script with many thousand jobs would fail halfway, because Lua's
+    BATCH_BYTES_MAX = 4 * 1024 * 1024, /* a run gets no more calls when its calls have reached this size */
+    BATCH_CALL_OVERHEAD = 64,          /* estimated bytes of a call in addition to its texts */
+    /* Each new job of a call that may have many counts as this size in addition. So 512 jobs are a full
+     * run, which takes Redis about 5 ms. A script with many thousand jobs would fail halfway, because Lua's
      * unpack has room for about 8,000 values, two for each job. */
     BATCH_JOB_WEIGHT = BATCH_BYTES_MAX / 512,
     /* Each burial counts as this size in addition. It takes Redis about 0.07 ms, so 128 of them stay below 10
@@ -30,38 +31,57 @@ enum {
 };
 
 struct shard;
+struct store_call;
 
-/* Each kind of item has a struct of its own, whose first member is this struct. */
-struct batch_item {
+/* Reads the result of a call and calls back; afterwards the call is freed, unless it was sent again. result
+ * is the call's part of the reply, or for a call alone the whole reply, if status is OK or, for a kind that
+ * is confirmed, UNDURABLE. Otherwise it is NULL or has no meaning. The status is UNKNOWN if Redis may have
+ * run the script. A call whose result is RESULT_AGAIN is sent again before this function sees it. */
+typedef void store_call_end_fn(struct store_call *, enum status, const struct redis_reply *result);
+
+/* The callback of a call has the type that its store_call_end_fn knows. */
+typedef void any_fn(void);
+#define ANY_FN(fn)          ((any_fn *)(fn))
+#define CALL_FN(call, type) ((type *)(call)->fn)
+
+/* A call that needs more members is a struct whose first member is this one; see store_call_init. */
+struct store_call {
     struct list link;
-    size_t bytes;        /* size of the item's arguments */
-    struct slice topic;  /* borrowed; empty: the cost of the item does not depend on its topic */
-    bool may_wait;       /* the item may wait a moment for other items, see batch_may_wait */
-    size_t topic_weight; /* number of topics that the item counts as in BATCH_TOPICS_MAX; 0 means 1 */
-    const struct shard_follow_ups
-        *follow; /* borrowed; jobs that the script schedules when it ends the item's lease; NULL: none */
+    const struct batch_owner *owner;
+    struct shard *shard; /* the shard of the owner */
+    struct batch *batch; /* NULL: the call is sent alone, as one run of this script on this connection */
+    enum script_id script;
+    struct redis_link *connection;
+    struct script_args args;
+    size_t bytes;        /* size of the arguments, and other weights */
+    struct slice topic;  /* borrowed; empty: the cost of the call does not depend on its topic */
+    size_t topic_weight; /* number of topics that the call counts as in BATCH_TOPICS_MAX; 0 means 1 */
+    bool may_wait;       /* the call may wait a moment for others, see batch_may_wait */
+    bool is_kept;        /* end keeps the call, to send it again or to free it later */
+    struct shard_follow_ups follow; /* jobs that the script schedules when it ends a lease */
+    store_call_end_fn *end;
+    int64_t now_us; /* time of Redis at the script's end, set before end is called */
+    int64_t note;   /* a number for end */
+    any_fn *fn;
+    void *arg;
 };
 
 struct batch_kind {
     enum script_id script;
-    unsigned max_calls; /* maximum number of calls under way; a full call may exceed it by one */
-    bool is_confirmed;  /* clients rely on the changes: an item ends when its change has the configured
-                           durability */
-    /* Adds the arguments that the script needs once for all items. NULL if it needs only ARGV[1], the
+    unsigned max_runs; /* maximum number of runs under way; a full run may exceed it by one */
+    bool is_confirmed; /* clients rely on the changes: a call ends when its change has the configured
+                          durability */
+    /* Adds the arguments that the script needs once for all calls. NULL if it needs only ARGV[1], the
      * default limit of a topic's jobs in flight. */
-    void (*add_shared)(const struct shard *, struct script_call *);
-    void (*add_item)(const struct batch_item *, struct script_call *);
-    /* Calls back and frees the item. result is the item's part of the reply if status is OK or, for a kind
-     * that is confirmed, UNDURABLE, and NULL otherwise. */
-    void (*end_item)(struct batch_item *, enum status, int64_t now_us, const struct redis_reply *result);
+    void (*add_shared)(const struct shard *, struct script_args *);
 };
 
-/* The shard of a batch, and its functions. All batches of a shard have the same owner. */
+/* The shard of a batch or call, and its functions. */
 struct batch_owner {
     struct shard *shard; /* argument of the functions below and in batch_kind */
     const struct store_options *options;
-    struct script_call *(*new_call)(struct shard *, enum script_id);
-    void (*on_refusal)(const struct shard *); /* called when Redis has refused a call */
+    struct script_call *(*new_run)(struct shard *, enum script_id);
+    void (*on_refusal)(const struct shard *); /* called when Redis has refused a run */
     void (*on_lag)(const struct shard *);     /* called when too few replicas have confirmed a change */
 };
 
@@ -69,24 +89,46 @@ struct batch {
     const struct batch_kind *kind;
     const struct batch_owner *owner; /* borrowed */
     struct redis_link *link;
-    struct list items; /* items that wait for the next call */
+    struct list calls; /* calls that wait for the next run */
     size_t count;
-    size_t urgent; /* number of items that may not wait */
-    unsigned calls;
+    size_t urgent; /* number of calls that may not wait */
+    unsigned runs;
 };
 
 void batch_init(struct batch *, const struct batch_kind *, const struct batch_owner *, struct redis_link *);
-void batch_add(struct batch *, struct batch_item *);
 
-/* Returns whether the next call would have only items that may wait, and few of them. The shard then waits up
- * to SHARD_PATIENCE_US for an item or a call of any kind: when Redis gets both in one turn of its loop, it
+/* Returns whether the next run would have only calls that may wait, and few of them. The shard then waits up
+ * to SHARD_PATIENCE_US for a call of any kind: when Redis gets both in one turn of its loop, it
  * wakes up and syncs its append-only file only once. */
 bool batch_may_wait(const struct batch *);
 
-/* Sends the waiting items, up to the maximum number of calls. Called at the end of a turn. */
+/* Sends the waiting calls, up to the maximum number of runs. Called at the end of a turn. */
 void batch_flush(struct batch *);
 
-/* Ends waiting items with UNAVAILABLE. Must not be called while calls are under way. */
+/* Ends waiting calls with UNAVAILABLE. Must not be called while runs are under way. */
 void batch_fini(struct batch *);
+
+/* ---- calls ---- */
+
+/* Returns the argument with this index. */
+struct slice store_call_argument(const struct store_call *, size_t index);
+
+/* Each adds an argument. The text is borrowed until the end of the call. */
+void store_call_text(struct store_call *, struct slice text);
+void store_call_number(struct store_call *, int64_t number);
+void store_call_when(struct store_call *, struct store_when); /* "@ms" for a time, "ms" for a delay */
+
+/* Sets the jobs that the script schedules when it ends the call's lease. The jobs are borrowed until the end
+ * of the call. */
+void store_call_follow(struct store_call *, const struct shard_follow_ups *);
+
+/* Sends the call, which belongs to this function from now on: a call of a batch at the end of the turn, a
+ * call alone at once. */
+void store_call_send(struct store_call *);
+
+/* Drops the arguments of a call that is to be sent again with others. */
+void store_call_clear(struct store_call *);
+
+void store_call_free(struct store_call *);
 
 #endif

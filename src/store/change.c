@@ -5,94 +5,36 @@
 
 /* ---- change ---- */
 
-struct change {
-    struct batch_item item;
-    struct shard *shard;
-    struct store_change job;
-    store_changed_fn *fn;
-    void *arg;
-};
-
-void store_change(struct store *store, const struct store_change *job, store_changed_fn *fn, void *arg)
+static void change_end(struct store_call *call, enum status status, const struct redis_reply *result)
 {
-    struct change *change = NEW(struct change);
-    change->item.bytes = job->id.size + job->tag.size + job->record.size + BATCH_ITEM_OVERHEAD;
-    change->shard = store_shard_of(store, job->id);
-    change->job = *job;
-    change->item.follow = &change->job.follow;
-    for (size_t i = 0; i < job->follow.count; i++)
-        change->item.bytes +=
-            job->follow.jobs[i].id.size + job->follow.jobs[i].record.size + BATCH_ITEM_OVERHEAD;
-    change->fn = fn;
-    change->arg = arg;
-    batch_add(&change->shard->batches[SHARD_BATCH_CHANGE], &change->item);
-}
-
-static void change_add_item(const struct batch_item *item, struct script_call *call)
-{
-    const struct change *change = (const struct change *)item;
-    script_call_text(call, change->job.id);
-    script_call_text(call, change->job.tag);
-    if (change->job.is_buried)
-        script_call_text(call, SLICE("!"));
-    else if (change->job.is_moved)
-        script_call_when(call, change->job.when);
-    else
-        script_call_text(call, SLICE("-"));
-    script_call_text(call, change->job.record);
-}
-
-static void change_end_item(struct batch_item *item, enum status status, int64_t now_us,
-                            const struct redis_reply *result)
-{
-    struct change *change = (struct change *)item;
     int64_t due_ms = redis_reply_integer(result);
-    if (status == STATUS_OK && due_ms == RESULT_AGAIN) {
-        batch_add(&change->shard->batches[SHARD_BATCH_CHANGE], item);
-        return;
-    }
     if (status == STATUS_OK && due_ms < 0)
         status =
             due_ms == RESULT_NO_URL ? STATUS_NO_URL
             : due_ms == RESULT_EXPIRED
                 ? STATUS_EXPIRED
                 : STATUS_STALE; /* the job was leased, removed or changed: the caller can read it again */
-    change->fn(change->arg, status, due_ms, now_us / 1000);
-    free(change);
+    CALL_FN(call, store_changed_fn)(call->arg, status, due_ms, call->now_us / 1000);
 }
 
-const struct batch_kind change_kind = {SCRIPT_CHANGE, OWNER_CALLS_MAX, true,
-                                       NULL,          change_add_item, change_end_item};
+void store_change(struct store *store, const struct store_change *job, store_changed_fn *fn, void *arg)
+{
+    struct shard *shard = store_shard_of(store, job->id);
+    struct store_call *call = store_call_new(shard, SHARD_BATCH_CHANGE, change_end, ANY_FN(fn), arg);
+    store_call_text(call, job->id);
+    store_call_text(call, job->tag);
+    if (job->is_buried)
+        store_call_text(call, SLICE("!"));
+    else if (job->is_moved)
+        store_call_when(call, job->when);
+    else
+        store_call_text(call, SLICE("-"));
+    store_call_text(call, job->record);
+    store_call_follow(call, &job->follow);
+    store_call_send(call);
+}
 
 /* ---- replace: schedules a job; if a job with this id exists, the new job replaces it ---- */
-
-struct replace {
-    struct batch_item item;
-    struct shard *shard;
-    struct store_replace job;
-    store_replaced_fn *fn;
-    void *arg;
-};
-
-void store_replace(struct store *store, const struct store_replace *job, store_replaced_fn *fn, void *arg)
-{
-    struct replace *replace = NEW(struct replace);
-    replace->item.bytes = job->id.size + job->record.size + job->tags.size + BATCH_ITEM_OVERHEAD;
-    replace->shard = store_shard_of(store, job->id);
-    replace->job = *job;
-    replace->fn = fn;
-    replace->arg = arg;
-    batch_add(&replace->shard->batches[SHARD_BATCH_REPLACE], &replace->item);
-}
-
-static void replace_add_item(const struct batch_item *item, struct script_call *call)
-{
-    const struct replace *replace = (const struct replace *)item;
-    script_call_text(call, replace->job.id);
-    script_call_when(call, replace->job.when);
-    script_call_text(call, replace->job.record);
-    script_call_text(call, replace->job.tags);
-}
 
 static enum status replace_status(int64_t code)
 {
@@ -108,66 +50,42 @@ static enum status replace_status(int64_t code)
     }
 }
 
-static void replace_end_item(struct batch_item *item, enum status status, int64_t now_us,
-                             const struct redis_reply *result)
+static void replace_end(struct store_call *call, enum status status, const struct redis_reply *result)
 {
-    struct replace *replace = (struct replace *)item;
     int64_t was = redis_reply_integer(redis_reply_at(result, 2));
     struct store_replaced place = {
         .due_ms = redis_reply_integer(redis_reply_at(result, 0)),
         .created_ms = redis_reply_integer(redis_reply_at(result, 1)),
         .was_there = was >= 1,
         .was_leased = was == 2,
-        .now_ms = now_us / 1000,
+        .now_ms = call->now_us / 1000,
     };
-    if (status == STATUS_OK && redis_reply_kind(result) != REDIS_KIND_ARRAY) {
-        if (redis_reply_integer(result) == RESULT_AGAIN) {
-            batch_add(&replace->shard->batches[SHARD_BATCH_REPLACE], item);
-            return;
-        }
+    if (status == STATUS_OK && redis_reply_kind(result) != REDIS_KIND_ARRAY)
         status = replace_status(redis_reply_integer(result));
-    }
-    replace->fn(replace->arg, status, status == STATUS_OK ? &place : NULL);
-    free(replace);
+    CALL_FN(call, store_replaced_fn)(call->arg, status, status == STATUS_OK ? &place : NULL);
 }
 
-const struct batch_kind replace_kind = {SCRIPT_REPLACE,     OWNER_CALLS_MAX,  true,
-                                        shard_add_max_jobs, replace_add_item, replace_end_item};
+void store_replace(struct store *store, const struct store_replace *job, store_replaced_fn *fn, void *arg)
+{
+    struct shard *shard = store_shard_of(store, job->id);
+    struct store_call *call = store_call_new(shard, SHARD_BATCH_REPLACE, replace_end, ANY_FN(fn), arg);
+    store_call_text(call, job->id);
+    store_call_when(call, job->when);
+    store_call_text(call, job->record);
+    store_call_text(call, job->tags);
+    store_call_send(call);
+}
 
 /* ---- cancel ---- */
 
 /* When a job of a workflow is cancelled, the script removes all jobs of the workflow. The cancels of these
  * jobs in later calls find no job, and count as done nevertheless (was_dropped). */
 struct cancel {
-    struct batch_item item;
+    struct store_call call;
     struct list link; /* in cancels of the shard */
-    struct shard *shard;
-    struct slice id, tags;
+    struct slice id;
     bool was_dropped, was_dropped_leased;
-    store_cancelled_fn *fn;
-    void *arg;
 };
-
-void store_cancel(struct store *store, struct slice id, struct slice tags, store_cancelled_fn *fn, void *arg)
-{
-    struct cancel *cancel = NEW(struct cancel);
-    cancel->item.bytes = id.size + tags.size + BATCH_ITEM_OVERHEAD;
-    cancel->shard = store_shard_of(store, id);
-    cancel->id = id;
-    cancel->tags = tags;
-    cancel->was_dropped = cancel->was_dropped_leased = false;
-    cancel->fn = fn;
-    cancel->arg = arg;
-    list_append(&cancel->shard->cancels, &cancel->link);
-    batch_add(&cancel->shard->batches[SHARD_BATCH_CANCEL], &cancel->item);
-}
-
-static void cancel_add_item(const struct batch_item *item, struct script_call *call)
-{
-    const struct cancel *cancel = (const struct cancel *)item;
-    script_call_text(call, cancel->id);
-    script_call_text(call, cancel->tags);
-}
 
 /* Returns the id of a job that was removed with its workflow. The text is 1 or 0, followed by the id. */
 static struct slice dropped_id(struct slice text)
@@ -218,27 +136,33 @@ static void mark_dropped(const struct shard *shard, const struct redis_reply *re
     free(jobs);
 }
 
-static void cancel_end_item(struct batch_item *item, enum status status, int64_t now_us,
-                            const struct redis_reply *result)
+static void cancel_end(struct store_call *call, enum status status, const struct redis_reply *result)
 {
-    struct cancel *cancel = (struct cancel *)item;
+    struct cancel *cancel = (struct cancel *)call;
     bool is_list = redis_reply_size(result) > 0;
     int64_t code = redis_reply_integer(is_list ? redis_reply_at(result, 0) : result);
-    (void)now_us;
     if (status == STATUS_OK && is_list)
-        mark_dropped(cancel->shard, result);
+        mark_dropped(call->shard, result);
     if (status == STATUS_OK && code == RESULT_NOT_FOUND && cancel->was_dropped)
         code = cancel->was_dropped_leased;
     if (status == STATUS_OK && code == RESULT_AGAIN) {
-        batch_add(&cancel->shard->batches[SHARD_BATCH_CANCEL], item);
+        store_call_send(call);
         return;
     }
     if (status == STATUS_OK && code < 0)
         status = code == RESULT_NOT_AS_SEEN ? STATUS_STALE : STATUS_NOT_FOUND;
     list_remove(&cancel->link);
-    cancel->fn(cancel->arg, status, code == 1);
-    free(cancel);
+    CALL_FN(call, store_cancelled_fn)(call->arg, status, code == 1);
 }
 
-const struct batch_kind cancel_kind = {SCRIPT_CANCEL, OWNER_CALLS_MAX, true,
-                                       NULL,          cancel_add_item, cancel_end_item};
+void store_cancel(struct store *store, struct slice id, struct slice tags, store_cancelled_fn *fn, void *arg)
+{
+    struct cancel *cancel = NEW(struct cancel);
+    struct shard *shard = store_shard_of(store, id);
+    store_call_init(&cancel->call, shard, SHARD_BATCH_CANCEL, cancel_end, ANY_FN(fn), arg);
+    cancel->id = id;
+    store_call_text(&cancel->call, id);
+    store_call_text(&cancel->call, tags);
+    list_append(&shard->cancels, &cancel->link);
+    store_call_send(&cancel->call);
+}

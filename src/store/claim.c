@@ -66,9 +66,9 @@ static bool claim_read(const struct redis_reply *reply, size_t max,
     return true;
 }
 
-static void on_claimed(void *arg, enum status status, const struct redis_reply *reply)
+static void claim_end(struct store_call *call, enum status status, const struct redis_reply *reply)
 {
-    struct claim *claim = arg;
+    struct claim *claim = call->arg;
     struct shard_claimed jobs[STORE_CLAIM_MAX];
     struct shard_claim claimed = {.nonce = &claim->nonce};
     if (status == STATUS_OK && !claim_read(reply, claim->max, jobs, &claimed))
@@ -82,23 +82,18 @@ static void on_claimed(void *arg, enum status status, const struct redis_reply *
     free(claim);
 }
 
-struct abandonment {
-    struct shard *shard;
-    struct nonce nonce;
-};
-
 /* If abandon.lua failed, notes the lost claim again, so that abandon.lua is called again before the next
  * claim. Does nothing if another claim has been lost since then. */
-static void on_abandoned(void *arg, enum status status, const struct redis_reply *reply)
+static void abandon_end(struct store_call *call, enum status status, const struct redis_reply *reply)
 {
-    struct abandonment *abandonment = arg;
-    struct shard *shard = abandonment->shard;
+    struct shard *shard = call->shard;
+    struct nonce *nonce = call->arg;
     if (status != STATUS_OK && !shard->lost_claim.text[0])
-        shard->lost_claim = abandonment->nonce;
+        shard->lost_claim = *nonce;
     if (redis_reply_integer(redis_reply_at(reply, 1)) > 0)
         log_info("claim_abandoned", LOG_NUMBER("shard", shard->number),
                  LOG_NUMBER("jobs", redis_reply_integer(redis_reply_at(reply, 1))));
-    free(abandonment);
+    free(nonce);
 }
 
 /* Releases the jobs that a lost claim (a claim without a reply) may have leased, because no consumer has
@@ -109,13 +104,14 @@ static void abandon_lost_claim(struct shard *shard)
 {
     if (!shard->lost_claim.text[0])
         return;
-    struct abandonment *abandonment = NEW(struct abandonment);
-    struct script_call *call = shard_call(shard, SCRIPT_ABANDON);
-    *abandonment = (struct abandonment){shard, shard->lost_claim};
+    struct nonce *nonce = NEW(struct nonce);
+    struct store_call *call =
+        store_call_alone(shard, SCRIPT_ABANDON, shard->worker, abandon_end, NULL, nonce);
+    *nonce = shard->lost_claim;
     shard->lost_claim.text[0] = '\0';
-    script_call_text(call, slice_of(abandonment->nonce.text));
-    script_call_number(call, ABANDON_LOOK_MAX);
-    script_call_send(call, shard->worker, on_abandoned, abandonment);
+    store_call_text(call, slice_of(nonce->text));
+    store_call_number(call, ABANDON_LOOK_MAX);
+    store_call_send(call);
 }
 
 void shard_next_nonce(struct shard *shard, const char *mark, struct nonce *nonce)
@@ -130,16 +126,16 @@ void claim_flush(struct shard *shard)
         return;
     abandon_lost_claim(shard);
     struct claim *claim = NEW(struct claim);
-    struct script_call *call = shard_call(shard, SCRIPT_CLAIM);
+    struct store_call *call = store_call_alone(shard, SCRIPT_CLAIM, shard->worker, claim_end, NULL, claim);
     *claim = shard->claim;
     metrics_count(shard->options->metrics, METRICS_COUNTER_CLAIMS, 1);
     shard->claim.is_wanted = false;
     shard_next_nonce(shard, "", &claim->nonce);
-    script_call_number(call, (int64_t)claim->max);
-    script_call_text(call, slice_of(claim->nonce.text));
-    script_call_number(call, STORE_LEASE_MS);
-    script_call_number(call, SHARE);
-    script_call_number(call, BATCH_BYTES_MAX);
-    script_call_number(call, claim->kind);
-    script_call_send(call, shard->worker, on_claimed, claim);
+    store_call_number(call, (int64_t)claim->max);
+    store_call_text(call, slice_of(claim->nonce.text));
+    store_call_number(call, STORE_LEASE_MS);
+    store_call_number(call, SHARE);
+    store_call_number(call, BATCH_BYTES_MAX);
+    store_call_number(call, claim->kind);
+    store_call_send(call);
 }

@@ -146,9 +146,9 @@ static bool read_step(struct shard_walk *shard, const struct redis_reply *reply)
     return true;
 }
 
-static void on_coming(void *arg, enum status status, const struct redis_reply *reply)
+static void on_coming(struct store_call *call, enum status status, const struct redis_reply *reply)
 {
-    struct shard_walk *shard = arg;
+    struct shard_walk *shard = call->arg;
     struct coming_walk *walk = shard->walk;
     if (status == STATUS_OK && !read_step(shard, reply))
         status = reply_refuse("coming");
@@ -158,24 +158,24 @@ static void on_coming(void *arg, enum status status, const struct redis_reply *r
         end_step(walk);
 }
 
-static void add_ends(struct script_call *call, int64_t unit_ms, int64_t first, int64_t last)
+static void add_ends(struct store_call *call, int64_t unit_ms, int64_t first, int64_t last)
 {
     for (int64_t i = first; i <= last; i++)
-        script_call_number(call, i * unit_ms);
+        store_call_number(call, i * unit_ms);
 }
 
 static void ask_shard(struct shard_walk *walk, struct shard *shard)
 {
-    struct script_call *call = shard_call(shard, SCRIPT_COMING);
-    script_call_number(call, walk->examined);
-    script_call_number(call, COMING_TOPICS_MAX);
-    script_call_number(call, walk->began_ms);
-    script_call_number(call, walk->topics);
+    struct store_call *call = store_call_alone(shard, SCRIPT_COMING, shard->reads, on_coming, NULL, walk);
+    store_call_number(call, walk->examined);
+    store_call_number(call, COMING_TOPICS_MAX);
+    store_call_number(call, walk->began_ms);
+    store_call_number(call, walk->topics);
     add_ends(call, 5 * SECOND, 1, COMING_MINUTE);
     add_ends(call, 5 * MINUTE, 1, COMING_HOUR);
     add_ends(call, HOUR, 2, COMING_DAY);
     add_ends(call, DAY, 2, COMING_WEEK);
-    script_call_send(call, shard->reads, on_coming, walk);
+    store_call_send(call);
 }
 
 void coming_walk_step(struct coming_walk *walk, struct store *store, coming_fn *fn, void *arg)

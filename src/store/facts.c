@@ -151,12 +151,13 @@ static void open_data(struct facts *facts)
 {
     struct problem problem;
     struct script_call *open = script_call_new(SCRIPT_OPEN, facts->jobs_key);
-    script_call_number(open, 0);
-    script_call_number(open, STORE_FORMAT);
-    script_call_number(open, (int64_t)facts->options->shards);
-    script_call_number(open, facts->may_lay_out && is_usable(facts, &problem));
-    script_call_number(open, store_options_part(facts->options, facts->options->history_backlog_bytes));
-    script_call_text(open, slice_of(facts->options->history_bodies ? facts->options->history_bodies : "on"));
+    struct script_args *args = script_call_args(open);
+    script_args_number(args, 0);
+    script_args_number(args, STORE_FORMAT);
+    script_args_number(args, (int64_t)facts->options->shards);
+    script_args_number(args, facts->may_lay_out && is_usable(facts, &problem));
+    script_args_number(args, store_options_part(facts->options, facts->options->history_backlog_bytes));
+    script_args_text(args, slice_of(facts->options->history_bodies ? facts->options->history_bodies : "on"));
     script_call_send(open, facts->link, on_opened, facts);
 }
 

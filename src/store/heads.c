@@ -94,9 +94,9 @@ static void keep_heads(struct heads_walk *walk, const struct redis_reply *reply,
         free(walk->heads[--walk->count].id);
 }
 
-static void on_heads_step(void *arg, enum status status, const struct redis_reply *reply)
+static void on_heads_step(struct store_call *call, enum status status, const struct redis_reply *reply)
 {
-    struct heads_walk *walk = arg;
+    struct heads_walk *walk = call->arg;
     size_t size = status == STATUS_OK ? redis_reply_size(reply) : 0;
     if (status == STATUS_OK && (size < FIRST_HEAD || (size - FIRST_HEAD) % HEAD_PARTS ||
                                 size > FIRST_HEAD + STEP_TOPICS * HEAD_PARTS))
@@ -123,17 +123,18 @@ static void on_heads_step(void *arg, enum status status, const struct redis_repl
 static void heads_step(struct heads_walk *walk)
 {
     const struct store_list *list = walk->list;
-    struct script_call *call = shard_call(walk->shard, SCRIPT_HEADS);
-    script_call_text(call, slice_of(job_state_word(list->from.state)));
-    script_call_text(call, buffer_slice(&walk->behind));
-    script_call_number(call, STEP_TOPICS);
+    struct store_call *call =
+        store_call_alone(walk->shard, SCRIPT_HEADS, walk->shard->reads, on_heads_step, NULL, walk);
+    store_call_text(call, slice_of(job_state_word(list->from.state)));
+    store_call_text(call, buffer_slice(&walk->behind));
+    store_call_number(call, STEP_TOPICS);
     list_call_place(call, list, walk->page.score);
     list_call_bounds(call, list);
-    script_call_number(call, list->from.began_ms);
+    store_call_number(call, list->from.began_ms);
     list_call_order(call, list);
-    script_call_text(call, walk->is_count ? SLICE("count") : SLICE("heads"));
-    script_call_text(call, list->owner);
-    script_call_send(call, walk->shard->reads, on_heads_step, walk);
+    store_call_text(call, walk->is_count ? SLICE("count") : SLICE("heads"));
+    store_call_text(call, list->owner);
+    store_call_send(call);
 }
 
 void heads_find(struct shard *shard, const struct store_list *list, bool is_count, heads_fn *fn, void *arg)

@@ -13,12 +13,6 @@ enum {
     LAPSED_PARTS = 5,  /* id, nonce, due time, time of the lease, record */
 };
 
-struct lapsed_call {
-    size_t max;
-    shard_lapsed_fn *fn;
-    void *arg;
-};
-
 /* Sets each job's settings to those of its topic. In the reply, the topics and their settings follow the
  * jobs, from position at on. */
 static void give_settings(const struct redis_reply *reply, size_t at, struct shard_lapsed_job *jobs,
@@ -57,30 +51,28 @@ static bool read_lapsed(const struct redis_reply *reply, size_t max,
     return true;
 }
 
-static void on_lapsed(void *arg, enum status status, const struct redis_reply *reply)
+/* call->note: the maximum number of jobs */
+static void lapsed_end(struct store_call *call, enum status status, const struct redis_reply *reply)
 {
-    struct lapsed_call *call = arg;
     struct shard_lapsed_job jobs[EXPIRED_MAX];
     struct shard_lapsed lapsed = {.jobs = jobs};
     if (status == STATUS_OK && redis_reply_integer(redis_reply_at(reply, 1)) < 0)
         status = STATUS_STALE;
-    if (status == STATUS_OK && !read_lapsed(reply, call->max, jobs, &lapsed)) {
+    if (status == STATUS_OK && !read_lapsed(reply, (size_t)call->note, jobs, &lapsed)) {
         lapsed.count = 0;
         status = reply_refuse("lapsed");
     }
-    call->fn(call->arg, status, &lapsed);
-    free(call);
+    CALL_FN(call, shard_lapsed_fn)(call->arg, status, &lapsed);
 }
 
 static void list_ends(struct shard *shard, enum script_id script, size_t max, int64_t expected_ms,
                       shard_lapsed_fn *fn, void *arg)
 {
-    struct lapsed_call *lapsed = NEW(struct lapsed_call);
-    struct script_call *call = shard_call(shard, script);
-    *lapsed = (struct lapsed_call){max, fn, arg};
-    script_call_number(call, (int64_t)max);
-    script_call_number(call, expected_ms);
-    script_call_send(call, shard->worker, on_lapsed, lapsed);
+    struct store_call *call = store_call_alone(shard, script, shard->worker, lapsed_end, ANY_FN(fn), arg);
+    call->note = (int64_t)max;
+    store_call_number(call, (int64_t)max);
+    store_call_number(call, expected_ms);
+    store_call_send(call);
 }
 
 void shard_list_lapsed(struct shard *shard, int64_t expected_ms, shard_lapsed_fn *fn, void *arg)

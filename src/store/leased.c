@@ -58,9 +58,9 @@ static void keep_first(struct leased_walk *walk)
     walk->count = kept;
 }
 
-static void on_step(void *arg, enum status status, const struct redis_reply *reply)
+static void on_step(struct store_call *call, enum status status, const struct redis_reply *reply)
 {
-    struct leased_walk *walk = arg;
+    struct leased_walk *walk = call->arg;
     size_t size = status == STATUS_OK ? redis_reply_size(reply) : 0;
     if (status == STATUS_OK && size < FIRST_ID)
         status = STATUS_UNKNOWN;
@@ -87,13 +87,14 @@ static void on_step(void *arg, enum status status, const struct redis_reply *rep
 
 static void leased_step(struct leased_walk *walk)
 {
-    struct script_call *call = shard_call(walk->shard, SCRIPT_LEASED);
-    script_call_text(call, walk->topic);
-    script_call_text(call, walk->behind);
-    script_call_text(call, buffer_slice(&walk->step));
-    script_call_number(call, LOOK_MAX);
-    script_call_text(call, walk->owner);
-    script_call_send(call, walk->shard->reads, on_step, walk);
+    struct store_call *call =
+        store_call_alone(walk->shard, SCRIPT_LEASED, walk->shard->reads, on_step, NULL, walk);
+    store_call_text(call, walk->topic);
+    store_call_text(call, walk->behind);
+    store_call_text(call, buffer_slice(&walk->step));
+    store_call_number(call, LOOK_MAX);
+    store_call_text(call, walk->owner);
+    store_call_send(call);
 }
 
 void leased_find(struct shard *shard, struct slice topic, struct slice owner, struct slice behind, size_t max,

@@ -195,10 +195,9 @@ static bool may_go_on(const struct walk *walk, size_t count, const struct store_
     return next->has_more && next->id.size == 0 && (count == 0 || is_plain_count(walk));
 }
 
-static void on_page(void *arg, enum status status, const struct redis_reply *reply)
+static void page_end(struct walk *walk, enum status status, const struct redis_reply *reply)
 {
     static const size_t parts[] = {[WALK_JOBS] = JOB_PARTS, [WALK_SEEN] = SEEN_PARTS};
-    struct walk *walk = arg;
     struct store_cursor next = {.score = 0};
     size_t count = 0;
     if (status == STATUS_OK && walk->kind == WALK_COUNT)
@@ -217,39 +216,44 @@ static void on_page(void *arg, enum status status, const struct redis_reply *rep
     walk_end(walk, status, reply, count, next);
 }
 
+static void on_page(struct store_call *call, enum status status, const struct redis_reply *reply)
+{
+    page_end(call->arg, status, reply);
+}
+
 static void list_ask(struct walk *walk)
 {
     const struct store_list *list = &walk->list;
     struct shard *shard = store_shard(walk->store, list->from.shard);
-    struct script_call *call = shard_call(shard, SCRIPT_LIST);
-    script_call_text(call, slice_of(job_state_word(list->from.state)));
-    script_call_text(call, list->topic);
-    script_call_number(call, walk->kind == WALK_COUNT ? LOOK_MAX : (int64_t)list->max);
+    struct store_call *call = store_call_alone(shard, SCRIPT_LIST, shard->reads, on_page, NULL, walk);
+    store_call_text(call, slice_of(job_state_word(list->from.state)));
+    store_call_text(call, list->topic);
+    store_call_number(call, walk->kind == WALK_COUNT ? LOOK_MAX : (int64_t)list->max);
     list_call_place(call, list, walk->score);
-    script_call_number(call, LOOK_MAX);
-    script_call_number(call, BATCH_BYTES_MAX);
+    store_call_number(call, LOOK_MAX);
+    store_call_number(call, BATCH_BYTES_MAX);
     list_call_bounds(call, list);
-    script_call_text(call, list->host);
-    script_call_text(call, slice_of(kind_words[walk->kind]));
-    script_call_number(call, list->from.began_ms);
-    script_call_text(call, buffer_slice(&walk->ids));
-    script_call_text(call, list->id_prefix);
-    script_call_text(call, list->reasons);
-    script_call_text(call, list->statuses);
+    store_call_text(call, list->host);
+    store_call_text(call, slice_of(kind_words[walk->kind]));
+    store_call_number(call, list->from.began_ms);
+    store_call_text(call, buffer_slice(&walk->ids));
+    store_call_text(call, list->id_prefix);
+    store_call_text(call, list->reasons);
+    store_call_text(call, list->statuses);
     list_call_order(call, list);
-    script_call_text(call, slice_of(walk->last_score));
-    script_call_text(call, buffer_slice(&walk->last_id));
-    script_call_text(call, list->labels);
-    script_call_text(call, list->leaves_begun ? SLICE("unbegun") : SLICE(""));
-    script_call_text(call, list->owner);
-    script_call_send(call, shard->reads, on_page, walk);
+    store_call_text(call, slice_of(walk->last_score));
+    store_call_text(call, buffer_slice(&walk->last_id));
+    store_call_text(call, list->labels);
+    store_call_text(call, list->leaves_begun ? SLICE("unbegun") : SLICE(""));
+    store_call_text(call, list->owner);
+    store_call_send(call);
 }
 
 static void on_leased(void *arg, enum status status, const struct leased_page *page)
 {
     struct walk *walk = arg;
     if (status != STATUS_OK) {
-        on_page(walk, status, NULL);
+        page_end(walk, status, NULL);
         return;
     }
     for (size_t i = 0; i < page->count; i++) {
@@ -259,7 +263,7 @@ static void on_leased(void *arg, enum status status, const struct leased_page *p
     }
     walk->has_more = page->has_more;
     if (walk->ids.failed)
-        on_page(walk, STATUS_NO_MEMORY, NULL);
+        page_end(walk, STATUS_NO_MEMORY, NULL);
     else
         list_ask(walk);
 }
@@ -286,7 +290,7 @@ static void on_heads(void *arg, enum status status, const struct heads_page *pag
 {
     struct walk *walk = arg;
     if (status != STATUS_OK) {
-        on_page(walk, status, NULL);
+        page_end(walk, status, NULL);
         return;
     }
     if (is_plain_count(walk)) {
@@ -298,7 +302,7 @@ static void on_heads(void *arg, enum status status, const struct heads_page *pag
     buffer_append(&walk->last_id, page->id);
     snprintf(walk->last_score, sizeof walk->last_score, "%s", page->id.size ? page->score : "");
     if (walk->ids.failed || walk->last_id.failed)
-        on_page(walk, STATUS_NO_MEMORY, NULL);
+        page_end(walk, STATUS_NO_MEMORY, NULL);
     else
         list_ask(walk);
 }

@@ -2,30 +2,30 @@
 
 #include <stdio.h>
 
-void list_call_place(struct script_call *call, const struct store_list *list, char score[LIST_SCORE_SIZE])
+void list_call_place(struct store_call *call, const struct store_list *list, char score[LIST_SCORE_SIZE])
 {
     score[0] = '\0';
     if (list->from.id.size)
         snprintf(score, LIST_SCORE_SIZE, "%.17g", list->from.score);
-    script_call_text(call, slice_of(score));
-    script_call_text(call, list->from.id);
+    store_call_text(call, slice_of(score));
+    store_call_text(call, list->from.id);
 }
 
-static void add_bound(struct script_call *call, int64_t ms, const char *none)
+static void add_bound(struct store_call *call, int64_t ms, const char *none)
 {
     if (ms)
-        script_call_number(call, ms);
+        store_call_number(call, ms);
     else
-        script_call_text(call, slice_of(none));
+        store_call_text(call, slice_of(none));
 }
 
-void list_call_bounds(struct script_call *call, const struct store_list *list)
+void list_call_bounds(struct store_call *call, const struct store_list *list)
 {
     add_bound(call, list->after_ms, "-inf");
     add_bound(call, list->before_ms, "+inf");
 }
 
-void list_call_order(struct script_call *call, const struct store_list *list)
+void list_call_order(struct store_call *call, const struct store_list *list)
 {
-    script_call_text(call, list->is_newest_first ? SLICE("newest") : SLICE("oldest"));
+    store_call_text(call, list->is_newest_first ? SLICE("newest") : SLICE("oldest"));
 }

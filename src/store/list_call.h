@@ -8,12 +8,12 @@ enum { LIST_SCORE_SIZE = 40 };
 
 /* Adds score and id of the job after which the list continues, or two empty texts at the beginning of the
  * list. The call borrows score until its callback. */
-void list_call_place(struct script_call *, const struct store_list *, char score[LIST_SCORE_SIZE]);
+void list_call_place(struct store_call *, const struct store_list *, char score[LIST_SCORE_SIZE]);
 
 /* Adds the list's limits of time: after_ms and before_ms. */
-void list_call_bounds(struct script_call *, const struct store_list *);
+void list_call_bounds(struct store_call *, const struct store_list *);
 
 /* Adds the list's order: the word oldest or newest. */
-void list_call_order(struct script_call *, const struct store_list *);
+void list_call_order(struct store_call *, const struct store_list *);
 
 #endif

@@ -22,14 +22,6 @@ struct outbox_batch {
     size_t without_text_count;
 };
 
-struct outbox_call {
-    union {
-        outbox_read_fn *read;
-        outbox_removed_fn *removed;
-    } fn;
-    void *arg;
-};
-
 struct slice outbox_id(const struct outbox_text *text)
 {
     const char *end = memchr(text->field.data, '\n', text->field.size);
@@ -74,29 +66,25 @@ static bool read_texts(const struct redis_reply *reply, struct outbox_text texts
     return true;
 }
 
-static void on_read(void *arg, enum status status, const struct redis_reply *reply)
+static void read_end(struct store_call *call, enum status status, const struct redis_reply *reply)
 {
-    struct outbox_call *call = arg;
     struct outbox_text texts[OUTBOX_READ_MAX];
     struct outbox_read read = {.texts = texts};
     if (status == STATUS_OK && !read_texts(reply, texts, &read))
         status = reply_refuse("archive");
-    call->fn.read(call->arg, status, &read);
-    free(call);
+    CALL_FN(call, outbox_read_fn)(call->arg, status, &read);
 }
 
 void outbox_read(struct shard *shard, size_t in_hand, outbox_read_fn *fn, void *arg)
 {
-    struct outbox_call *outbox = NEW(struct outbox_call);
-    struct script_call *call = shard_call(shard, SCRIPT_ARCHIVE);
-    outbox->fn.read = fn;
-    outbox->arg = arg;
-    script_call_number(call, shard_part(shard, shard->options->history_backlog_bytes));
-    script_call_text(call, slice_of(shard->options->history_bodies ? shard->options->history_bodies : "on"));
-    script_call_number(call, OUTBOX_READ_MAX);
-    script_call_number(call, OUTBOX_READ_BYTES);
-    script_call_number(call, (int64_t)in_hand);
-    script_call_send(call, shard->worker, on_read, outbox);
+    struct store_call *call =
+        store_call_alone(shard, SCRIPT_ARCHIVE, shard->worker, read_end, ANY_FN(fn), arg);
+    store_call_number(call, shard_part(shard, shard->options->history_backlog_bytes));
+    store_call_text(call, slice_of(shard->options->history_bodies ? shard->options->history_bodies : "on"));
+    store_call_number(call, OUTBOX_READ_MAX);
+    store_call_number(call, OUTBOX_READ_BYTES);
+    store_call_number(call, (int64_t)in_hand);
+    store_call_send(call);
 }
 
 /* ---- removing ---- */
@@ -138,28 +126,24 @@ bool outbox_batch_is_current(const struct shard *shard, const struct outbox_batc
     return batch->connection == shard->worker_connections;
 }
 
-static void on_removed(void *arg, enum status status, const struct redis_reply *reply)
+static void removed_end(struct store_call *call, enum status status, const struct redis_reply *reply)
 {
-    struct outbox_call *call = arg;
     int64_t count = status == STATUS_OK ? redis_reply_integer(redis_reply_at(reply, 1)) : 0;
-    call->fn.removed(call->arg, status, count > 0 ? (size_t)count : 0);
-    free(call);
+    CALL_FN(call, outbox_removed_fn)(call->arg, status, count > 0 ? (size_t)count : 0);
 }
 
 void outbox_remove(struct shard *shard, const struct outbox_batch *batch, outbox_removed_fn *fn, void *arg)
 {
-    struct outbox_call *outbox = NEW(struct outbox_call);
-    struct script_call *call = shard_call(shard, SCRIPT_ARCHIVED);
+    struct store_call *call =
+        store_call_alone(shard, SCRIPT_ARCHIVED, shard->worker, removed_end, ANY_FN(fn), arg);
     struct slice ends = buffer_slice(&batch->ends);
-    outbox->fn.removed = fn;
-    outbox->arg = arg;
-    script_call_number(call, batch->place);
-    script_call_number(call, batch->disturbed);
-    script_call_number(call, (int64_t)batch->count);
-    script_call_number(call, (int64_t)batch->bytes);
-    script_call_text(call, slice_from(ends.data, batch->first_size));
-    script_call_text(call, slice_from(ends.data + batch->first_size, ends.size - batch->first_size));
+    store_call_number(call, batch->place);
+    store_call_number(call, batch->disturbed);
+    store_call_number(call, (int64_t)batch->count);
+    store_call_number(call, (int64_t)batch->bytes);
+    store_call_text(call, slice_from(ends.data, batch->first_size));
+    store_call_text(call, slice_from(ends.data + batch->first_size, ends.size - batch->first_size));
     for (size_t i = 0; i < batch->without_text_count; i++)
-        script_call_number(call, (int64_t)batch->without_text[i]);
-    script_call_send(call, shard->worker, on_removed, outbox);
+        store_call_number(call, (int64_t)batch->without_text[i]);
+    store_call_send(call);
 }

@@ -14,14 +14,8 @@ size_t store_patterns_shard(const struct store *store)
 
 /* ---- reading ---- */
 
-struct patterns_read {
-    store_patterns_fn *fn;
-    void *arg;
-};
-
-static void on_read(void *arg, enum status status, const struct redis_reply *reply)
+static void patterns_end(struct store_call *call, enum status status, const struct redis_reply *reply)
 {
-    struct patterns_read *read = arg;
     struct store_pattern patterns[STORE_PATTERNS_MAX];
     struct store_patterns found = {.version = redis_reply_integer(redis_reply_at(reply, 1)),
                                    .patterns = patterns};
@@ -36,17 +30,15 @@ static void on_read(void *arg, enum status status, const struct redis_reply *rep
             patterns[found.count++] = (struct store_pattern){redis_reply_text(redis_reply_at(reply, at)),
                                                              redis_reply_text(redis_reply_at(reply, at + 1))};
     }
-    read->fn(read->arg, status, &found);
-    free(read);
+    CALL_FN(call, store_patterns_fn)(call->arg, status, &found);
 }
 
 static void patterns_read(struct shard *shard, bool is_version_only, store_patterns_fn *fn, void *arg)
 {
-    struct patterns_read *read = NEW(struct patterns_read);
-    struct script_call *call = shard_call(shard, SCRIPT_PATTERNS);
-    *read = (struct patterns_read){fn, arg};
-    script_call_number(call, is_version_only);
-    script_call_send(call, shard->reads, on_read, read);
+    struct store_call *call =
+        store_call_alone(shard, SCRIPT_PATTERNS, shard->reads, patterns_end, ANY_FN(fn), arg);
+    store_call_number(call, is_version_only);
+    store_call_send(call);
 }
 
 void store_patterns(struct store *store, store_patterns_fn *fn, void *arg)
@@ -59,57 +51,32 @@ void store_patterns(struct store *store, store_patterns_fn *fn, void *arg)
 /* Called with the version that the shard has, or 0 if the change was refused. */
 typedef void patterns_written_fn(void *arg, enum status, int64_t version);
 
-struct patterns_item {
-    struct batch_item item;
-    const struct store_patterns *patterns; /* borrowed */
-    bool is_copy; /* true: replaces any lower version; false: replaces only the version that was read */
-    patterns_written_fn *fn;
-    void *arg;
-};
-
-static void add_patterns(const struct batch_item *item, struct script_call *call)
+static void written_end(struct store_call *call, enum status status, const struct redis_reply *result)
 {
-    const struct patterns_item *entry = (const struct patterns_item *)item;
-    const struct store_patterns *patterns = entry->patterns;
-    if (entry->is_copy)
-        script_call_text(call, SLICE(""));
-    script_call_number(call, patterns->version);
-    if (!entry->is_copy)
-        script_call_text(call, SLICE(""));
-    script_call_number(call, patterns->count > 0 ? STORE_FORMAT_PATTERNS : 0);
-    script_call_number(call, (int64_t)patterns->count);
-    for (size_t i = 0; i < patterns->count; i++) {
-        script_call_text(call, patterns->patterns[i].name);
-        script_call_text(call, patterns->patterns[i].text);
-    }
-}
-
-static void end_patterns(struct batch_item *item, enum status status, int64_t now_us,
-                         const struct redis_reply *result)
-{
-    struct patterns_item *entry = (struct patterns_item *)item;
     int64_t version = redis_reply_integer(result);
-    (void)now_us;
     if (status == STATUS_OK && version == 0)
         status = STATUS_STALE;
-    entry->fn(entry->arg, status, version);
-    free(entry);
+    CALL_FN(call, patterns_written_fn)(call->arg, status, version);
 }
 
-const struct batch_kind patterns_kind = {SCRIPT_SET_PATTERNS, OWNER_CALLS_MAX, true, NULL,
-                                         add_patterns,        end_patterns};
-
+/* is_copy: replaces any lower version; otherwise only the version that was read */
 static void patterns_write(struct shard *shard, const struct store_patterns *patterns, bool is_copy,
                            patterns_written_fn *fn, void *arg)
 {
-    struct patterns_item *entry = NEW(struct patterns_item);
-    *entry = (struct patterns_item){
-        .item.bytes = BATCH_BYTES_MAX, /* this size fills a batch, so the item gets a call of its own */
-        .patterns = patterns,
-        .is_copy = is_copy,
-        .fn = fn,
-        .arg = arg};
-    batch_add(&shard->batches[SHARD_BATCH_PATTERNS], &entry->item);
+    struct store_call *call = store_call_new(shard, SHARD_BATCH_PATTERNS, written_end, ANY_FN(fn), arg);
+    if (is_copy)
+        store_call_text(call, SLICE(""));
+    store_call_number(call, patterns->version);
+    if (!is_copy)
+        store_call_text(call, SLICE(""));
+    store_call_number(call, patterns->count > 0 ? STORE_FORMAT_PATTERNS : 0);
+    store_call_number(call, (int64_t)patterns->count);
+    for (size_t i = 0; i < patterns->count; i++) {
+        store_call_text(call, patterns->patterns[i].name);
+        store_call_text(call, patterns->patterns[i].text);
+    }
+    call->bytes += BATCH_BYTES_MAX; /* this size fills a run, so the call gets one of its own */
+    store_call_send(call);
 }
 
 /* A change is written to one shard first, which decides the order of changes, and then to all other shards.

@@ -13,7 +13,6 @@
 #include "store/shard_private.h"
 
 enum {
-    PULL_CALLS_MAX = 2,  /* maximum number of calls under way */
     PULL_TRIES_MAX = 10, /* maximum number of calls for one request; if all jobs of a call have expired, the
                             next call follows */
     FIRST_PULLED = 5,    /* index of the first job in a result */
@@ -28,8 +27,7 @@ enum {
 };
 
 struct pull {
-    struct batch_item item;
-    struct shard *shard;
+    struct store_call call;
     struct store_pull what;
     struct nonce nonce;
     int64_t sent_us; /* time at which the call was sent (CLOCK_BOOTTIME) */
@@ -37,15 +35,7 @@ struct pull {
     /* Owned: '!', the nonce of the stored answer that the next call removes, a space, and what.once;
      * empty: the next call removes no answer. */
     struct buffer forgetting;
-    store_pull_fn *fn;
-    void *arg;
 };
-
-static void pull_free(struct pull *pull)
-{
-    buffer_fini(&pull->forgetting);
-    free(pull);
-}
 
 /* ---- calls without a reply ---- */
 
@@ -58,7 +48,7 @@ struct lost_pull {
 
 static void note_lost(const struct pull *pull)
 {
-    struct shard *shard = pull->shard;
+    struct shard *shard = pull->call.shard;
     if (pull->what.once.size || shard->lost_pull_count == LOST_PULLS_MAX)
         /* The call is not noted: the worker repeats the request with its idempotency key, or the leases
          * run out. */
@@ -70,22 +60,23 @@ static void note_lost(const struct pull *pull)
     shard->lost_pull_count++;
 }
 
-static void on_pull_abandoned(void *arg, enum status status, const struct redis_reply *reply)
+static void lost_end(struct store_call *call, enum status status, const struct redis_reply *reply)
 {
     (void)status, (void)reply; /* leases that were not released run out */
-    free(arg);
+    free(call->arg);
 }
 
 void pull_abandon_lost(struct shard *shard)
 {
     for (struct list *link; (link = list_take(&shard->lost_pulls));) {
         struct lost_pull *lost = LIST_ENTRY(link, struct lost_pull, link);
-        struct script_call *call = shard_call(shard, SCRIPT_ABANDON);
-        script_call_text(call, slice_of(lost->nonce.text));
-        script_call_number(call, ABANDON_LOOK_MAX);
-        script_call_number(call, lost->lease_ms);
-        script_call_number(call, (clock_boot_us() - lost->sent_us) / 1000 + ABANDON_SPARE_MS);
-        script_call_send(call, shard->worker, on_pull_abandoned, lost);
+        struct store_call *call =
+            store_call_alone(shard, SCRIPT_ABANDON, shard->worker, lost_end, NULL, lost);
+        store_call_text(call, slice_of(lost->nonce.text));
+        store_call_number(call, ABANDON_LOOK_MAX);
+        store_call_number(call, lost->lease_ms);
+        store_call_number(call, (clock_boot_us() - lost->sent_us) / 1000 + ABANDON_SPARE_MS);
+        store_call_send(call);
     }
     shard->lost_pull_count = 0;
 }
@@ -96,7 +87,7 @@ void pull_forget_lost(struct shard *shard)
         free(LIST_ENTRY(link, struct lost_pull, link));
 }
 
-/* ---- adding to the batch ---- */
+/* ---- sending ---- */
 
 /* Creates a nonce that cannot be guessed, because it is the token of the leases. */
 static void make_token(struct nonce *nonce)
@@ -108,11 +99,24 @@ static void make_token(struct nonce *nonce)
     nonce->text[1 + 2 * sizeof random] = '\0';
 }
 
-static void pull_add(struct pull *pull)
+static void pull_send_call(struct pull *pull)
 {
+    struct store_call *call = &pull->call;
     make_token(&pull->nonce);
     pull->sent_us = clock_boot_us();
-    batch_add(&pull->shard->batches[SHARD_BATCH_PULL], &pull->item);
+    metrics_count(call->shard->options->metrics, METRICS_COUNTER_CLAIMS, 1);
+    store_call_clear(call);
+    store_call_text(call, pull->what.topic);
+    store_call_number(call, (int64_t)pull->what.max);
+    store_call_text(call, slice_of(pull->nonce.text));
+    store_call_number(call, pull->what.lease_ms);
+    store_call_number(call, pull->what.wait_ms);
+    if (pull->forgetting.size > 0)
+        store_call_text(call, buffer_slice(&pull->forgetting));
+    else
+        store_call_text(call, pull->what.once.size ? pull->what.once : SLICE("-"));
+    call->bytes += pull->what.max * LEASED_WEIGHT;
+    store_call_send(call);
 }
 
 /* ---- the answer ---- */
@@ -136,7 +140,7 @@ static void end_unfit(const struct pull *pull, const struct pulled *unfit, int64
 {
     struct pull_ending_facts facts = {
         .cause = PULL_CAUSE_UNFIT, .now_ms = now_ms, .schedule = pull->what.schedule};
-    pull_end(pull->shard, unfit, &facts, NULL, NULL);
+    pull_end(pull->call.shard, unfit, &facts, NULL, NULL);
 }
 
 /* Returns whether a job has no retry left, see ending_is_exhausted. If the settings cannot be read, lease.lua
@@ -185,7 +189,7 @@ static void add_pulled(const struct pull *pull, const struct redis_reply *result
         .until_ms = redis_reply_integer(redis_reply_at(result, at + 3)),
     };
     if (!to->pulled.is_repeated)
-        metrics_lateness(pull->shard->options->metrics, (pulled.leased_ms - pulled.due_ms) * 1000);
+        metrics_lateness(pull->call.shard->options->metrics, (pulled.leased_ms - pulled.due_ms) * 1000);
 }
 
 static enum status status_of(int64_t code)
@@ -204,10 +208,10 @@ static enum status status_of(int64_t code)
     }
 }
 
-static void pull_fail(struct pull *pull, enum status status)
+static void pull_tell(struct pull *pull, enum status status, const struct store_pulled *pulled)
 {
-    pull->fn(pull->arg, status, NULL);
-    pull_free(pull);
+    CALL_FN(&pull->call, store_pull_fn)(pull->call.arg, status, pulled);
+    buffer_fini(&pull->forgetting);
 }
 
 static void pull_result_read(const struct pull *pull, const struct redis_reply *result,
@@ -248,41 +252,37 @@ static void forget_answer(struct pull *pull, const struct redis_reply *result)
 {
     buffer_printf(&pull->forgetting, "!%.*s ", SLICE_ARG(redis_reply_text(redis_reply_at(result, 0))));
     buffer_append(&pull->forgetting, pull->what.once);
-    pull_add(pull);
+    pull_send_call(pull);
 }
 
 /* Calls back with the jobs. If all jobs of this call have expired or are otherwise unfit for the worker,
- * calls lease.lua again for other jobs instead, and returns true. */
-static bool pull_tell(struct pull *pull, const struct redis_reply *result, struct pull_result *to)
+ * calls lease.lua again for other jobs instead. */
+static void tell_jobs(struct pull *pull, const struct redis_reply *result, struct pull_result *to)
 {
     for (size_t i = 0; i < to->unfit_count; i++)
         end_unfit(pull, &to->unfit[i], to->pulled.now_ms);
     if (to->count == 0 && to->pulled.has_more && ++pull->tries < PULL_TRIES_MAX) {
-        pull_add(pull);
-        return true;
+        pull_send_call(pull);
+        return;
     }
     to->pulled.jobs = to->given;
     to->pulled.count = to->count;
     to->pulled.token = to->count ? redis_reply_text(redis_reply_at(result, 0)) : SLICE("");
     if (to->count == 0 && to->pulled.has_more)
         to->pulled.next_ms = to->pulled.now_ms;
-    pull->fn(pull->arg, STATUS_OK, &to->pulled);
-    return false;
+    pull_tell(pull, STATUS_OK, &to->pulled);
 }
 
-static void pull_on_result(struct pull *pull, const struct redis_reply *result, int64_t now_us)
+static void pull_on_result(struct pull *pull, const struct redis_reply *result)
 {
-    struct pull_result to = {.pulled = {.now_ms = now_us / 1000}};
-    bool has_call = true;
+    struct pull_result to = {.pulled = {.now_ms = pull->call.now_us / 1000}};
     pull_result_read(pull, result, &to);
     buffer_clear(&pull->forgetting);
     if (is_key_used_up(pull, &to))
         forget_answer(pull, result);
     else
-        has_call = pull_tell(pull, result, &to);
+        tell_jobs(pull, result, &to);
     pull_result_fini(&to);
-    if (!has_call)
-        pull_free(pull);
 }
 
 static bool is_result(const struct redis_reply *result)
@@ -292,40 +292,20 @@ static bool is_result(const struct redis_reply *result)
            (size - FIRST_PULLED) / PULLED_PARTS <= LEASE_JOBS_MAX;
 }
 
-static void end_pull(struct batch_item *item, enum status status, int64_t now_us,
-                     const struct redis_reply *result)
+static void pull_end_call(struct store_call *call, enum status status, const struct redis_reply *result)
 {
-    struct pull *pull = (struct pull *)item;
+    struct pull *pull = (struct pull *)call;
     if (status == STATUS_UNKNOWN)
         note_lost(pull);
     if (status != STATUS_OK)
-        pull_fail(pull, status);
-    else if (redis_reply_integer(result) == RESULT_AGAIN)
-        batch_add(&pull->shard->batches[SHARD_BATCH_PULL], item);
+        pull_tell(pull, status, NULL);
     else if (is_result(result))
-        pull_on_result(pull, result, now_us);
+        pull_on_result(pull, result);
     else
-        pull_fail(pull, status_of(redis_reply_integer(result)));
+        pull_tell(pull, status_of(redis_reply_integer(result)), NULL);
 }
 
 /* ---- the call ---- */
-
-static void add_pull(const struct batch_item *item, struct script_call *call)
-{
-    const struct pull *pull = (const struct pull *)item;
-    metrics_count(pull->shard->options->metrics, METRICS_COUNTER_CLAIMS, 1);
-    script_call_text(call, pull->what.topic);
-    script_call_number(call, (int64_t)pull->what.max);
-    script_call_text(call, slice_of(pull->nonce.text));
-    script_call_number(call, pull->what.lease_ms);
-    script_call_number(call, pull->what.wait_ms);
-    if (pull->forgetting.size > 0)
-        script_call_text(call, buffer_slice(&pull->forgetting));
-    else
-        script_call_text(call, pull->what.once.size ? pull->what.once : SLICE("-"));
-}
-
-const struct batch_kind pull_kind = {SCRIPT_LEASE, PULL_CALLS_MAX, false, NULL, add_pull, end_pull};
 
 void store_pull(struct store *store, const struct store_pull *what, store_pull_fn *fn, void *arg)
 {
@@ -333,13 +313,11 @@ void store_pull(struct store *store, const struct store_pull *what, store_pull_f
     assert(what->max > 0 && what->max <= LEASE_JOBS_MAX);
     assert(what->lease_ms >= LEASE_MIN_MS && what->lease_ms <= LEASE_MAX_MS);
     assert(what->wait_ms >= 0);
-    pull->item.bytes = what->topic.size + what->once.size + BATCH_ITEM_OVERHEAD + what->max * LEASED_WEIGHT;
-    pull->shard = store_shard_of(store, what->topic);
+    store_call_init(&pull->call, store_shard_of(store, what->topic), SHARD_BATCH_PULL, pull_end_call,
+                    ANY_FN(fn), arg);
     pull->what = *what;
     buffer_init(&pull->forgetting, STORE_NONCE_MAX + 2 + what->once.size);
-    pull->fn = fn;
-    pull->arg = arg;
-    pull_add(pull);
+    pull_send_call(pull);
 }
 
 void store_on_pull_wake(struct store *store, store_pull_wake_fn *fn, void *arg)

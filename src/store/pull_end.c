@@ -15,112 +15,56 @@
 
 enum { COMPLETED_BEFORE = 2 /* result of complete.lua: the same token has completed the job before */ };
 
-/* ---- items ---- */
+/* ---- scripts ---- */
 
-struct pull_item {
-    struct batch_item item;
-    struct batch *batch;
-    const struct lease *lease;
-    int64_t number;
-    struct shard_end end;
-    pull_sent_fn *fn;
-    void *arg;
-};
+static void sent_end(struct store_call *call, enum status status, const struct redis_reply *result)
+{
+    CALL_FN(call, pull_sent_fn)(call->arg, status, redis_reply_integer(result), call->now_us);
+}
 
 void pull_send(struct shard *shard, int batch, const struct lease *lease, int64_t number,
                const struct shard_end *end, pull_sent_fn *fn, void *arg)
 {
-    struct pull_item *item = NEW(struct pull_item);
+    struct store_call *call = store_call_new(shard, (enum shard_batch)batch, sent_end, ANY_FN(fn), arg);
+    static const struct shard_end nothing = {.may_wait = false};
     struct slice job_id;
-    item->batch = &shard->batches[batch];
-    item->lease = lease;
-    item->number = number;
-    item->fn = fn;
-    item->arg = arg;
-    if (end)
-        item->end = *end;
-    item->item.follow = &item->end.follow;
-    slice_cut(lease->id, '/', &item->item.topic, &job_id);
-    item->item.topic_weight = BATCH_END_WEIGHT;
-    item->item.bytes = lease->id.size + item->end.record.size + item->end.attempt.size + BATCH_ITEM_OVERHEAD;
-    if (batch == SHARD_BATCH_PULL_BURY)
-        item->item.bytes += BATCH_BURY_WEIGHT;
-    for (size_t i = 0; i < item->end.follow.count; i++)
-        item->item.bytes += item->end.follow.jobs[i].record.size + BATCH_ITEM_OVERHEAD;
-    batch_add(item->batch, &item->item);
-}
-
-static void add_lease(const struct pull_item *item, struct script_call *call)
-{
-    script_call_text(call, item->lease->id);
-    script_call_text(call, slice_of(item->lease->nonce.text));
-}
-
-static void add_complete(const struct batch_item *item, struct script_call *call)
-{
-    add_lease((const struct pull_item *)item, call);
-    script_call_text(call, ((const struct pull_item *)item)->end.attempt);
-}
-
-static void add_retry(const struct batch_item *item, struct script_call *call)
-{
-    const struct pull_item *entry = (const struct pull_item *)item;
-    add_lease(entry, call);
-    script_call_number(call, entry->number);
-    script_call_text(call, entry->end.record);
-    script_call_text(call, entry->end.attempt);
-}
-
-static void add_bury(const struct batch_item *item, struct script_call *call)
-{
-    const struct pull_item *entry = (const struct pull_item *)item;
-    add_lease(entry, call);
-    script_call_text(call, entry->end.record);
-    script_call_text(call, entry->end.attempt);
-}
-
-static void add_release(const struct batch_item *item, struct script_call *call)
-{
-    add_lease((const struct pull_item *)item, call);
-    script_call_number(call, SHARD_NO_WAIT);
-    script_call_number(call, 0); /* time of the claim; needed only if the job is held */
-    script_call_text(call, SLICE("-"));
-    script_call_number(call, 0); /* no breaker */
-}
-
-static void add_extend(const struct batch_item *item, struct script_call *call)
-{
-    add_lease((const struct pull_item *)item, call);
-    script_call_number(call, ((const struct pull_item *)item)->number);
-}
-
-static void end_pull_item(struct batch_item *item, enum status status, int64_t now_us,
-                          const struct redis_reply *result)
-{
-    struct pull_item *entry = (struct pull_item *)item;
-    int64_t code = redis_reply_integer(result);
-    if (status == STATUS_OK && code == RESULT_AGAIN) {
-        batch_add(entry->batch, item);
-        return;
+    if (!end)
+        end = &nothing;
+    slice_cut(lease->id, '/', &call->topic, &job_id);
+    call->topic_weight = BATCH_END_WEIGHT;
+    store_call_text(call, lease->id);
+    store_call_text(call, slice_of(lease->nonce.text));
+    switch (batch) {
+    case SHARD_BATCH_PULL_COMPLETE:
+        store_call_text(call, end->attempt);
+        call->bytes += end->record.size; /* the script may read as much */
+        break;
+    case SHARD_BATCH_PULL_RETRY:
+        store_call_number(call, number);
+        store_call_text(call, end->record);
+        store_call_text(call, end->attempt);
+        break;
+    case SHARD_BATCH_PULL_BURY:
+        store_call_text(call, end->record);
+        store_call_text(call, end->attempt);
+        call->bytes += BATCH_BURY_WEIGHT;
+        break;
+    case SHARD_BATCH_PULL_EXTEND:
+        store_call_number(call, number);
+        break;
+    default: /* release */
+        store_call_number(call, SHARD_NO_WAIT);
+        store_call_number(call, 0); /* time of the claim; needed only if the job is held */
+        store_call_text(call, SLICE("-"));
+        store_call_number(call, 0); /* no breaker */
     }
-    entry->fn(entry->arg, status, code, now_us);
-    free(entry);
+    store_call_follow(call, &end->follow);
+    store_call_send(call);
 }
-
-const struct batch_kind pull_complete_kind = {SCRIPT_COMPLETE, OWNER_CALLS_MAX, true, NULL,
-                                              add_complete,    end_pull_item};
-const struct batch_kind pull_retry_kind = {SCRIPT_RETRY, OWNER_CALLS_MAX, true,
-                                           NULL,         add_retry,       end_pull_item};
-const struct batch_kind pull_bury_kind = {SCRIPT_BURY, OWNER_CALLS_MAX, true, NULL, add_bury, end_pull_item};
-const struct batch_kind pull_release_kind = {SCRIPT_RELEASE, OWNER_CALLS_MAX, true,
-                                             NULL,           add_release,     end_pull_item};
-const struct batch_kind pull_extend_kind = {SCRIPT_EXTEND, OWNER_CALLS_MAX, true,
-                                            NULL,          add_extend,      end_pull_item};
 
 /* ---- a worker's call ---- */
 
 struct pull_call {
-    struct batch_item item; /* item of pulled.lua */
     struct shard *shard;
     struct lease_end what;
     struct lease lease;
@@ -217,33 +161,24 @@ static void end_pulled(struct pull_call *call, const struct redis_reply *result)
     pull_end(call->shard, &pulled, &facts, on_pull_call_ended, call);
 }
 
-static void add_pulled(const struct batch_item *item, struct script_call *script)
+static void pulled_end(struct store_call *call, enum status status, const struct redis_reply *result)
 {
-    const struct pull_call *call = (const struct pull_call *)item;
-    script_call_text(script, call->what.id);
-    script_call_text(script, slice_of(call->lease.nonce.text));
-}
-
-static void on_pulled(struct batch_item *item, enum status status, int64_t now_us,
-                      const struct redis_reply *result)
-{
-    struct pull_call *call = (struct pull_call *)item;
-    call->ended.now_ms = now_us / 1000;
+    struct pull_call *pull = call->arg;
+    pull->ended.now_ms = call->now_us / 1000;
     if (status != STATUS_OK)
-        pull_call_end(call, status);
-    else if (redis_reply_integer(result) == RESULT_AGAIN)
-        batch_add(&call->shard->batches[SHARD_BATCH_PULLED], item);
+        pull_call_end(pull, status);
     else if (redis_reply_size(result) == 0)
-        pull_call_end_lingering(call);
+        pull_call_end_lingering(pull);
     else
-        end_pulled(call, result);
+        end_pulled(pull, result);
 }
 
-const struct batch_kind pulled_kind = {SCRIPT_PULLED, OWNER_CALLS_MAX, false, NULL, add_pulled, on_pulled};
-
-static void pull_call_read(struct pull_call *call)
+static void pull_call_read(struct pull_call *pull)
 {
-    batch_add(&call->shard->batches[SHARD_BATCH_PULLED], &call->item);
+    struct store_call *call = store_call_new(pull->shard, SHARD_BATCH_PULLED, pulled_end, NULL, pull);
+    store_call_text(call, pull->what.id);
+    store_call_text(call, slice_of(pull->lease.nonce.text));
+    store_call_send(call);
 }
 
 /* ---- in one call ---- */
@@ -309,7 +244,6 @@ static bool read_token(struct slice token, struct nonce *nonce)
 void store_pull_end(struct store *store, const struct lease_end *what, store_pull_end_fn *fn, void *arg)
 {
     struct pull_call *call = NEW(struct pull_call);
-    call->item.bytes = what->id.size + BATCH_ITEM_OVERHEAD;
     call->shard = store_shard_of(store, what->id);
     call->what = *what;
     call->lease.id = what->id;

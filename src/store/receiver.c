@@ -97,9 +97,9 @@ static void receiver_tell(struct receiver_walk *walk, enum status status,
     free(walk);
 }
 
-static void on_receivers(void *arg, enum status status, const struct redis_reply *reply)
+static void on_receivers(struct store_call *call, enum status status, const struct redis_reply *reply)
 {
-    struct receiver_walk *walk = arg;
+    struct receiver_walk *walk = call->arg;
     struct receiver_record *receivers = NULL;
     size_t count = 0;
     int64_t now_us = redis_reply_integer(redis_reply_at(reply, 0));
@@ -128,11 +128,12 @@ static void receiver_ask(struct receiver_walk *walk)
 {
     const struct store_receivers *receivers = &walk->receivers;
     struct shard *shard = store_shard(walk->store, receivers->from.shard);
-    struct script_call *call = shard_call(shard, SCRIPT_RECEIVERS);
-    script_call_text(call, receivers->name);
-    script_call_number(call, receivers->from.version);
-    script_call_number(call, (int64_t)receivers->max);
-    script_call_send(call, shard->reads, on_receivers, walk);
+    struct store_call *call =
+        store_call_alone(shard, SCRIPT_RECEIVERS, shard->reads, on_receivers, NULL, walk);
+    store_call_text(call, receivers->name);
+    store_call_number(call, receivers->from.version);
+    store_call_number(call, (int64_t)receivers->max);
+    store_call_send(call);
 }
 
 void store_receivers(struct store *store, const struct store_receivers *receivers, store_receivers_fn *fn,
@@ -156,57 +157,19 @@ void store_news(struct store *store, size_t shard, int64_t version, store_news_f
 
 /* ---- reports, and requests to close a breaker: both use report.lua ---- */
 
-struct report_item {
-    struct batch_item item;
-    struct store_report report;
-    union {
-        store_report_fn *reported;
-        store_close_fn *closed;
-    } fn;
-    void *arg;
-};
-
-static void add_first_wait(const struct shard *shard, struct script_call *call)
-{
-    script_call_number(call, shard->options->breaker_wait_ms);
-}
-
-static void add_report(const struct batch_item *item, struct script_call *call)
-{
-    const struct store_report *report = &((const struct report_item *)item)->report;
-    script_call_text(call, report->name);
-    script_call_number(call, report->is_reachable);
-    script_call_number(call, report->failures);
-    script_call_text(call, report->cause.size ? report->cause : SLICE("-"));
-    script_call_number(call, report->crowd);
-    script_call_number(call, report->delivered);
-    script_call_number(call, report->probe);
-    script_call_text(call, report->wants_probe ? SLICE("probe") : SLICE("-"));
-}
-
-static void add_close(const struct batch_item *item, struct script_call *call)
-{
-    script_call_text(call, ((const struct report_item *)item)->report.name);
-    for (const char *argument = "00-000"; *argument; argument++)
-        script_call_text(call, slice_from(argument, 1));
-    script_call_text(call, SLICE("close"));
-}
-
 /* Reads the record into receiver. Returns false if the receiver has no record. */
-static bool read_known(const struct report_item *entry, const struct redis_reply *result, int64_t now_us,
+static bool read_known(const struct store_call *call, const struct redis_reply *result,
                        struct receiver_record *receiver)
 {
     struct slice record = redis_reply_text(redis_reply_at(result, 3));
-    *receiver = read_receiver(entry->report.name, record, now_us);
+    *receiver = read_receiver(store_call_argument(call, 0), record, call->now_us);
     return record.size > 0;
 }
 
-static void end_report(struct batch_item *item, enum status status, int64_t now_us,
-                       const struct redis_reply *result)
+static void report_end(struct store_call *call, enum status status, const struct redis_reply *result)
 {
-    struct report_item *entry = (struct report_item *)item;
     struct receiver_record receiver;
-    bool is_known = read_known(entry, result, now_us, &receiver);
+    bool is_known = read_known(call, result, &receiver);
     int64_t changes = is_known ? redis_reply_integer(redis_reply_at(result, 1)) : 0;
     struct store_reported reported = {
         .probe = redis_reply_integer(redis_reply_at(result, 0)),
@@ -216,45 +179,39 @@ static void end_report(struct batch_item *item, enum status status, int64_t now_
         .version = redis_reply_integer(redis_reply_at(result, 2)),
         .receiver = is_known ? &receiver : NULL,
     };
-    entry->fn.reported(entry->arg, status, &reported);
-    free(entry);
-}
-
-static void end_close(struct batch_item *item, enum status status, int64_t now_us,
-                      const struct redis_reply *result)
-{
-    struct report_item *entry = (struct report_item *)item;
-    struct receiver_record receiver;
-    if (!read_known(entry, result, now_us, &receiver) && status == STATUS_OK)
-        status = STATUS_NOT_FOUND;
-    entry->fn.closed(entry->arg, status, &receiver);
-    free(entry);
-}
-
-const struct batch_kind report_kind = {SCRIPT_REPORT, 1, false, add_first_wait, add_report, end_report};
-const struct batch_kind close_kind = {SCRIPT_REPORT,  OWNER_CALLS_MAX, true,
-                                      add_first_wait, add_close,       end_close};
-
-static struct report_item *report_item_new(const struct store_report *report, void *arg)
-{
-    struct report_item *entry = NEW(struct report_item);
-    entry->item.bytes = report->name.size + report->cause.size + BATCH_ITEM_OVERHEAD;
-    entry->report = *report;
-    entry->arg = arg;
-    return entry;
+    CALL_FN(call, store_report_fn)(call->arg, status, &reported);
 }
 
 void store_report(struct store *store, const struct store_report *report, store_report_fn *fn, void *arg)
 {
-    struct report_item *entry = report_item_new(report, arg);
-    entry->fn.reported = fn;
-    batch_add(&store_shard_of(store, report->name)->batches[SHARD_BATCH_REPORT], &entry->item);
+    struct shard *shard = store_shard_of(store, report->name);
+    struct store_call *call = store_call_new(shard, SHARD_BATCH_REPORT, report_end, ANY_FN(fn), arg);
+    store_call_text(call, report->name);
+    store_call_number(call, report->is_reachable);
+    store_call_number(call, report->failures);
+    store_call_text(call, report->cause.size ? report->cause : SLICE("-"));
+    store_call_number(call, report->crowd);
+    store_call_number(call, report->delivered);
+    store_call_number(call, report->probe);
+    store_call_text(call, report->wants_probe ? SLICE("probe") : SLICE("-"));
+    store_call_send(call);
+}
+
+static void close_end(struct store_call *call, enum status status, const struct redis_reply *result)
+{
+    struct receiver_record receiver;
+    if (!read_known(call, result, &receiver) && status == STATUS_OK)
+        status = STATUS_NOT_FOUND;
+    CALL_FN(call, store_close_fn)(call->arg, status, &receiver);
 }
 
 void store_close_receiver(struct store *store, struct slice name, store_close_fn *fn, void *arg)
 {
-    struct store_report report = {.name = name};
-    struct report_item *entry = report_item_new(&report, arg);
-    entry->fn.closed = fn;
-    batch_add(&store_shard_of(store, name)->batches[SHARD_BATCH_CLOSE], &entry->item);
+    struct shard *shard = store_shard_of(store, name);
+    struct store_call *call = store_call_new(shard, SHARD_BATCH_CLOSE, close_end, ANY_FN(fn), arg);
+    store_call_text(call, name);
+    for (const char *argument = "00-000"; *argument; argument++)
+        store_call_text(call, slice_from(argument, 1));
+    store_call_text(call, SLICE("close"));
+    store_call_send(call);
 }

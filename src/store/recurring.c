@@ -98,9 +98,9 @@ static struct store_recurring_cursor next_of(const struct recurring_walk *walk, 
     return (struct store_recurring_cursor){has_next_shard ? shard + 1 : 0, {NULL, 0}};
 }
 
-static void on_page(void *arg, enum status status, const struct redis_reply *reply)
+static void on_page(struct store_call *call, enum status status, const struct redis_reply *reply)
 {
-    struct recurring_walk *walk = arg;
+    struct recurring_walk *walk = call->arg;
     struct store_recurring_cursor next = {.shard = 0};
     struct store_recurring schedules[SCHEDULES_MAX];
     size_t count = 0, kept = 0;
@@ -133,13 +133,13 @@ static void recurring_ask(struct recurring_walk *walk)
 {
     const struct store_recurrings *list = &walk->list;
     struct shard *shard = store_shard(walk->store, list->from.shard);
-    struct script_call *call = shard_call(shard, SCRIPT_RECURRING);
-    script_call_text(call, list->id);
-    script_call_text(call, list->topic);
-    script_call_text(call, list->from.id);
-    script_call_number(call, list->max < SCHEDULES_MAX ? (int64_t)list->max : SCHEDULES_MAX);
-    script_call_text(call, list->prefix);
-    script_call_send(call, shard->reads, on_page, walk);
+    struct store_call *call = store_call_alone(shard, SCRIPT_RECURRING, shard->reads, on_page, NULL, walk);
+    store_call_text(call, list->id);
+    store_call_text(call, list->topic);
+    store_call_text(call, list->from.id);
+    store_call_number(call, list->max < SCHEDULES_MAX ? (int64_t)list->max : SCHEDULES_MAX);
+    store_call_text(call, list->prefix);
+    store_call_send(call);
 }
 
 void store_recurrings(struct store *store, const struct store_recurrings *list, store_recurrings_fn *fn,
@@ -156,15 +156,8 @@ void store_recurrings(struct store *store, const struct store_recurrings *list, 
 
 /* ---- schedules whose time has come ---- */
 
-struct fires_call {
-    size_t shard;
-    shard_fires_fn *fn;
-    void *arg;
-};
-
-static void on_fires(void *arg, enum status status, const struct redis_reply *reply)
+static void fires_end(struct store_call *call, enum status status, const struct redis_reply *reply)
 {
-    struct fires_call *call = arg;
     struct store_recurring schedules[SHARD_FIRES_MAX];
     struct shard_fires fires = {.schedules = schedules, .later_ms = -1};
     if (status == STATUS_OK && redis_reply_size(reply) < FIRST_OF_FIRES)
@@ -173,146 +166,66 @@ static void on_fires(void *arg, enum status status, const struct redis_reply *re
         fires.now_ms = redis_reply_integer(redis_reply_at(reply, 0)) / 1000;
         fires.due = redis_reply_integer(redis_reply_at(reply, 1));
         fires.later_ms = redis_reply_integer(redis_reply_at(reply, 2));
-        fires.count =
-            read_schedules(reply, call->shard, FIRST_OF_FIRES, FIRES_PARTS, SHARD_FIRES_MAX, schedules);
+        fires.count = read_schedules(reply, call->shard->number, FIRST_OF_FIRES, FIRES_PARTS, SHARD_FIRES_MAX,
+                                     schedules);
     }
-    call->fn(call->arg, status, &fires);
-    free(call);
+    CALL_FN(call, shard_fires_fn)(call->arg, status, &fires);
 }
 
 void shard_fires(struct shard *shard, size_t max, shard_fires_fn *fn, void *arg)
 {
-    struct fires_call *fires = NEW(struct fires_call);
-    struct script_call *call = shard_call(shard, SCRIPT_FIRES);
-    *fires = (struct fires_call){shard->number, fn, arg};
-    script_call_number(call, (int64_t)max);
-    script_call_send(call, shard->worker, on_fires, fires);
+    struct store_call *call =
+        store_call_alone(shard, SCRIPT_FIRES, shard->worker, fires_end, ANY_FN(fn), arg);
+    store_call_number(call, (int64_t)max);
+    store_call_send(call);
 }
 
 /* ---- define, undefine ---- */
 
-struct define {
-    struct batch_item item;
-    struct store_define call;
-    store_recurring_fn *fn;
-    void *arg;
-};
-
-void store_define(struct store *store, const struct store_define *call, store_recurring_fn *fn, void *arg)
-{
-    struct define *define = NEW(struct define);
-    struct shard *shard = store_shard_of(store, call->id);
-    define->item.bytes = call->id.size + call->record.size + BATCH_ITEM_OVERHEAD;
-    define->call = *call;
-    define->fn = fn;
-    define->arg = arg;
-    batch_add(&shard->batches[SHARD_BATCH_DEFINE], &define->item);
-}
-
-static void add_time(struct script_call *call, int64_t time_ms, const char *otherwise)
+static void add_time(struct store_call *call, int64_t time_ms, const char *otherwise)
 {
     if (time_ms < 0)
-        script_call_text(call, slice_of(otherwise));
+        store_call_text(call, slice_of(otherwise));
     else
-        script_call_number(call, time_ms);
+        store_call_number(call, time_ms);
 }
 
-static void define_add_item(const struct batch_item *item, struct script_call *call)
+static void define_end(struct store_call *call, enum status status, const struct redis_reply *result)
 {
-    const struct store_define *define = &((const struct define *)item)->call;
-    script_call_text(call, define->id);
-    script_call_text(call, define->tag.size ? define->tag : SLICE("-"));
-    script_call_text(call, define->record);
-    add_time(call, define->next_ms, define->next_ms == STORE_RECURRING_KEEP ? "=" : "-");
-}
-
-static void define_end_item(struct batch_item *item, enum status status, int64_t now_us,
-                            const struct redis_reply *result)
-{
-    struct define *define = (struct define *)item;
-    (void)now_us;
     if (status == STATUS_OK && redis_reply_integer(result) != 1)
         status = STATUS_STALE;
-    define->fn(define->arg, status);
-    free(define);
+    CALL_FN(call, store_recurring_fn)(call->arg, status);
 }
 
-const struct batch_kind define_kind = {SCRIPT_DEFINE, OWNER_CALLS_MAX, true,
-                                       NULL,          define_add_item, define_end_item};
+void store_define(struct store *store, const struct store_define *define, store_recurring_fn *fn, void *arg)
+{
+    struct shard *shard = store_shard_of(store, define->id);
+    struct store_call *call = store_call_new(shard, SHARD_BATCH_DEFINE, define_end, ANY_FN(fn), arg);
+    store_call_text(call, define->id);
+    store_call_text(call, define->tag.size ? define->tag : SLICE("-"));
+    store_call_text(call, define->record);
+    add_time(call, define->next_ms, define->next_ms == STORE_RECURRING_KEEP ? "=" : "-");
+    store_call_send(call);
+}
 
-struct undefine {
-    struct batch_item item;
-    struct slice id, tag;
-    store_recurring_fn *fn;
-    void *arg;
-};
+static void undefine_end(struct store_call *call, enum status status, const struct redis_reply *result)
+{
+    int64_t code = redis_reply_integer(result);
+    if (status == STATUS_OK && code != 1)
+        status = code == RESULT_NOT_FOUND ? STATUS_NOT_FOUND : STATUS_STALE;
+    CALL_FN(call, store_recurring_fn)(call->arg, status);
+}
 
 void store_undefine(struct store *store, struct slice id, struct slice tag, store_recurring_fn *fn, void *arg)
 {
-    struct undefine *undefine = NEW(struct undefine);
     struct shard *shard = store_shard_of(store, id);
-    undefine->item.bytes = id.size + tag.size + BATCH_ITEM_OVERHEAD;
-    undefine->id = id;
-    undefine->tag = tag;
-    undefine->fn = fn;
-    undefine->arg = arg;
-    batch_add(&shard->batches[SHARD_BATCH_UNDEFINE], &undefine->item);
+    struct store_call *call = store_call_new(shard, SHARD_BATCH_UNDEFINE, undefine_end, ANY_FN(fn), arg);
+    store_call_text(call, id);
+    store_call_text(call, tag.size ? tag : SLICE("*"));
+    store_call_send(call);
 }
-
-static void undefine_add_item(const struct batch_item *item, struct script_call *call)
-{
-    const struct undefine *undefine = (const struct undefine *)item;
-    script_call_text(call, undefine->id);
-    script_call_text(call, undefine->tag.size ? undefine->tag : SLICE("*"));
-}
-
-static void undefine_end_item(struct batch_item *item, enum status status, int64_t now_us,
-                              const struct redis_reply *result)
-{
-    struct undefine *undefine = (struct undefine *)item;
-    int64_t code = redis_reply_integer(result);
-    (void)now_us;
-    if (status == STATUS_OK && code != 1)
-        status = code == RESULT_NOT_FOUND ? STATUS_NOT_FOUND : STATUS_STALE;
-    undefine->fn(undefine->arg, status);
-    free(undefine);
-}
-
-const struct batch_kind undefine_kind = {SCRIPT_UNDEFINE,   OWNER_CALLS_MAX,  true, NULL,
-                                         undefine_add_item, undefine_end_item};
 
 /* ---- fire ---- */
-
-struct fire {
-    struct batch_item item;
-    struct store_fire call;
-    store_fire_fn *fn;
-    void *arg;
-};
-
-static void add_fire(struct shard *shard, enum shard_batch batch, const struct store_fire *call,
-                     store_fire_fn *fn, void *arg)
-{
-    struct fire *fire = NEW(struct fire);
-    fire->item.bytes = call->id.size + call->job.size + call->record.size + call->progress.size +
-                       2 * (size_t)BATCH_ITEM_OVERHEAD;
-    for (size_t i = 0; i < call->count; i++)
-        fire->item.bytes += call->jobs[i].record.size + BATCH_JOB_WEIGHT;
-    fire->call = *call;
-    fire->fn = fn;
-    fire->arg = arg;
-    batch_add(&shard->batches[batch], &fire->item);
-}
-
-void store_fire(struct store *store, const struct store_fire *call, store_fire_fn *fn, void *arg)
-{
-    add_fire(store_shard_of(store, call->id), SHARD_BATCH_RUN_RECURRING, call, fn, arg);
-}
-
-void shard_fire(struct shard *shard, const struct store_fire *call, store_fire_fn *fn, void *arg)
-{
-    add_fire(shard, SHARD_BATCH_FIRE, call, fn, arg);
-}
 
 static struct slice kind_word(enum store_fired kind)
 {
@@ -329,36 +242,6 @@ static struct slice kind_word(enum store_fired kind)
         return SLICE("move");
     default:
         return SLICE("hold");
-    }
-}
-
-static void fire_add_item(const struct batch_item *item, struct script_call *call)
-{
-    const struct store_fire *fire = &((const struct fire *)item)->call;
-    script_call_text(call, fire->id);
-    script_call_text(call, fire->tag);
-    add_time(call, fire->expected_ms, "-");
-    add_time(call, fire->next_ms, "-");
-    script_call_text(call, kind_word(fire->kind));
-    script_call_number(call, fire->time_ms);
-    script_call_number(call, fire->is_missed);
-    script_call_number(call, fire->is_exclusive);
-    if (fire->progress.size > 0)
-        script_call_text(call, fire->progress);
-    else
-        script_call_text(call, fire->progress.data ? SLICE("-") : SLICE("="));
-    script_call_text(call, fire->job);
-    script_call_when(call, (struct store_when){fire->due_ms > 0, fire->due_ms});
-    script_call_text(call, fire->record);
-    script_call_text(call, fire->once.size ? fire->once : SLICE("-"));
-    script_call_number(call, (int64_t)fire->count);
-    if (fire->count == 0)
-        return;
-    script_call_text(call, fire->mark);
-    script_call_text(call, fire->group);
-    for (size_t i = 0; i < fire->count; i++) {
-        script_call_text(call, fire->jobs[i].endpoint);
-        script_call_text(call, fire->jobs[i].record);
     }
 }
 
@@ -393,22 +276,65 @@ static enum status read_first_answer(const struct redis_reply *result, struct sl
     return is_repeated && job_key_parse(*job, &topic, &job_id) ? STATUS_REPEATED : reply_refuse("fire");
 }
 
-static void fire_end_item(struct batch_item *item, enum status status, int64_t now_us,
-                          const struct redis_reply *result)
+struct fire {
+    struct store_call call;
+    struct slice job;
+};
+
+static void fire_end(struct store_call *call, enum status status, const struct redis_reply *result)
 {
-    struct fire *fire = (struct fire *)item;
-    struct slice job = fire->call.job;
+    struct slice job = ((struct fire *)call)->job;
     int64_t due_ms = redis_reply_integer(result);
-    (void)now_us;
     if (status == STATUS_OK && redis_reply_kind(result) == REDIS_KIND_ARRAY)
         status = read_first_answer(result, &job, &due_ms);
     else if (status == STATUS_OK)
         status = fire_status(due_ms);
-    fire->fn(fire->arg, status, job, status == STATUS_OK || status == STATUS_REPEATED ? due_ms : 0);
-    free(fire);
+    CALL_FN(call, store_fire_fn)
+    (call->arg, status, job, status == STATUS_OK || status == STATUS_REPEATED ? due_ms : 0);
 }
 
-const struct batch_kind fire_kind = {SCRIPT_FIRE,      OWNER_CALLS_MAX, false,
-                                     shard_add_limits, fire_add_item,   fire_end_item};
-const struct batch_kind run_recurring_kind = {SCRIPT_FIRE,      OWNER_CALLS_MAX, true,
-                                              shard_add_limits, fire_add_item,   fire_end_item};
+static void send_fire(struct shard *shard, enum shard_batch batch, const struct store_fire *fire,
+                      store_fire_fn *fn, void *arg)
+{
+    struct fire *entry = NEW(struct fire);
+    struct store_call *call = &entry->call;
+    store_call_init(call, shard, batch, fire_end, ANY_FN(fn), arg);
+    entry->job = fire->job;
+    store_call_text(call, fire->id);
+    store_call_text(call, fire->tag);
+    add_time(call, fire->expected_ms, "-");
+    add_time(call, fire->next_ms, "-");
+    store_call_text(call, kind_word(fire->kind));
+    store_call_number(call, fire->time_ms);
+    store_call_number(call, fire->is_missed);
+    store_call_number(call, fire->is_exclusive);
+    if (fire->progress.size > 0)
+        store_call_text(call, fire->progress);
+    else
+        store_call_text(call, fire->progress.data ? SLICE("-") : SLICE("="));
+    store_call_text(call, fire->job);
+    store_call_when(call, (struct store_when){fire->due_ms > 0, fire->due_ms});
+    store_call_text(call, fire->record);
+    store_call_text(call, fire->once.size ? fire->once : SLICE("-"));
+    store_call_number(call, (int64_t)fire->count);
+    if (fire->count > 0) {
+        store_call_text(call, fire->mark);
+        store_call_text(call, fire->group);
+    }
+    for (size_t i = 0; i < fire->count; i++) {
+        store_call_text(call, fire->jobs[i].endpoint);
+        store_call_text(call, fire->jobs[i].record);
+    }
+    call->bytes += BATCH_CALL_OVERHEAD + fire->count * BATCH_JOB_WEIGHT; /* a schedule and its jobs */
+    store_call_send(call);
+}
+
+void store_fire(struct store *store, const struct store_fire *fire, store_fire_fn *fn, void *arg)
+{
+    send_fire(store_shard_of(store, fire->id), SHARD_BATCH_RUN_RECURRING, fire, fn, arg);
+}
+
+void shard_fire(struct shard *shard, const struct store_fire *fire, store_fire_fn *fn, void *arg)
+{
+    send_fire(shard, SHARD_BATCH_FIRE, fire, fn, arg);
+}

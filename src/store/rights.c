@@ -118,7 +118,7 @@ void rights_ask(struct rights *rights)
     try_command(rights, "SCRIPT LOAD", 3,
                 (struct slice[]){SLICE("SCRIPT"), SLICE("LOAD"), SLICE("return 1")});
     struct script_call *call = script_call_new(SCRIPT_RIGHTS, rights->jobs_key);
-    script_call_text(call, slice_of(script_commands));
+    script_args_text(script_call_args(call), slice_of(script_commands));
     script_call_send(call, rights->link, on_tried, rights);
 }
 

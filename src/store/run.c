@@ -10,34 +10,32 @@
 #include "store/shard_private.h"
 
 struct run {
-    struct batch_item item;
-    struct shard *shard;
+    struct store_call call;
     struct slice id, tags;
     struct store_when when;
     struct buffer old_record, new_record; /* empty in the first call; set only for a dead job */
     int tries;
-    store_run_fn *fn;
-    void *arg;
 };
 
 enum { RUN_TRIES_MAX = 5 };
 
-static void run_end(struct run *run, enum status status, int64_t due_ms)
+static void run_tell(struct run *run, enum status status, int64_t due_ms)
 {
-    run->fn(run->arg, status, due_ms);
+    CALL_FN(&run->call, store_run_fn)(run->call.arg, status, due_ms);
     buffer_fini(&run->old_record);
     buffer_fini(&run->new_record);
-    free(run);
 }
 
-static void run_add_item(const struct batch_item *item, struct script_call *call)
+static void run_send(struct run *run)
 {
-    const struct run *run = (const struct run *)item;
-    script_call_text(call, run->id);
-    script_call_when(call, run->when);
-    script_call_text(call, run->tags);
-    script_call_text(call, buffer_slice(&run->old_record));
-    script_call_text(call, buffer_slice(&run->new_record));
+    struct store_call *call = &run->call;
+    store_call_clear(call);
+    store_call_text(call, run->id);
+    store_call_when(call, run->when);
+    store_call_text(call, run->tags);
+    store_call_text(call, buffer_slice(&run->old_record));
+    store_call_text(call, buffer_slice(&run->new_record));
+    store_call_send(call);
 }
 
 static enum status write_fresh_record(struct run *run, const struct store_job *stored)
@@ -66,13 +64,12 @@ static void on_run_read(void *arg, enum status status, const struct store_job *j
     struct run *run = arg;
     if (status == STATUS_OK && job->state == JOB_STATE_DEAD)
         status = write_fresh_record(run, job);
-    if (status != STATUS_OK) {
-        run_end(run, status, 0);
+    if (status == STATUS_OK) {
+        run_send(run);
         return;
     }
-    run->item.bytes =
-        run->id.size + run->tags.size + run->old_record.size + run->new_record.size + BATCH_ITEM_OVERHEAD;
-    batch_add(&run->shard->batches[SHARD_BATCH_RUN], &run->item);
+    run_tell(run, status, 0);
+    store_call_free(&run->call);
 }
 
 static enum status run_status(int64_t code)
@@ -95,42 +92,31 @@ static enum status run_status(int64_t code)
     }
 }
 
-static void run_end_item(struct batch_item *item, enum status status, int64_t now_us,
-                         const struct redis_reply *result)
+static void run_end(struct store_call *call, enum status status, const struct redis_reply *result)
 {
-    struct run *run = (struct run *)item;
+    struct run *run = (struct run *)call;
     int64_t code = redis_reply_integer(result);
-    (void)now_us;
-    if (status == STATUS_OK && code == RESULT_AGAIN) {
-        batch_add(&run->shard->batches[SHARD_BATCH_RUN], item);
-        return;
-    }
     if (status == STATUS_OK && code == RESULT_CHANGED && run->tries++ < RUN_TRIES_MAX) {
-        shard_read(run->shard, run->id, false, on_run_read, run);
+        call->is_kept = true;
+        shard_read(call->shard, run->id, false, on_run_read, run);
         return;
     }
-    run_end(run, status == STATUS_OK && code < 0 ? run_status(code) : status, code);
+    run_tell(run, status == STATUS_OK && code < 0 ? run_status(code) : status, code);
 }
-
-const struct batch_kind run_kind = {SCRIPT_RUN,         OWNER_CALLS_MAX, true,
-                                    shard_add_max_jobs, run_add_item,    run_end_item};
 
 void store_run(struct store *store, struct slice id, struct slice tags, struct store_when when,
                store_run_fn *fn, void *arg)
 {
     struct run *run = NEW(struct run);
-    run->shard = store_shard_of(store, id);
+    store_call_init(&run->call, store_shard_of(store, id), SHARD_BATCH_RUN, run_end, ANY_FN(fn), arg);
     run->id = id;
     run->tags = tags;
     run->when = when;
-    run->fn = fn;
-    run->arg = arg;
     buffer_init_fallible(&run->old_record, JOB_RECORD_MAX);
     buffer_init_fallible(&run->new_record, JOB_RECORD_MAX);
-    run->item.bytes = id.size + tags.size + BATCH_ITEM_OVERHEAD;
     if (tags.size)
-        shard_read(run->shard, id, false, on_run_read,
+        shard_read(run->call.shard, id, false, on_run_read,
                    run); /* the pool does not have the job, so look for a dead job with this id */
     else
-        batch_add(&run->shard->batches[SHARD_BATCH_RUN], &run->item);
+        run_send(run);
 }

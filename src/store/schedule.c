@@ -1,45 +1,10 @@
 /* schedule.c - schedules new jobs. */
 #include <assert.h>
 
-#include "base/memory.h"
 #include "store/reply.h"
 #include "store/shard_private.h"
 
 /* ---- one job ---- */
-
-struct schedule {
-    struct batch_item item;
-    struct shard *shard;
-    struct slice id, record, once;
-    struct store_when when;
-    store_scheduled_fn *fn;
-    void *arg;
-};
-
-void store_schedule(struct store *store, const struct store_schedule *job, store_scheduled_fn *fn, void *arg)
-{
-    struct schedule *schedule = NEW(struct schedule);
-    struct slice job_id;
-    schedule->item.bytes = job->id.size + job->record.size + job->once.size + BATCH_ITEM_OVERHEAD;
-    slice_cut(job->id, '/', &schedule->item.topic, &job_id);
-    schedule->shard = store_shard_of(store, job->id);
-    schedule->id = job->id;
-    schedule->when = job->when;
-    schedule->record = job->record;
-    schedule->once = job->once;
-    schedule->fn = fn;
-    schedule->arg = arg;
-    batch_add(&schedule->shard->batches[SHARD_BATCH_SCHEDULE], &schedule->item);
-}
-
-static void schedule_add_item(const struct batch_item *item, struct script_call *call)
-{
-    const struct schedule *schedule = (const struct schedule *)item;
-    script_call_text(call, schedule->id);
-    script_call_when(call, schedule->when);
-    script_call_text(call, schedule->record);
-    script_call_text(call, schedule->once.size ? schedule->once : SLICE("-"));
-}
 
 /* Reads the existing job with the id, or the first answer to a repeated request. */
 static enum status read_holder(const struct redis_reply *result, struct store_job *job, int64_t *due_ms)
@@ -52,16 +17,10 @@ static enum status read_holder(const struct redis_reply *result, struct store_jo
     return reply_read_job(result, job) ? STATUS_EXISTS : STATUS_UNKNOWN;
 }
 
-static void schedule_end_item(struct batch_item *item, enum status status, int64_t now_us,
-                              const struct redis_reply *result)
+static void schedule_end(struct store_call *call, enum status status, const struct redis_reply *result)
 {
-    struct schedule *schedule = (struct schedule *)item;
-    struct store_job job = {.id = schedule->id, .now_ms = now_us / 1000};
+    struct store_job job = {.id = store_call_argument(call, 0), .now_ms = call->now_us / 1000};
     int64_t due_ms = redis_reply_integer(result);
-    if (status == STATUS_OK && due_ms == RESULT_AGAIN) {
-        batch_add(&schedule->shard->batches[SHARD_BATCH_SCHEDULE], item);
-        return;
-    }
     if (status == STATUS_OK && due_ms == RESULT_REUSED)
         status = STATUS_REUSED;
     else if (status == STATUS_OK && due_ms == RESULT_NO_URL)
@@ -72,51 +31,29 @@ static void schedule_end_item(struct batch_item *item, enum status status, int64
         status = STATUS_FULL;
     else if (status == STATUS_OK && redis_reply_kind(result) == REDIS_KIND_ARRAY)
         status = read_holder(result, &job, &due_ms);
-    schedule->fn(schedule->arg, status, due_ms,
-                 status == STATUS_EXISTS || status == STATUS_REPEATED ? &job : NULL);
-    free(schedule);
+    CALL_FN(call, store_scheduled_fn)
+    (call->arg, status, due_ms, status == STATUS_EXISTS || status == STATUS_REPEATED ? &job : NULL);
 }
 
-const struct batch_kind schedule_kind = {
-    SCRIPT_SCHEDULE, OWNER_CALLS_MAX, true, shard_add_limits, schedule_add_item, schedule_end_item,
-};
+static void add_job(struct store_call *call, const struct store_schedule *job)
+{
+    store_call_text(call, job->id);
+    store_call_when(call, job->when);
+    store_call_text(call, job->record);
+    store_call_text(call, job->once.size ? job->once : SLICE("-"));
+}
+
+void store_schedule(struct store *store, const struct store_schedule *job, store_scheduled_fn *fn, void *arg)
+{
+    struct shard *shard = store_shard_of(store, job->id);
+    struct store_call *call = store_call_new(shard, SHARD_BATCH_SCHEDULE, schedule_end, ANY_FN(fn), arg);
+    struct slice job_id;
+    slice_cut(job->id, '/', &call->topic, &job_id);
+    add_job(call, job);
+    store_call_send(call);
+}
 
 /* ---- jobs that are scheduled together ---- */
-
-struct schedule_list {
-    struct batch_item item;
-    const struct store_schedule *jobs;
-    size_t count;
-    store_scheduled_all_fn *fn;
-    void *arg;
-};
-
-void store_schedule_all(struct store *store, const struct store_schedule *jobs, size_t count,
-                        store_scheduled_all_fn *fn, void *arg)
-{
-    assert(count > 0 && count <= STORE_SCHEDULE_ALL_MAX);
-    struct schedule_list *list = NEW(struct schedule_list);
-    list->jobs = jobs;
-    list->count = count;
-    list->fn = fn;
-    list->arg = arg;
-    for (size_t i = 0; i < count; i++)
-        list->item.bytes += jobs[i].record.size + BATCH_JOB_WEIGHT;
-    batch_add(&store_shard_of(store, jobs[0].id)->batches[SHARD_BATCH_SCHEDULE_ALL], &list->item);
-}
-
-static void schedule_list_add_item(const struct batch_item *item, struct script_call *call)
-{
-    const struct schedule_list *list = (const struct schedule_list *)item;
-    script_call_number(call, (int64_t)list->count);
-    for (size_t i = 0; i < list->count; i++) {
-        const struct store_schedule *job = &list->jobs[i];
-        script_call_text(call, job->id);
-        script_call_when(call, job->when);
-        script_call_text(call, job->record);
-        script_call_text(call, job->once.size ? job->once : SLICE("-"));
-    }
-}
 
 /* Reads a due time, or the first answer under an idempotency key. */
 static bool read_scheduled(const struct redis_reply *reply, struct store_scheduled *scheduled)
@@ -135,25 +72,32 @@ static enum status read_list(const struct redis_reply *reply, size_t count, stru
     return is_read ? STATUS_OK : reply_refuse("schedule_all");
 }
 
-static void schedule_list_end_item(struct batch_item *item, enum status status, int64_t now_us,
-                                   const struct redis_reply *result)
+/* call->note: the number of jobs */
+static void schedule_all_end(struct store_call *call, enum status status, const struct redis_reply *result)
 {
-    struct schedule_list *list = (struct schedule_list *)item;
     struct store_scheduled all[STORE_SCHEDULE_ALL_MAX];
     int64_t code = redis_reply_integer(result);
-    (void)now_us;
     if (status == STATUS_OK && redis_reply_kind(result) == REDIS_KIND_ARRAY)
-        status = read_list(result, list->count, all);
+        status = read_list(result, (size_t)call->note, all);
     else if (status == STATUS_OK)
         status = code == RESULT_FULL     ? STATUS_FULL
                  : code == RESULT_TAKEN  ? STATUS_EXISTS
                  : code == RESULT_REUSED ? STATUS_REUSED
                                          : reply_refuse("schedule_all");
-    list->fn(list->arg, status, all);
-    free(list);
+    CALL_FN(call, store_scheduled_all_fn)(call->arg, status, all);
 }
 
-const struct batch_kind schedule_all_kind = {
-    SCRIPT_SCHEDULE_ALL, OWNER_CALLS_MAX,        true,
-    shard_add_limits,    schedule_list_add_item, schedule_list_end_item,
-};
+void store_schedule_all(struct store *store, const struct store_schedule *jobs, size_t count,
+                        store_scheduled_all_fn *fn, void *arg)
+{
+    assert(count > 0 && count <= STORE_SCHEDULE_ALL_MAX);
+    struct shard *shard = store_shard_of(store, jobs[0].id);
+    struct store_call *call =
+        store_call_new(shard, SHARD_BATCH_SCHEDULE_ALL, schedule_all_end, ANY_FN(fn), arg);
+    call->note = (int64_t)count;
+    call->bytes += count * BATCH_JOB_WEIGHT;
+    store_call_number(call, (int64_t)count);
+    for (size_t i = 0; i < count; i++)
+        add_job(call, &jobs[i]);
+    store_call_send(call);
+}

@@ -7,8 +7,6 @@
 #include "base/test_point.h"
 
 enum {
-    FIRST_ARGS = 64,
-    NUMBER_BYTES = 24,
     NUMBERS_IN_BLOCK = 60,
     REFUSALS_TOLD_MAX = 10, /* maximum number of refusals that are logged in a second */
     VERSIONS_MAX = 4,       /* number of versions of duepost whose functions Redis keeps */
@@ -21,82 +19,112 @@ static _Thread_local struct {
     bool is_loading[SCRIPT_COUNT]; /* FUNCTION LOAD is under way */
 } functions;
 
-/* Texts of numbers. Calls borrow these texts, so a block is never moved. */
-struct number_block {
-    struct number_block *next;
-    size_t used;
-    char texts[NUMBERS_IN_BLOCK][NUMBER_BYTES];
-};
-
 enum script_way { BY_FUNCTION, BY_DIGEST, BY_TEXT };
 
 struct script_call {
     enum script_id script;
     enum script_way way;
     bool was_loaded; /* the function was loaded for this call */
-    struct slice *argv;
-    size_t argc, capacity;
-    struct number_block *numbers;
+    struct script_args args;
     struct redis_link *link;
     script_fn *fn;
     void *arg;
 };
 
+/* ---- arguments ---- */
+
+struct script_numbers {
+    struct script_numbers *next;
+    size_t used;
+    char texts[NUMBERS_IN_BLOCK][SCRIPT_NUMBER_BYTES];
+};
+
+const struct slice *script_args_all(const struct script_args *args)
+{
+    return args->others ? args->others : args->few;
+}
+
+void script_args_text(struct script_args *args, struct slice text)
+{
+    if (args->count < SCRIPT_ARGS_FEW && !args->others) {
+        args->few[args->count++] = text;
+        return;
+    }
+    if (args->count >= args->capacity) {
+        size_t capacity = 2 * args->count > 64 ? 2 * args->count : 64;
+        struct slice *others = memory_resize(args->others, capacity * sizeof *others);
+        if (!args->others)
+            memcpy(others, args->few, sizeof args->few);
+        args->others = others;
+        args->capacity = capacity;
+    }
+    args->others[args->count++] = text;
+}
+
+static char *next_number(struct script_args *args)
+{
+    struct script_numbers *block = args->other_numbers;
+    if (args->number_count < SCRIPT_NUMBERS_FEW)
+        return args->numbers[args->number_count++];
+    if (!block || block->used == NUMBERS_IN_BLOCK) {
+        block = NEW(struct script_numbers);
+        block->next = args->other_numbers;
+        args->other_numbers = block;
+    }
+    return block->texts[block->used++];
+}
+
+static void add_number(struct script_args *args, const char *prefix, int64_t number)
+{
+    char *text = next_number(args);
+    struct buffer digits = buffer_of(text, SCRIPT_NUMBER_BYTES);
+    buffer_append(&digits, slice_of(prefix));
+    buffer_append_number(&digits, number);
+    script_args_text(args, slice_from(text, digits.size));
+}
+
+void script_args_number(struct script_args *args, int64_t number)
+{
+    add_number(args, "", number);
+}
+
+void script_args_when(struct script_args *args, struct store_when when)
+{
+    add_number(args, when.is_absolute ? "@" : "", when.ms);
+}
+
+void script_args_fini(struct script_args *args)
+{
+    for (struct script_numbers *block = args->other_numbers; block;) {
+        struct script_numbers *next = block->next;
+        free(block);
+        block = next;
+    }
+    free(args->others);
+}
+
+/* ---- calls ---- */
+
 struct script_call *script_call_new(enum script_id script, struct slice key)
 {
     struct script_call *call = NEW(struct script_call);
     call->script = script;
-    call->capacity = FIRST_ARGS;
-    call->argv = NEW_ARRAY(struct slice, call->capacity);
-    call->argc = 2; /* the command, and the name of the function, digest or text that it runs: see send */
-    script_call_text(call, SLICE("1"));
-    script_call_text(call, key);
+    call->args.count =
+        2; /* the command, and the name of the function, digest or text that it runs: see send */
+    script_args_text(&call->args, SLICE("1"));
+    script_args_text(&call->args, key);
     return call;
+}
+
+struct script_args *script_call_args(struct script_call *call)
+{
+    return &call->args;
 }
 
 static void script_call_free(struct script_call *call)
 {
-    for (struct number_block *block = call->numbers; block;) {
-        struct number_block *next = block->next;
-        free(block);
-        block = next;
-    }
-    free(call->argv);
+    script_args_fini(&call->args);
     free(call);
-}
-
-void script_call_text(struct script_call *call, struct slice text)
-{
-    if (call->argc == call->capacity) {
-        call->capacity *= 2;
-        call->argv = memory_resize(call->argv, call->capacity * sizeof *call->argv);
-    }
-    call->argv[call->argc++] = text;
-}
-
-static void add_number(struct script_call *call, const char *prefix, int64_t number)
-{
-    struct number_block *block = call->numbers;
-    if (!block || block->used == NUMBERS_IN_BLOCK) {
-        block = NEW(struct number_block);
-        block->next = call->numbers;
-        call->numbers = block;
-    }
-    char *text = block->texts[block->used++];
-    struct buffer digits = buffer_of(text, NUMBER_BYTES);
-    buffer_append(&digits, slice_of(prefix));
-    buffer_append_number(&digits, number);
-    script_call_text(call, slice_from(text, digits.size));
-}
-
-void script_call_number(struct script_call *call, int64_t number)
-{
-    add_number(call, "", number);
-}
-
-void script_call_when(struct script_call *call, struct store_when when)
-{
-    add_number(call, when.is_absolute ? "@" : "", when.ms);
 }
 
 /* Returns the status for an error reply of Redis by the reply's first word (see the table in README.md).
@@ -247,13 +275,14 @@ static void send(struct script_call *call)
 {
     const struct script_text *script = &script_texts[call->script];
     TEST_POINT("before", script->name);
-    call->argv[0] = call->way == BY_FUNCTION ? SLICE("FCALL")
-                    : call->way == BY_DIGEST ? SLICE("EVALSHA")
-                                             : SLICE("EVAL");
-    call->argv[1] = slice_of(call->way == BY_FUNCTION ? script->function
-                             : call->way == BY_DIGEST ? script->digest
-                                                      : script->text);
-    redis_send(call->link, call->argc, call->argv, redis_link_is_up(call->link) ? on_reply : on_down, call);
+    struct slice *argv = call->args.others ? call->args.others : call->args.few;
+    argv[0] = call->way == BY_FUNCTION ? SLICE("FCALL")
+              : call->way == BY_DIGEST ? SLICE("EVALSHA")
+                                       : SLICE("EVAL");
+    argv[1] = slice_of(call->way == BY_FUNCTION ? script->function
+                       : call->way == BY_DIGEST ? script->digest
+                                                : script->text);
+    redis_send(call->link, call->args.count, argv, redis_link_is_up(call->link) ? on_reply : on_down, call);
 }
 
 void script_call_send(struct script_call *call, struct redis_link *link, script_fn *fn, void *arg)

@@ -30,6 +30,27 @@ extern const char *const script_commands;
  */
 #define SCRIPT_NEWER_FORMAT "NEWER"
 
+/* The arguments of a script. They borrow the texts; the texts of numbers are part of them, so they must not
+ * be moved. All zero: no arguments. */
+enum { SCRIPT_ARGS_FEW = 10, SCRIPT_NUMBERS_FEW = 4, SCRIPT_NUMBER_BYTES = 24 };
+
+struct script_numbers;
+
+struct script_args {
+    size_t count, capacity;
+    struct slice *others; /* owned; all arguments, if they are more than few; otherwise NULL */
+    struct slice few[SCRIPT_ARGS_FEW];
+    struct script_numbers *other_numbers; /* owned */
+    size_t number_count;                  /* in numbers */
+    char numbers[SCRIPT_NUMBERS_FEW][SCRIPT_NUMBER_BYTES];
+};
+
+void script_args_text(struct script_args *, struct slice text);
+void script_args_number(struct script_args *, int64_t number);
+void script_args_when(struct script_args *, struct store_when); /* "@ms" for a time, "ms" for a delay */
+void script_args_fini(struct script_args *);
+const struct slice *script_args_all(const struct script_args *);
+
 struct script_call;
 
 /* If status is OK, reply is the result of the script. Otherwise reply is Redis's error, or NULL if there was
@@ -39,10 +60,8 @@ typedef void script_fn(void *arg, enum status, const struct redis_reply *reply);
 /* Creates a call of a script with KEYS[1] = key. Borrows key until the callback. */
 struct script_call *script_call_new(enum script_id, struct slice key);
 
-/* Each adds the next argument of ARGV. The text is borrowed until the callback. */
-void script_call_text(struct script_call *, struct slice text);
-void script_call_number(struct script_call *, int64_t number);
-void script_call_when(struct script_call *, struct store_when); /* "@ms" for a time, "ms" for a delay */
+/* Returns the arguments of the call, to which the caller adds those of ARGV. */
+struct script_args *script_call_args(struct script_call *);
 
 /* Sends the call, which belongs to this function from now on. The status is UNAVAILABLE if Redis did not run
  * the script, UNKNOWN if Redis may have run the script, and FULL if Redis is out of memory. */

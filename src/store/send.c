@@ -15,52 +15,9 @@ enum {
 /* ---- send ---- */
 
 struct send {
-    struct batch_item item;
-    struct shard *shard;
-    struct store_send call;
-    store_sent_fn *fn;
-    void *arg;
+    struct store_call call;
+    struct store_send what;
 };
-
-static void send_add(struct store *store, enum shard_batch batch, const struct store_send *call,
-                     store_sent_fn *fn, void *arg)
-{
-    struct send *send = NEW(struct send);
-    assert(call->count <= STORE_SEND_MAX);
-    send->item.bytes = call->count * BATCH_JOB_WEIGHT;
-    for (size_t i = 0; i < call->count; i++)
-        send->item.bytes += 2 * call->jobs[i].record.size;
-    send->shard = store_shard_of(store, call->id);
-    send->call = *call;
-    send->fn = fn;
-    send->arg = arg;
-    batch_add(&send->shard->batches[batch], &send->item);
-}
-
-void store_send(struct store *store, const struct store_send *call, store_sent_fn *fn, void *arg)
-{
-    send_add(store, SHARD_BATCH_SEND, call, fn, arg);
-}
-
-static void add_parts(const struct send *send, struct script_call *call, struct slice third)
-{
-    script_call_text(call, send->call.id);
-    script_call_when(call, send->call.when);
-    script_call_text(call, third);
-    script_call_text(call, send->call.mark);
-    script_call_text(call, send->call.group);
-    script_call_number(call, (int64_t)send->call.count);
-    for (size_t i = 0; i < send->call.count; i++) {
-        script_call_text(call, send->call.jobs[i].endpoint);
-        script_call_text(call, send->call.jobs[i].record);
-    }
-}
-
-static void send_add_item(const struct batch_item *item, struct script_call *call)
-{
-    const struct send *send = (const struct send *)item;
-    add_parts(send, call, send->call.once.size ? send->call.once : SLICE("-"));
-}
 
 /* Reads endpoint, state, time, ... from index first on. Returns false if no script of sends can have sent
  * this reply. */
@@ -85,11 +42,11 @@ static bool read_states(const struct redis_reply *reply, size_t first, struct st
 static bool read_new(const struct send *send, const struct redis_reply *result, size_t first,
                      struct store_sent *sent)
 {
-    if (redis_reply_size(result) != send->call.count + first)
+    if (redis_reply_size(result) != send->what.count + first)
         return false;
-    for (size_t i = 0; i < send->call.count; i++) {
+    for (size_t i = 0; i < send->what.count; i++) {
         sent->jobs[sent->count++] =
-            (struct store_sent_job){.endpoint = send->call.jobs[i].endpoint,
+            (struct store_sent_job){.endpoint = send->what.jobs[i].endpoint,
                                     .state = JOB_STATE_DELAYED,
                                     .at_ms = redis_reply_integer(redis_reply_at(result, i + first))};
     }
@@ -132,14 +89,12 @@ static enum status read_sent(const struct send *send, const struct redis_reply *
     return is_read ? status : reply_refuse("send");
 }
 
-static void send_end_item(struct batch_item *item, enum status status, int64_t now_us,
-                          const struct redis_reply *result)
+static void send_end(struct store_call *call, enum status status, const struct redis_reply *result)
 {
-    struct send *send = (struct send *)item;
+    const struct send *send = (const struct send *)call;
     struct store_sent_job jobs[STORE_SEND_MAX];
-    struct store_sent sent = {.id = send->call.id, .jobs = jobs};
+    struct store_sent sent = {.id = send->what.id, .jobs = jobs};
     int64_t code = redis_reply_integer(result);
-    (void)now_us;
     if (status == STATUS_OK && redis_reply_kind(result) == REDIS_KIND_ARRAY)
         status = read_sent(send, result, &sent);
     else if (status == STATUS_OK)
@@ -148,26 +103,38 @@ static void send_end_item(struct batch_item *item, enum status status, int64_t n
                  : code == RESULT_NOT_FOUND ? STATUS_NOT_FOUND
                  : code == RESULT_EXPIRED   ? STATUS_EXPIRED
                                             : reply_refuse("send");
-    send->fn(send->arg, status, &sent);
-    free(send);
+    CALL_FN(call, store_sent_fn)(call->arg, status, &sent);
 }
 
-const struct batch_kind send_kind = {SCRIPT_SEND,      OWNER_CALLS_MAX, true,
-                                     shard_add_limits, send_add_item,   send_end_item};
+/* third: the third argument of the batch's script */
+static void send_jobs(struct store *store, enum shard_batch batch, const struct store_send *what,
+                      struct slice third, store_call_end_fn *end, store_sent_fn *fn, void *arg)
+{
+    struct send *send = NEW(struct send);
+    struct store_call *call = &send->call;
+    assert(what->count <= STORE_SEND_MAX);
+    store_call_init(call, store_shard_of(store, what->id), batch, end, ANY_FN(fn), arg);
+    send->what = *what;
+    store_call_text(call, what->id);
+    store_call_when(call, what->when);
+    store_call_text(call, third);
+    store_call_text(call, what->mark);
+    store_call_text(call, what->group);
+    store_call_number(call, (int64_t)what->count);
+    for (size_t i = 0; i < what->count; i++) {
+        store_call_text(call, what->jobs[i].endpoint);
+        store_call_text(call, what->jobs[i].record);
+        call->bytes += what->jobs[i].record.size + BATCH_JOB_WEIGHT;
+    }
+    store_call_send(call);
+}
+
+void store_send(struct store *store, const struct store_send *what, store_sent_fn *fn, void *arg)
+{
+    send_jobs(store, SHARD_BATCH_SEND, what, what->once.size ? what->once : SLICE("-"), send_end, fn, arg);
+}
 
 /* ---- replace ---- */
-
-void store_replace_sent(struct store *store, const struct store_send *call, store_sent_fn *fn, void *arg)
-{
-    assert(call->count > 0);
-    send_add(store, SHARD_BATCH_REPLACE_SEND, call, fn, arg);
-}
-
-static void replace_send_add_item(const struct batch_item *item, struct script_call *call)
-{
-    const struct send *send = (const struct send *)item;
-    add_parts(send, call, slice_of(send->call.is_only_new ? "!" : ""));
-}
 
 static enum status read_replaced(const struct send *send, const struct redis_reply *result,
                                  struct store_sent *sent)
@@ -176,7 +143,7 @@ static enum status read_replaced(const struct send *send, const struct redis_rep
     int64_t replaced = redis_reply_integer(redis_reply_at(result, 1));
     int64_t leased = redis_reply_integer(redis_reply_at(result, 2));
     int64_t cancelled = redis_reply_integer(redis_reply_at(result, 3));
-    if (!slice_equal(word, SLICE("replaced")) || replaced < 0 || replaced > (int64_t)send->call.count ||
+    if (!slice_equal(word, SLICE("replaced")) || replaced < 0 || replaced > (int64_t)send->what.count ||
         leased < 0 || leased > replaced || cancelled < 0 || cancelled > STORE_SEND_MAX ||
         !read_new(send, result, FIRST_OF_REPLACED, sent))
         return reply_refuse("replace_send");
@@ -187,95 +154,57 @@ static enum status read_replaced(const struct send *send, const struct redis_rep
     return STATUS_OK;
 }
 
-static void replace_send_end_item(struct batch_item *item, enum status status, int64_t now_us,
-                                  const struct redis_reply *result)
+static void replace_send_end(struct store_call *call, enum status status, const struct redis_reply *result)
 {
-    struct send *send = (struct send *)item;
+    const struct send *send = (const struct send *)call;
     struct store_sent_job jobs[STORE_SEND_MAX];
-    struct store_sent sent = {.id = send->call.id, .jobs = jobs};
+    struct store_sent sent = {.id = send->what.id, .jobs = jobs};
     int64_t code = redis_reply_integer(result);
-    bool is_array = redis_reply_kind(result) == REDIS_KIND_ARRAY;
-    (void)now_us;
-    if (status == STATUS_OK && !is_array && code == RESULT_AGAIN) {
-        batch_add(&send->shard->batches[SHARD_BATCH_REPLACE_SEND], item);
-        return;
-    }
-    if (status == STATUS_OK && is_array)
+    if (status == STATUS_OK && redis_reply_kind(result) == REDIS_KIND_ARRAY)
         status = read_replaced(send, result, &sent);
     else if (status == STATUS_OK)
         status = code == RESULT_FULL          ? STATUS_FULL
                  : code == RESULT_NOT_AS_SEEN ? STATUS_STALE
                  : code == RESULT_EXPIRED     ? STATUS_EXPIRED
                                               : reply_refuse("replace_send");
-    send->fn(send->arg, status, &sent);
-    free(send);
+    CALL_FN(call, store_sent_fn)(call->arg, status, &sent);
 }
 
-const struct batch_kind replace_send_kind = {
-    SCRIPT_REPLACE_SEND, OWNER_CALLS_MAX,       true,
-    shard_add_max_jobs,  replace_send_add_item, replace_send_end_item};
+void store_replace_sent(struct store *store, const struct store_send *what, store_sent_fn *fn, void *arg)
+{
+    assert(what->count > 0);
+    send_jobs(store, SHARD_BATCH_REPLACE_SEND, what, slice_of(what->is_only_new ? "!" : ""), replace_send_end,
+              fn, arg);
+}
 
 /* ---- read ---- */
 
-struct seeing {
-    struct slice id;
-    store_sent_fn *fn;
-    void *arg;
-};
-
-static void on_seen(void *arg, enum status status, const struct redis_reply *reply)
+static void seen_end(struct store_call *call, enum status status, const struct redis_reply *reply)
 {
-    struct seeing *seeing = arg;
     struct store_sent_job jobs[STORE_SEND_MAX];
-    struct store_sent sent = {.id = seeing->id, .jobs = jobs};
+    struct store_sent sent = {.id = store_call_argument(call, 0), .jobs = jobs};
     if (status == STATUS_OK && (redis_reply_size(reply) == 0 || !read_states(reply, 1, &sent)))
         status = reply_refuse("sent");
     if (status == STATUS_OK && sent.count == 0)
         status = STATUS_NOT_FOUND;
-    seeing->fn(seeing->arg, status == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : status, &sent);
-    free(seeing);
+    CALL_FN(call, store_sent_fn)(call->arg, status == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : status, &sent);
 }
 
 void store_read_sent(struct store *store, struct slice id, struct slice group, store_sent_fn *fn, void *arg)
 {
-    struct seeing *seeing = NEW(struct seeing);
-    *seeing = (struct seeing){id, fn, arg};
     struct shard *shard = store_shard_of(store, id);
-    struct script_call *call = shard_call(shard, SCRIPT_SENT);
-    script_call_text(call, id);
-    script_call_text(call, group);
-    script_call_send(call, shard->reads, on_seen, seeing);
+    struct store_call *call = store_call_alone(shard, SCRIPT_SENT, shard->reads, seen_end, ANY_FN(fn), arg);
+    store_call_text(call, id);
+    store_call_text(call, group);
+    store_call_send(call);
 }
 
 /* ---- cancel ---- */
 
 struct unsend {
-    struct batch_item item;
-    struct shard *shard;
-    struct slice id, group;
-    store_unsent_fn *fn;
-    void *arg;
+    struct store_call call;
     struct store_unsent unsent; /* the sums of all calls */
 };
-
-void store_unsend(struct store *store, struct slice id, struct slice group, store_unsent_fn *fn, void *arg)
-{
-    struct unsend *unsend = NEW(struct unsend);
-    unsend->item.bytes = UNSEND_WEIGHT;
-    unsend->shard = store_shard_of(store, id);
-    unsend->id = id;
-    unsend->group = group;
-    unsend->fn = fn;
-    unsend->arg = arg;
-    batch_add(&unsend->shard->batches[SHARD_BATCH_UNSEND], &unsend->item);
-}
-
-static void unsend_add_item(const struct batch_item *item, struct script_call *call)
-{
-    const struct unsend *unsend = (const struct unsend *)item;
-    script_call_text(call, unsend->id);
-    script_call_text(call, unsend->group);
-}
 
 /* Adds the results of one call. Returns whether the call must be repeated for the remaining jobs. */
 static bool add_codes(const struct redis_reply *result, struct store_unsent *unsent)
@@ -290,21 +219,26 @@ static bool add_codes(const struct redis_reply *result, struct store_unsent *uns
     return is_partial;
 }
 
-static void unsend_end_item(struct batch_item *item, enum status status, int64_t now_us,
-                            const struct redis_reply *result)
+static void unsend_end(struct store_call *call, enum status status, const struct redis_reply *result)
 {
-    struct unsend *unsend = (struct unsend *)item;
-    (void)now_us;
+    struct unsend *unsend = (struct unsend *)call;
     if (status == STATUS_OK && redis_reply_kind(result) == REDIS_KIND_ARRAY &&
         add_codes(result, &unsend->unsent)) {
-        batch_add(&unsend->shard->batches[SHARD_BATCH_UNSEND], item);
+        store_call_send(call);
         return;
     }
     if (status == STATUS_OK && unsend->unsent.cancelled == 0)
         status = STATUS_NOT_FOUND;
-    unsend->fn(unsend->arg, status, &unsend->unsent);
-    free(unsend);
+    CALL_FN(call, store_unsent_fn)(call->arg, status, &unsend->unsent);
 }
 
-const struct batch_kind unsend_kind = {SCRIPT_UNSEND, OWNER_CALLS_MAX, true,
-                                       NULL,          unsend_add_item, unsend_end_item};
+void store_unsend(struct store *store, struct slice id, struct slice group, store_unsent_fn *fn, void *arg)
+{
+    struct unsend *unsend = NEW(struct unsend);
+    struct store_call *call = &unsend->call;
+    store_call_init(call, store_shard_of(store, id), SHARD_BATCH_UNSEND, unsend_end, ANY_FN(fn), arg);
+    store_call_text(call, id);
+    store_call_text(call, group);
+    call->bytes += UNSEND_WEIGHT;
+    store_call_send(call);
+}

@@ -19,12 +19,13 @@
 
 enum { KEY_MAX = 512, TAG_MAX = 16 };
 
-struct script_call *shard_call(struct shard *shard, enum script_id script)
+/* Begins a run. Its first argument is the default limit of a topic's jobs in flight. */
+static struct script_call *run_new(struct shard *shard, enum script_id script)
 {
-    struct script_call *call = script_call_new(script, buffer_slice(&shard->jobs_key));
-    script_call_number(call, shard->options->max_in_flight_topic);
+    struct script_call *run = script_call_new(script, buffer_slice(&shard->jobs_key));
+    script_args_number(script_call_args(run), shard->options->max_in_flight_topic);
     metrics_count(shard->options->metrics, METRICS_COUNTER_COMMANDS, 1);
-    return call;
+    return run;
 }
 
 int64_t shard_part(const struct shard *shard, int64_t bound)
@@ -32,15 +33,26 @@ int64_t shard_part(const struct shard *shard, int64_t bound)
     return store_options_part(shard->options, bound);
 }
 
-void shard_add_max_jobs(const struct shard *shard, struct script_call *call)
+void shard_add_max_jobs(const struct shard *shard, struct script_args *args)
 {
-    script_call_number(call, shard_part(shard, shard->options->max_jobs));
+    script_args_number(args, shard_part(shard, shard->options->max_jobs));
 }
 
-void shard_add_limits(const struct shard *shard, struct script_call *call)
+void shard_add_limits(const struct shard *shard, struct script_args *args)
 {
-    shard_add_max_jobs(shard, call);
-    script_call_number(call, shard->options->idempotency_window_ms);
+    shard_add_max_jobs(shard, args);
+    script_args_number(args, shard->options->idempotency_window_ms);
+}
+
+void shard_add_lease_ms(const struct shard *shard, struct script_args *args)
+{
+    (void)shard;
+    script_args_number(args, STORE_LEASE_MS);
+}
+
+void shard_add_first_wait(const struct shard *shard, struct script_args *args)
+{
+    script_args_number(args, shard->options->breaker_wait_ms);
 }
 
 void shard_bound_age(const struct shard *shard, struct store_job *job)
@@ -48,6 +60,44 @@ void shard_bound_age(const struct shard *shard, struct store_job *job)
     int64_t age_ms = shard->options->dead_max_age_ms, until_ms = job->at_ms + age_ms;
     if (job->state == JOB_STATE_DEAD && age_ms && (job->until_ms == 0 || until_ms < job->until_ms))
         job->until_ms = until_ms;
+}
+
+/* ---- calls ---- */
+
+void store_call_init(struct store_call *call, struct shard *shard, enum shard_batch batch,
+                     store_call_end_fn *end, any_fn *fn, void *arg)
+{
+    store_call_init_alone(call, shard, SCRIPT_COUNT, NULL, end, fn, arg);
+    call->batch = &shard->batches[batch];
+}
+
+void store_call_init_alone(struct store_call *call, struct shard *shard, enum script_id script,
+                           struct redis_link *connection, store_call_end_fn *end, any_fn *fn, void *arg)
+{
+    call->owner = &shard->batch_owner;
+    call->shard = shard;
+    call->script = script;
+    call->connection = connection;
+    call->bytes = BATCH_CALL_OVERHEAD;
+    call->end = end;
+    call->fn = fn;
+    call->arg = arg;
+}
+
+struct store_call *store_call_new(struct shard *shard, enum shard_batch batch, store_call_end_fn *end,
+                                  any_fn *fn, void *arg)
+{
+    struct store_call *call = NEW(struct store_call);
+    store_call_init(call, shard, batch, end, fn, arg);
+    return call;
+}
+
+struct store_call *store_call_alone(struct shard *shard, enum script_id script, struct redis_link *connection,
+                                    store_call_end_fn *end, any_fn *fn, void *arg)
+{
+    struct store_call *call = NEW(struct store_call);
+    store_call_init_alone(call, shard, script, connection, end, fn, arg);
+    return call;
 }
 
 /* ---- connections ---- */
@@ -63,7 +113,6 @@ bool shard_is_newer(const struct shard *shard)
     return facts_get(shard->facts)->format > STORE_FORMAT_MAX;
 }
 
-/* Checks whether another Redis has become the primary. */
 static void shard_recheck(const struct shard *shard)
 {
     if (shard->events.on_recheck)
@@ -299,15 +348,16 @@ static void init_batches(struct shard *shard)
     shard->batch_owner = (struct batch_owner){
         .shard = shard,
         .options = shard->options,
-        .new_call = shard_call,
+        .new_run = run_new,
         .on_refusal = on_refusal,
         .on_lag = shard_recheck,
     };
+#define KIND(name, script, most, is_confirmed, add_shared, link)                                             \
+    static const struct batch_kind kind_##name = {SCRIPT_##script, most, is_confirmed, add_shared};          \
+    batch_init(&shard->batches[SHARD_BATCH_##name], &kind_##name, &shard->batch_owner, shard->link);
+    SHARD_BATCHES(KIND)
+#undef KIND
     list_init(&shard->cancels);
-#define INIT(name, kind, link)                                                                               \
-    batch_init(&shard->batches[SHARD_BATCH_##name], &kind, &shard->batch_owner, shard->link);
-    SHARD_BATCHES(INIT)
-#undef INIT
 }
 
 static void init_key(const struct shard *shard, struct buffer *key, const char *name)

@@ -8,54 +8,57 @@
 #include "store/shard.h"
 
 enum {
-    OWNER_CALLS_MAX =
-        1, /* maximum number of calls of one batch under way; further items wait for the next call */
+    /* Maximum numbers of runs of one batch under way; further calls wait for the next run. */
+    OWNER_RUNS_MAX = 1,
+    LEASE_RUNS_MAX = 4,
+    PULL_RUNS_MAX = 2,
     ABANDON_LOOK_MAX = 5000, /* maximum number of leases that abandon.lua examines */
 };
 
-/* The batches of a shard: name, kind, and connection. The batches are sent in this order at the end of a
- * turn. Outcomes come before the claim, because the claim uses the slots that they free. */
+/* The batches of a shard: name, script, maximum number of runs under way, whether clients rely on the
+ * changes, what adds the arguments that all calls share, and connection. The batches are sent in this order
+ * at the end of a turn. Outcomes come before the claim, because the claim uses the slots that they free. */
 #define SHARD_BATCHES(BATCH)                                                                                 \
-    BATCH(SCHEDULE, schedule_kind, changes)                                                                  \
-    BATCH(SCHEDULE_ALL, schedule_all_kind, changes)                                                          \
-    BATCH(REPLACE, replace_kind, changes)                                                                    \
-    BATCH(CANCEL, cancel_kind, changes)                                                                      \
-    BATCH(RUN, run_kind, changes)                                                                            \
-    BATCH(CHANGE, change_kind, changes)                                                                      \
-    BATCH(SETTINGS, settings_kind, changes)                                                                  \
-    BATCH(GROUP, group_kind, changes)                                                                        \
-    BATCH(SEND, send_kind, changes)                                                                          \
-    BATCH(REPLACE_SEND, replace_send_kind, changes)                                                          \
-    BATCH(UNSEND, unsend_kind, changes)                                                                      \
-    BATCH(PATTERNS, patterns_kind, changes)                                                                  \
-    BATCH(DEFINE, define_kind, changes)                                                                      \
-    BATCH(UNDEFINE, undefine_kind, changes)                                                                  \
-    BATCH(RUN_RECURRING, run_recurring_kind, changes)                                                        \
-    BATCH(BEGIN, begin_kind, changes)                                                                        \
-    BATCH(APPEND, append_kind, changes)                                                                      \
-    BATCH(CONCLUDE, conclude_kind, changes)                                                                  \
-    BATCH(WAIT, wait_kind, changes)                                                                          \
-    BATCH(NOTIFY, notify_kind, changes)                                                                      \
-    BATCH(CLOSE, close_kind, changes)                                                                        \
-    BATCH(TRIAL, trial_kind, changes)                                                                        \
-    BATCH(PULL_COMPLETE, pull_complete_kind, changes)                                                        \
-    BATCH(PULL_RETRY, pull_retry_kind, changes)                                                              \
-    BATCH(PULL_BURY, pull_bury_kind, changes)                                                                \
-    BATCH(PULL_RELEASE, pull_release_kind, changes)                                                          \
-    BATCH(PULL_EXTEND, pull_extend_kind, changes)                                                            \
-    BATCH(READ, read_kind, reads)                                                                            \
-    BATCH(PULLED, pulled_kind, reads)                                                                        \
-    BATCH(ARRIVE, arrive_kind, reads)                                                                        \
-    BATCH(COMPLETE, complete_kind, worker)                                                                   \
-    BATCH(RETRY, retry_kind, worker)                                                                         \
-    BATCH(BURY, bury_kind, worker)                                                                           \
-    BATCH(RELEASE, release_kind, worker)                                                                     \
-    BATCH(RENEW, renew_kind, worker)                                                                         \
-    BATCH(PULL, pull_kind, worker)                                                                           \
-    BATCH(REPORT, report_kind, worker)                                                                       \
-    BATCH(FIRE, fire_kind, worker)
+    BATCH(SCHEDULE, SCHEDULE, OWNER_RUNS_MAX, true, shard_add_limits, changes)                               \
+    BATCH(SCHEDULE_ALL, SCHEDULE_ALL, OWNER_RUNS_MAX, true, shard_add_limits, changes)                       \
+    BATCH(REPLACE, REPLACE, OWNER_RUNS_MAX, true, shard_add_max_jobs, changes)                               \
+    BATCH(CANCEL, CANCEL, OWNER_RUNS_MAX, true, NULL, changes)                                               \
+    BATCH(RUN, RUN, OWNER_RUNS_MAX, true, shard_add_max_jobs, changes)                                       \
+    BATCH(CHANGE, CHANGE, OWNER_RUNS_MAX, true, NULL, changes)                                               \
+    BATCH(SETTINGS, SETTINGS, OWNER_RUNS_MAX, true, NULL, changes)                                           \
+    BATCH(GROUP, GROUP, OWNER_RUNS_MAX, true, NULL, changes)                                                 \
+    BATCH(SEND, SEND, OWNER_RUNS_MAX, true, shard_add_limits, changes)                                       \
+    BATCH(REPLACE_SEND, REPLACE_SEND, OWNER_RUNS_MAX, true, shard_add_max_jobs, changes)                     \
+    BATCH(UNSEND, UNSEND, OWNER_RUNS_MAX, true, NULL, changes)                                               \
+    BATCH(PATTERNS, SET_PATTERNS, OWNER_RUNS_MAX, true, NULL, changes)                                       \
+    BATCH(DEFINE, DEFINE, OWNER_RUNS_MAX, true, NULL, changes)                                               \
+    BATCH(UNDEFINE, UNDEFINE, OWNER_RUNS_MAX, true, NULL, changes)                                           \
+    BATCH(RUN_RECURRING, FIRE, OWNER_RUNS_MAX, true, shard_add_limits, changes)                              \
+    BATCH(BEGIN, BEGIN, OWNER_RUNS_MAX, true, shard_add_max_jobs, changes)                                   \
+    BATCH(APPEND, APPEND, OWNER_RUNS_MAX, true, shard_add_max_jobs, changes)                                 \
+    BATCH(CONCLUDE, CONCLUDE, OWNER_RUNS_MAX, true, NULL, changes)                                           \
+    BATCH(WAIT, WAIT, OWNER_RUNS_MAX, true, shard_add_max_jobs, changes)                                     \
+    BATCH(NOTIFY, NOTIFY, OWNER_RUNS_MAX, true, NULL, changes)                                               \
+    BATCH(CLOSE, REPORT, OWNER_RUNS_MAX, true, shard_add_first_wait, changes)                                \
+    BATCH(TRIAL, TRIAL, OWNER_RUNS_MAX, true, NULL, changes)                                                 \
+    BATCH(PULL_COMPLETE, COMPLETE, OWNER_RUNS_MAX, true, NULL, changes)                                      \
+    BATCH(PULL_RETRY, RETRY, OWNER_RUNS_MAX, true, NULL, changes)                                            \
+    BATCH(PULL_BURY, BURY, OWNER_RUNS_MAX, true, NULL, changes)                                              \
+    BATCH(PULL_RELEASE, RELEASE, OWNER_RUNS_MAX, true, NULL, changes)                                        \
+    BATCH(PULL_EXTEND, EXTEND, OWNER_RUNS_MAX, true, NULL, changes)                                          \
+    BATCH(READ, READ, OWNER_RUNS_MAX, false, NULL, reads)                                                    \
+    BATCH(PULLED, PULLED, OWNER_RUNS_MAX, false, NULL, reads)                                                \
+    BATCH(ARRIVE, ARRIVE, LEASE_RUNS_MAX, false, NULL, reads)                                                \
+    BATCH(COMPLETE, COMPLETE, LEASE_RUNS_MAX, false, NULL, worker)                                           \
+    BATCH(RETRY, RETRY, LEASE_RUNS_MAX, false, NULL, worker)                                                 \
+    BATCH(BURY, BURY, LEASE_RUNS_MAX, false, NULL, worker)                                                   \
+    BATCH(RELEASE, RELEASE, LEASE_RUNS_MAX, false, NULL, worker)                                             \
+    BATCH(RENEW, RENEW, LEASE_RUNS_MAX, false, shard_add_lease_ms, worker)                                   \
+    BATCH(PULL, LEASE, PULL_RUNS_MAX, false, NULL, worker)                                                   \
+    BATCH(REPORT, REPORT, OWNER_RUNS_MAX, false, shard_add_first_wait, worker)                               \
+    BATCH(FIRE, FIRE, OWNER_RUNS_MAX, false, shard_add_limits, worker)
 
-#define SHARD_BATCH_NAME(name, kind, link) SHARD_BATCH_##name,
+#define SHARD_BATCH_NAME(name, ...) SHARD_BATCH_##name,
 enum shard_batch { SHARD_BATCHES(SHARD_BATCH_NAME) SHARD_BATCH_COUNT };
 #undef SHARD_BATCH_NAME
 
@@ -144,10 +147,6 @@ struct shard {
     } on_live;
 };
 
-#define SHARD_BATCH_KIND(name, kind, link) extern const struct batch_kind kind;
-SHARD_BATCHES(SHARD_BATCH_KIND)
-#undef SHARD_BATCH_KIND
-
 /* Borrows options. */
 struct shard *shard_new(struct loop *, const struct store_options *, size_t number,
                         const struct shard_events *);
@@ -191,11 +190,12 @@ void pull_abandon_lost(struct shard *);
 /* Drops the list of calls of store_pull without a reply. */
 void pull_forget_lost(struct shard *);
 
-/* Adds this shard's part of max_jobs as an argument. */
-void shard_add_max_jobs(const struct shard *, struct script_call *);
-
-/* Adds this shard's part of max_jobs, and the time for which idempotency keys are kept. */
-void shard_add_limits(const struct shard *, struct script_call *);
+/* Each adds arguments that all calls of a batch share: this shard's part of max_jobs; also the time for which
+ * idempotency keys are kept; the length of a lease; the first wait of a receiver that is opened. */
+void shard_add_max_jobs(const struct shard *, struct script_args *);
+void shard_add_limits(const struct shard *, struct script_args *);
+void shard_add_lease_ms(const struct shard *, struct script_args *);
+void shard_add_first_wait(const struct shard *, struct script_args *);
 
 /* Divides a limit for all shards by the number of shards, and returns this shard's part. */
 int64_t shard_part(const struct shard *, int64_t bound);
@@ -203,7 +203,16 @@ int64_t shard_part(const struct shard *, int64_t bound);
 /* Sets until_ms of a dead job to the time when --dead-max-age removes the job, if that time is earlier. */
 void shard_bound_age(const struct shard *, struct store_job *);
 
-/* Creates a call that is not part of a batch. The call's first argument is max_in_flight_topic. */
-struct script_call *shard_call(struct shard *, enum script_id);
+/* Begins a call of a batch, or one that is sent alone. */
+struct store_call *store_call_new(struct shard *, enum shard_batch, store_call_end_fn *, any_fn *, void *arg);
+struct store_call *store_call_alone(struct shard *, enum script_id, struct redis_link *, store_call_end_fn *,
+                                    any_fn *, void *arg);
+
+/* The same for a struct that begins with the call. All of it must be zero, and free() must be able to free
+ * it. */
+void store_call_init(struct store_call *, struct shard *, enum shard_batch, store_call_end_fn *, any_fn *,
+                     void *arg);
+void store_call_init_alone(struct store_call *, struct shard *, enum script_id, struct redis_link *,
+                           store_call_end_fn *, any_fn *, void *arg);
 
 #endif

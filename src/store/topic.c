@@ -64,9 +64,9 @@ static struct store_topic_cursor next_of(const struct topic_walk *walk, bool has
     return (struct store_topic_cursor){has_next_shard ? shard + 1 : 0, {NULL, 0}};
 }
 
-static void on_topics(void *arg, enum status status, const struct redis_reply *reply)
+static void on_topics(struct store_call *call, enum status status, const struct redis_reply *reply)
 {
-    struct topic_walk *walk = arg;
+    struct topic_walk *walk = call->arg;
     struct store_topic_cursor next = {.shard = 0};
     struct store_topic *topics = NULL;
     bool is_group = walk->topics.are_groups;
@@ -108,13 +108,14 @@ static void ask(struct topic_walk *walk)
 {
     const struct store_topics *topics = &walk->topics;
     struct shard *shard = store_shard(walk->store, topics->from.shard);
-    struct script_call *call = shard_call(shard, topics->are_groups ? SCRIPT_GROUPS : SCRIPT_TOPICS);
-    script_call_text(call, topics->topic);
-    script_call_text(call, topics->from.name);
-    script_call_number(call, topics->max < TOPICS_MAX ? (int64_t)topics->max : TOPICS_MAX);
+    enum script_id script = topics->are_groups ? SCRIPT_GROUPS : SCRIPT_TOPICS;
+    struct store_call *call = store_call_alone(shard, script, shard->reads, on_topics, NULL, walk);
+    store_call_text(call, topics->topic);
+    store_call_text(call, topics->from.name);
+    store_call_number(call, topics->max < TOPICS_MAX ? (int64_t)topics->max : TOPICS_MAX);
     if (!topics->are_groups)
-        script_call_number(call, topics->is_urgent);
-    script_call_send(call, shard->reads, on_topics, walk);
+        store_call_number(call, topics->is_urgent);
+    store_call_send(call);
 }
 
 void store_topics(struct store *store, const struct store_topics *topics, store_topics_fn *fn, void *arg)
@@ -129,58 +130,32 @@ void store_topics(struct store *store, const struct store_topics *topics, store_
 
 /* ---- writing ---- */
 
-/* The new text of a topic's settings or of a group, and the text that the caller has read. */
-struct text_item {
-    struct batch_item item;
-    struct slice name, old_text, new_text;
-    store_set_text_fn *fn;
-    void *arg;
-};
-
-static void text_add_item(const struct batch_item *item, struct script_call *call)
+static void text_end(struct store_call *call, enum status status, const struct redis_reply *result)
 {
-    const struct text_item *entry = (const struct text_item *)item;
-    script_call_text(call, entry->name);
-    script_call_text(call, entry->old_text);
-    script_call_text(call, entry->new_text);
-}
-
-static void text_end_item(struct batch_item *item, enum status status, int64_t now_us,
-                          const struct redis_reply *result)
-{
-    struct text_item *entry = (struct text_item *)item;
-    (void)now_us;
     if (status == STATUS_OK && redis_reply_integer(result) != 1)
         status = STATUS_STALE;
-    entry->fn(entry->arg, status);
-    free(entry);
+    CALL_FN(call, store_set_text_fn)(call->arg, status);
 }
 
-const struct batch_kind settings_kind = {SCRIPT_SETTINGS, OWNER_CALLS_MAX, true, NULL,
-                                         text_add_item,   text_end_item};
-const struct batch_kind group_kind = {SCRIPT_GROUP, OWNER_CALLS_MAX, true,
-                                      NULL,         text_add_item,   text_end_item};
-
-static void set_text(struct store *store, int batch, const struct text_item *item)
+/* Replaces the text that the caller has read, of a topic's settings or of a group. */
+static void set_text(struct store *store, enum shard_batch batch, struct slice name, struct slice old_text,
+                     struct slice new_text, store_set_text_fn *fn, void *arg)
 {
-    struct text_item *entry = NEW(struct text_item);
-    *entry = *item;
-    entry->item.bytes = item->name.size + item->old_text.size + item->new_text.size + BATCH_ITEM_OVERHEAD;
-    batch_add(&store_shard_of(store, item->name)->batches[batch], &entry->item);
+    struct store_call *call = store_call_new(store_shard_of(store, name), batch, text_end, ANY_FN(fn), arg);
+    store_call_text(call, name);
+    store_call_text(call, old_text);
+    store_call_text(call, new_text);
+    store_call_send(call);
 }
 
 void store_set_topic(struct store *store, struct slice topic, struct slice old_settings,
                      struct slice new_settings, store_set_text_fn *fn, void *arg)
 {
-    set_text(store, SHARD_BATCH_SETTINGS,
-             &(struct text_item){
-                 .name = topic, .old_text = old_settings, .new_text = new_settings, .fn = fn, .arg = arg});
+    set_text(store, SHARD_BATCH_SETTINGS, topic, old_settings, new_settings, fn, arg);
 }
 
 void store_set_group(struct store *store, struct slice name, struct slice old_text, struct slice new_text,
                      store_set_text_fn *fn, void *arg)
 {
-    set_text(
-        store, SHARD_BATCH_GROUP,
-        &(struct text_item){.name = name, .old_text = old_text, .new_text = new_text, .fn = fn, .arg = arg});
+    set_text(store, SHARD_BATCH_GROUP, name, old_text, new_text, fn, arg);
 }

@@ -24,30 +24,6 @@ enum {
 /* Nonces of recovery begin with this mark, see is_recovering in scripts/lib/crashes.lua. */
 #define RECOVERY_MARK "!"
 
-/* A running call of one of the functions below. fn is the callback of this function. */
-struct upkeep {
-    struct nonce nonce; /* recover: nonce of the leases of doomed jobs */
-    union {
-        shard_carry_fn *carry;
-        shard_recover_fn *recover;
-        shard_forget_fn *forget;
-        store_audit_fn *audit;
-        shard_mend_fn *mend;
-        shard_survey_fn *survey;
-        shard_sweep_fn *sweep;
-        shard_resume_fn *resume;
-        shard_reoffer_fn *reoffer;
-    } fn;
-    void *arg;
-};
-
-static struct upkeep *upkeep_new(void *arg)
-{
-    struct upkeep *upkeep = NEW(struct upkeep);
-    upkeep->arg = arg;
-    return upkeep;
-}
-
 static bool has_letter(struct slice letters, char letter)
 {
     return letters.size && memchr(letters.data, letter, letters.size);
@@ -67,9 +43,8 @@ static struct shard_chores read_chores(struct slice letters)
     };
 }
 
-static void on_carried(void *arg, enum status status, const struct redis_reply *reply)
+static void carry_end(struct store_call *call, enum status status, const struct redis_reply *reply)
 {
-    struct upkeep *upkeep = arg;
     struct shard_carried carried = {
         .now_us = redis_reply_integer(redis_reply_at(reply, 0)),
         .owner = redis_reply_text(redis_reply_at(reply, 1)),
@@ -80,24 +55,22 @@ static void on_carried(void *arg, enum status status, const struct redis_reply *
         .chores = read_chores(redis_reply_text(redis_reply_at(reply, 6))),
         .next_fire_ms = redis_reply_size(reply) > 7 ? redis_reply_integer(redis_reply_at(reply, 7)) : -1,
     };
-    upkeep->fn.carry(upkeep->arg, status, &carried);
-    free(upkeep);
+    CALL_FN(call, shard_carry_fn)(call->arg, status, &carried);
 }
 
 void shard_carry(struct shard *shard, const struct shard_carry *carry, shard_carry_fn *fn, void *arg)
 {
-    struct upkeep *upkeep = upkeep_new(arg);
-    struct script_call *call = shard_call(shard, SCRIPT_CARRY);
-    upkeep->fn.carry = fn;
-    script_call_text(call, carry->me);
-    script_call_number(call, carry->is_leaving ? -1 : !carry->is_tick ? 0 : carry->is_unwatched ? 2 : 1);
-    script_call_number(call, CARRY_TOPICS_MAX);
-    script_call_text(call, carry->stuck_owner);
-    script_call_number(call, carry->stuck_beat);
-    script_call_number(call, STORE_LEASE_MS);
-    script_call_number(call, carry->patience_ms);
-    script_call_number(call, carry->expected_ms);
-    script_call_send(call, shard->worker, on_carried, upkeep);
+    struct store_call *call =
+        store_call_alone(shard, SCRIPT_CARRY, shard->worker, carry_end, ANY_FN(fn), arg);
+    store_call_text(call, carry->me);
+    store_call_number(call, carry->is_leaving ? -1 : !carry->is_tick ? 0 : carry->is_unwatched ? 2 : 1);
+    store_call_number(call, CARRY_TOPICS_MAX);
+    store_call_text(call, carry->stuck_owner);
+    store_call_number(call, carry->stuck_beat);
+    store_call_number(call, STORE_LEASE_MS);
+    store_call_number(call, carry->patience_ms);
+    store_call_number(call, carry->expected_ms);
+    store_call_send(call);
 }
 
 /* Reads {now_us, leases that ran out, number of doomed jobs, id, record, ..., topic, settings, ...}. Returns
@@ -123,59 +96,58 @@ static bool read_recovered(const struct redis_reply *reply, struct shard_claimed
     return true;
 }
 
-static void on_recovered(void *arg, enum status status, const struct redis_reply *reply)
+struct recovery {
+    struct store_call call;
+    struct nonce nonce; /* nonce of the leases of doomed jobs */
+};
+
+static void recover_end(struct store_call *call, enum status status, const struct redis_reply *reply)
 {
-    struct upkeep *upkeep = arg;
     struct shard_claimed doomed[RECOVER_MAX];
-    struct shard_recovered recovered = {.nonce = &upkeep->nonce, .doomed = doomed};
+    struct shard_recovered recovered = {.nonce = &((struct recovery *)call)->nonce, .doomed = doomed};
     if (status == STATUS_OK && redis_reply_integer(redis_reply_at(reply, 1)) < 0)
         status = STATUS_STALE;
     if (status == STATUS_OK && !read_recovered(reply, doomed, &recovered)) {
         recovered.doomed_count = 0;
         status = reply_refuse("recover");
     }
-    upkeep->fn.recover(upkeep->arg, status, &recovered);
-    free(upkeep);
+    CALL_FN(call, shard_recover_fn)(call->arg, status, &recovered);
 }
 
 void shard_recover(struct shard *shard, int64_t expected_ms, shard_recover_fn *fn, void *arg)
 {
-    struct upkeep *upkeep = upkeep_new(arg);
-    struct script_call *call = shard_call(shard, SCRIPT_RECOVER);
+    struct recovery *recovery = NEW(struct recovery);
+    struct store_call *call = &recovery->call;
     uint32_t seed;
+    store_call_init_alone(call, shard, SCRIPT_RECOVER, shard->worker, recover_end, ANY_FN(fn), arg);
     random_fill(&seed, sizeof seed);
-    upkeep->fn.recover = fn;
-    shard_next_nonce(shard, RECOVERY_MARK, &upkeep->nonce);
-    script_call_number(call, STORE_LEASE_MS);
-    script_call_number(call, expected_ms);
-    script_call_number(call, RECOVER_MAX);
-    script_call_number(call, seed);
-    script_call_text(call, slice_of(upkeep->nonce.text));
-    script_call_send(call, shard->worker, on_recovered, upkeep);
+    shard_next_nonce(shard, RECOVERY_MARK, &recovery->nonce);
+    store_call_number(call, STORE_LEASE_MS);
+    store_call_number(call, expected_ms);
+    store_call_number(call, RECOVER_MAX);
+    store_call_number(call, seed);
+    store_call_text(call, slice_of(recovery->nonce.text));
+    store_call_send(call);
 }
 
-static void on_forgotten(void *arg, enum status status, const struct redis_reply *reply)
+static void forget_end(struct store_call *call, enum status status, const struct redis_reply *reply)
 {
-    struct upkeep *upkeep = arg;
     bool is_full = redis_reply_integer(redis_reply_at(reply, 1)) == FORGET_MAX ||
                    redis_reply_integer(redis_reply_at(reply, 2)) == FORGET_SENDS_MAX;
-    upkeep->fn.forget(upkeep->arg, status, is_full);
-    free(upkeep);
+    CALL_FN(call, shard_forget_fn)(call->arg, status, is_full);
 }
 
 void shard_forget(struct shard *shard, shard_forget_fn *fn, void *arg)
 {
-    struct upkeep *upkeep = upkeep_new(arg);
-    struct script_call *call = shard_call(shard, SCRIPT_FORGET);
-    upkeep->fn.forget = fn;
-    script_call_number(call, FORGET_MAX);
-    script_call_number(call, FORGET_SENDS_MAX);
-    script_call_send(call, shard->worker, on_forgotten, upkeep);
+    struct store_call *call =
+        store_call_alone(shard, SCRIPT_FORGET, shard->worker, forget_end, ANY_FN(fn), arg);
+    store_call_number(call, FORGET_MAX);
+    store_call_number(call, FORGET_SENDS_MAX);
+    store_call_send(call);
 }
 
-static void on_swept(void *arg, enum status status, const struct redis_reply *reply)
+static void sweep_end(struct store_call *call, enum status status, const struct redis_reply *reply)
 {
-    struct upkeep *upkeep = arg;
     struct shard_swept swept = {
         .ended = (size_t)redis_reply_integer(redis_reply_at(reply, 1)),
         .by_retention = (size_t)redis_reply_integer(redis_reply_at(reply, 2)),
@@ -184,37 +156,32 @@ static void on_swept(void *arg, enum status status, const struct redis_reply *re
         .is_full = redis_reply_integer(redis_reply_at(reply, 5)) >= 0,
         .late_ms = redis_reply_integer(redis_reply_at(reply, 5)),
     };
-    upkeep->fn.sweep(upkeep->arg, status, &swept);
-    free(upkeep);
+    CALL_FN(call, shard_sweep_fn)(call->arg, status, &swept);
 }
 
 void shard_sweep(struct shard *shard, shard_sweep_fn *fn, void *arg)
 {
-    struct upkeep *upkeep = upkeep_new(arg);
-    struct script_call *call = shard_call(shard, SCRIPT_SWEEP);
-    upkeep->fn.sweep = fn;
-    script_call_number(call, SWEEP_MAX);
-    script_call_number(call, shard->options->dead_max_age_ms);
-    script_call_number(call, shard_part(shard, shard->options->dead_max));
-    script_call_send(call, shard->worker, on_swept, upkeep);
+    struct store_call *call =
+        store_call_alone(shard, SCRIPT_SWEEP, shard->worker, sweep_end, ANY_FN(fn), arg);
+    store_call_number(call, SWEEP_MAX);
+    store_call_number(call, shard->options->dead_max_age_ms);
+    store_call_number(call, shard_part(shard, shard->options->dead_max));
+    store_call_send(call);
 }
 
-static void on_resumed(void *arg, enum status status, const struct redis_reply *reply)
+static void resume_end(struct store_call *call, enum status status, const struct redis_reply *reply)
 {
-    struct upkeep *upkeep = arg;
     int64_t count = redis_reply_integer(redis_reply_at(reply, 1));
-    upkeep->fn.resume(upkeep->arg, status, count > 0 ? (size_t)count : 0);
-    free(upkeep);
+    CALL_FN(call, shard_resume_fn)(call->arg, status, count > 0 ? (size_t)count : 0);
 }
 
 void shard_resume(struct shard *shard, struct slice receiver, size_t max, shard_resume_fn *fn, void *arg)
 {
-    struct upkeep *upkeep = upkeep_new(arg);
-    struct script_call *call = shard_call(shard, SCRIPT_RESUME);
-    upkeep->fn.resume = fn;
-    script_call_text(call, receiver);
-    script_call_number(call, (int64_t)max);
-    script_call_send(call, shard->worker, on_resumed, upkeep);
+    struct store_call *call =
+        store_call_alone(shard, SCRIPT_RESUME, shard->worker, resume_end, ANY_FN(fn), arg);
+    store_call_text(call, receiver);
+    store_call_number(call, (int64_t)max);
+    store_call_send(call);
 }
 
 static int64_t late_ms(const struct redis_reply *reply)
@@ -224,9 +191,8 @@ static int64_t late_ms(const struct redis_reply *reply)
     return oldest_ms >= 0 && late_ms > 0 ? late_ms : 0;
 }
 
-static void on_audited(void *arg, enum status status, const struct redis_reply *reply)
+static void audit_end(struct store_call *call, enum status status, const struct redis_reply *reply)
 {
-    struct upkeep *upkeep = arg;
     struct store_counts counts = {
         .jobs = redis_reply_integer(redis_reply_at(reply, 1)),
         .waiting = redis_reply_integer(redis_reply_at(reply, 2)),
@@ -248,40 +214,35 @@ static void on_audited(void *arg, enum status status, const struct redis_reply *
         .outbox_dropped = redis_reply_integer(redis_reply_at(reply, 18)),
         .outbox_age_ms = redis_reply_integer(redis_reply_at(reply, 19)),
     };
-    upkeep->fn.audit(upkeep->arg, status, &counts);
-    free(upkeep);
+    CALL_FN(call, store_audit_fn)(call->arg, status, &counts);
 }
 
 void shard_audit(struct shard *shard, store_audit_fn *fn, void *arg)
 {
-    struct upkeep *upkeep = upkeep_new(arg);
-    struct script_call *call = shard_call(shard, SCRIPT_AUDIT);
-    upkeep->fn.audit = fn;
-    script_call_number(call, AUDIT_TOPICS_MAX);
-    script_call_send(call, shard->worker, on_audited, upkeep);
+    struct store_call *call =
+        store_call_alone(shard, SCRIPT_AUDIT, shard->worker, audit_end, ANY_FN(fn), arg);
+    store_call_number(call, AUDIT_TOPICS_MAX);
+    store_call_send(call);
 }
 
-static void on_reoffered(void *arg, enum status status, const struct redis_reply *reply)
+static void reoffer_end(struct store_call *call, enum status status, const struct redis_reply *reply)
 {
-    struct upkeep *upkeep = arg;
-    upkeep->fn.reoffer(upkeep->arg, status, (size_t)redis_reply_integer(redis_reply_at(reply, 1)),
-                       redis_reply_integer(redis_reply_at(reply, 2)) == 1);
-    free(upkeep);
+    CALL_FN(call, shard_reoffer_fn)
+    (call->arg, status, (size_t)redis_reply_integer(redis_reply_at(reply, 1)),
+     redis_reply_integer(redis_reply_at(reply, 2)) == 1);
 }
 
 void shard_reoffer(struct shard *shard, int64_t step_ms, shard_reoffer_fn *fn, void *arg)
 {
-    struct upkeep *upkeep = upkeep_new(arg);
-    struct script_call *call = shard_call(shard, SCRIPT_REOFFER);
-    upkeep->fn.reoffer = fn;
-    script_call_number(call, REOFFER_MAX);
-    script_call_number(call, step_ms);
-    script_call_send(call, shard->worker, on_reoffered, upkeep);
+    struct store_call *call =
+        store_call_alone(shard, SCRIPT_REOFFER, shard->worker, reoffer_end, ANY_FN(fn), arg);
+    store_call_number(call, REOFFER_MAX);
+    store_call_number(call, step_ms);
+    store_call_send(call);
 }
 
-static void on_surveyed(void *arg, enum status status, const struct redis_reply *reply)
+static void survey_end(struct store_call *call, enum status status, const struct redis_reply *reply)
 {
-    struct upkeep *upkeep = arg;
     struct shard_survey survey = {
         .cursor = redis_reply_text(redis_reply_at(reply, 1)),
         .due_jobs = redis_reply_integer(redis_reply_at(reply, 2)),
@@ -289,39 +250,34 @@ static void on_surveyed(void *arg, enum status status, const struct redis_reply 
     };
     if (status == STATUS_OK && survey.cursor.size > SHARD_SURVEY_CURSOR_MAX)
         status = reply_refuse("survey");
-    upkeep->fn.survey(upkeep->arg, status, &survey);
-    free(upkeep);
+    CALL_FN(call, shard_survey_fn)(call->arg, status, &survey);
 }
 
 void shard_survey(struct shard *shard, const struct shard_survey *survey, shard_survey_fn *fn, void *arg)
 {
-    struct upkeep *upkeep = upkeep_new(arg);
-    struct script_call *call = shard_call(shard, SCRIPT_SURVEY);
-    upkeep->fn.survey = fn;
-    script_call_text(call, survey->cursor);
-    script_call_number(call, SURVEY_MAX);
-    script_call_number(call, survey->due_jobs);
-    script_call_number(call, survey->oldest_due_ms);
-    script_call_send(call, shard->worker, on_surveyed, upkeep);
+    struct store_call *call =
+        store_call_alone(shard, SCRIPT_SURVEY, shard->worker, survey_end, ANY_FN(fn), arg);
+    store_call_text(call, survey->cursor);
+    store_call_number(call, SURVEY_MAX);
+    store_call_number(call, survey->due_jobs);
+    store_call_number(call, survey->oldest_due_ms);
+    store_call_send(call);
 }
 
-static void on_mended(void *arg, enum status status, const struct redis_reply *reply)
+static void mend_end(struct store_call *call, enum status status, const struct redis_reply *reply)
 {
-    struct upkeep *upkeep = arg;
     struct slice mended[MENDED_MAX];
     size_t count = 0;
     for (size_t i = 2; i < redis_reply_size(reply) && count < MENDED_MAX; i++)
         mended[count++] = redis_reply_text(redis_reply_at(reply, i));
-    upkeep->fn.mend(upkeep->arg, status, redis_reply_text(redis_reply_at(reply, 1)), mended, count);
-    free(upkeep);
+    CALL_FN(call, shard_mend_fn)
+    (call->arg, status, redis_reply_text(redis_reply_at(reply, 1)), mended, count);
 }
 
 void shard_mend(struct shard *shard, struct slice walk, struct slice cursor, shard_mend_fn *fn, void *arg)
 {
-    struct upkeep *upkeep = upkeep_new(arg);
-    struct script_call *call = shard_call(shard, SCRIPT_MEND);
-    upkeep->fn.mend = fn;
-    script_call_text(call, walk);
-    script_call_text(call, cursor);
-    script_call_send(call, shard->worker, on_mended, upkeep);
+    struct store_call *call = store_call_alone(shard, SCRIPT_MEND, shard->worker, mend_end, ANY_FN(fn), arg);
+    store_call_text(call, walk);
+    store_call_text(call, cursor);
+    store_call_send(call);
 }

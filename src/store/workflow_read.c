@@ -157,9 +157,9 @@ static void reading_end(const struct reading *reading, const struct redis_reply 
     free(opened);
 }
 
-static void on_read(void *arg, enum status status, const struct redis_reply *reply)
+static void on_read(struct store_call *call, enum status status, const struct redis_reply *reply)
 {
-    struct reading *reading = arg;
+    struct reading *reading = call->arg;
     struct workflow workflow = {.id = reading->id};
     if (status == STATUS_OK && redis_reply_size(reply) < 7)
         status = redis_reply_size(reply) == 1 ? STATUS_NOT_FOUND : reply_refuse("workflow");
@@ -175,17 +175,17 @@ static void on_read(void *arg, enum status status, const struct redis_reply *rep
 void workflow_read(struct store *store, const struct workflow_query *query, workflow_read_fn *fn, void *arg)
 {
     struct shard *shard = store_shard_of(store, query->id);
-    struct script_call *call = shard_call(shard, SCRIPT_WORKFLOW);
     struct reading *reading = NEW(struct reading);
+    struct store_call *call = store_call_alone(shard, SCRIPT_WORKFLOW, shard->reads, on_read, NULL, reading);
     *reading = (struct reading){query->id, query->hook, query->with_jobs, fn, arg};
-    script_call_text(call, query->id);
+    store_call_text(call, query->id);
     if (query->made_ms)
-        script_call_number(call, query->made_ms);
+        store_call_number(call, query->made_ms);
     else
-        script_call_text(call, SLICE(""));
-    script_call_text(call, query->with_jobs ? SLICE("1") : SLICE("0"));
-    script_call_number(call, query->texts_max ? (int64_t)query->texts_max : -1);
-    script_call_send(call, shard->reads, on_read, reading);
+        store_call_text(call, SLICE(""));
+    store_call_text(call, query->with_jobs ? SLICE("1") : SLICE("0"));
+    store_call_number(call, query->texts_max ? (int64_t)query->texts_max : -1);
+    store_call_send(call);
 }
 
 /* ---- pages ---- */
@@ -225,9 +225,9 @@ static struct workflow_cursor next_of(const struct listing *listing, struct slic
     return (struct workflow_cursor){has_next_shard ? shard + 1 : 0, {NULL, 0}};
 }
 
-static void on_page(void *arg, enum status status, const struct redis_reply *reply)
+static void on_page(struct store_call *call, enum status status, const struct redis_reply *reply)
 {
-    struct listing *listing = arg;
+    struct listing *listing = call->arg;
     struct workflow workflows[WORKFLOW_PAGE_MAX];
     struct workflow_cursor next = {.shard = 0};
     size_t count = 0;
@@ -252,14 +252,15 @@ static void listing_ask(struct listing *listing)
 {
     const struct workflow_list *list = &listing->list;
     struct shard *shard = store_shard(listing->store, list->from.shard);
-    struct script_call *call = shard_call(shard, SCRIPT_WORKFLOW_LIST);
-    script_call_text(call, list->owner);
-    script_call_text(call, list->prefix);
-    script_call_text(call, list->has_state ? states[list->state] : SLICE(""));
-    script_call_text(call, list->from.place);
-    script_call_number(call, list->max < WORKFLOW_PAGE_MAX ? (int64_t)list->max : WORKFLOW_PAGE_MAX);
-    script_call_number(call, LOOKS_MAX);
-    script_call_send(call, shard->reads, on_page, listing);
+    struct store_call *call =
+        store_call_alone(shard, SCRIPT_WORKFLOW_LIST, shard->reads, on_page, NULL, listing);
+    store_call_text(call, list->owner);
+    store_call_text(call, list->prefix);
+    store_call_text(call, list->has_state ? states[list->state] : SLICE(""));
+    store_call_text(call, list->from.place);
+    store_call_number(call, list->max < WORKFLOW_PAGE_MAX ? (int64_t)list->max : WORKFLOW_PAGE_MAX);
+    store_call_number(call, LOOKS_MAX);
+    store_call_send(call);
 }
 
 void workflow_list(struct store *store, const struct workflow_list *list, workflow_list_fn *fn, void *arg)

@@ -4,36 +4,10 @@
 #include "store/shard_private.h"
 #include "store/workflow.h"
 
-/* Weight of an item (one wait or one notice) that fills a call, so that each call of wait.lua and
- * notify.lua has only one item. */
+/* Weight of a call that fills a run, so that each run of wait.lua and notify.lua has only one. */
 enum { ALONE = BATCH_BYTES_MAX };
 
 /* ---- wait ---- */
-
-struct wait_item {
-    struct batch_item item;
-    struct workflow_wait wait;
-    workflow_waiting_fn *fn;
-    void *arg;
-};
-
-static void wait_add_item(const struct batch_item *item, struct script_call *call)
-{
-    const struct wait_item *entry = (const struct wait_item *)item;
-    const struct workflow_wait *wait = &entry->wait;
-    const struct workflow_entry *with_kept = wait->with_kept.job.size ? &wait->with_kept : &wait->deadline;
-    script_call_text(call, wait->id);
-    script_call_text(call, wait->event);
-    script_call_text(call, wait->text);
-    script_call_text(call, wait->deadline.job);
-    script_call_when(call, wait->deadline.when);
-    script_call_text(call, wait->deadline.record);
-    script_call_text(call, wait->deadline.element);
-    script_call_text(call, wait->kept);
-    script_call_text(call, with_kept->job);
-    script_call_text(call, with_kept->record);
-    script_call_text(call, with_kept->element);
-}
 
 static enum status read_waiting(const struct redis_reply *result, struct workflow_waiting *waiting)
 {
@@ -52,43 +26,40 @@ static enum status read_waiting(const struct redis_reply *result, struct workflo
     return STATUS_OK;
 }
 
-static void wait_end_item(struct batch_item *item, enum status status, int64_t now_us,
-                          const struct redis_reply *result)
+static void wait_end(struct store_call *call, enum status status, const struct redis_reply *result)
 {
-    struct wait_item *entry = (struct wait_item *)item;
     struct workflow_waiting waiting = {.has_taken = false};
-    (void)now_us;
     if (status == STATUS_OK)
         status = read_waiting(result, &waiting);
-    entry->fn(entry->arg, status, &waiting);
-    free(entry);
+    CALL_FN(call, workflow_waiting_fn)(call->arg, status, &waiting);
 }
-
-const struct batch_kind wait_kind = {SCRIPT_WAIT,        OWNER_CALLS_MAX, true,
-                                     shard_add_max_jobs, wait_add_item,   wait_end_item};
 
 void workflow_wait(struct store *store, const struct workflow_wait *wait, workflow_waiting_fn *fn, void *arg)
 {
-    struct wait_item *entry = NEW(struct wait_item);
-    entry->item.bytes = ALONE;
-    entry->wait = *wait;
-    entry->fn = fn;
-    entry->arg = arg;
-    batch_add(&store_shard_of(store, wait->id)->batches[SHARD_BATCH_WAIT], &entry->item);
+    struct store_call *call =
+        store_call_new(store_shard_of(store, wait->id), SHARD_BATCH_WAIT, wait_end, ANY_FN(fn), arg);
+    const struct workflow_entry *with_kept = wait->with_kept.job.size ? &wait->with_kept : &wait->deadline;
+    store_call_text(call, wait->id);
+    store_call_text(call, wait->event);
+    store_call_text(call, wait->text);
+    store_call_text(call, wait->deadline.job);
+    store_call_when(call, wait->deadline.when);
+    store_call_text(call, wait->deadline.record);
+    store_call_text(call, wait->deadline.element);
+    store_call_text(call, wait->kept);
+    store_call_text(call, with_kept->job);
+    store_call_text(call, with_kept->record);
+    store_call_text(call, with_kept->element);
+    call->bytes += ALONE;
+    store_call_send(call);
 }
 
 /* ---- waiters ---- */
 
 enum { FIRST_WAITER = 2 /* place of the first waiter in the reply */ };
 
-struct waiters_call {
-    workflow_waiters_fn *fn;
-    void *arg;
-};
-
-static void on_waiters(void *arg, enum status status, const struct redis_reply *reply)
+static void waiters_end(struct store_call *call, enum status status, const struct redis_reply *reply)
 {
-    struct waiters_call *call = arg;
     struct slice next = SLICE("");
     size_t count = 0;
     if (status == STATUS_OK && redis_reply_size(reply) < FIRST_WAITER)
@@ -102,49 +73,26 @@ static void on_waiters(void *arg, enum status status, const struct redis_reply *
         waiters[i] =
             (struct workflow_waiter){redis_reply_text(redis_reply_at(reply, FIRST_WAITER + 2 * i)),
                                      redis_reply_text(redis_reply_at(reply, FIRST_WAITER + 2 * i + 1))};
-    call->fn(call->arg, status == STATUS_OK ? STATUS_OK : STATUS_UNAVAILABLE, waiters, count, next);
+    CALL_FN(call, workflow_waiters_fn)
+    (call->arg, status == STATUS_OK ? STATUS_OK : STATUS_UNAVAILABLE, waiters, count, next);
     free(waiters);
-    free(call);
 }
 
 void workflow_waiters(struct store *store, const struct workflow_waiters_query *query,
                       workflow_waiters_fn *fn, void *arg)
 {
     struct shard *shard = store_shard_of(store, query->owner);
-    struct script_call *script = shard_call(shard, SCRIPT_WAITERS);
-    struct waiters_call *call = NEW(struct waiters_call);
-    *call = (struct waiters_call){fn, arg};
-    script_call_text(script, query->owner);
-    script_call_text(script, query->event);
-    script_call_text(script, query->id);
-    script_call_number(script, (int64_t)query->max);
-    script_call_text(script, query->from);
-    script_call_send(script, shard->reads, on_waiters, call);
+    struct store_call *call =
+        store_call_alone(shard, SCRIPT_WAITERS, shard->reads, waiters_end, ANY_FN(fn), arg);
+    store_call_text(call, query->owner);
+    store_call_text(call, query->event);
+    store_call_text(call, query->id);
+    store_call_number(call, (int64_t)query->max);
+    store_call_text(call, query->from);
+    store_call_send(call);
 }
 
 /* ---- notify ---- */
-
-struct notify_item {
-    struct batch_item item;
-    struct workflow_notify notify;
-    workflow_notified_fn *fn;
-    void *arg;
-};
-
-static void notify_add_item(const struct batch_item *item, struct script_call *call)
-{
-    const struct workflow_notify *notify = &((const struct notify_item *)item)->notify;
-    script_call_text(call, notify->owner);
-    script_call_text(call, notify->event);
-    script_call_text(call, notify->id);
-    script_call_text(call, notify->data);
-    for (size_t i = 0; i < notify->count; i++) {
-        script_call_text(call, notify->notices[i].waiter);
-        script_call_text(call, notify->notices[i].entry.job);
-        script_call_text(call, notify->notices[i].entry.record);
-        script_call_text(call, notify->notices[i].entry.element);
-    }
-}
 
 static enum status status_of_kept(int64_t kept)
 {
@@ -160,14 +108,12 @@ static enum status status_of_kept(int64_t kept)
     }
 }
 
-static void notify_end_item(struct batch_item *item, enum status status, int64_t now_us,
-                            const struct redis_reply *result)
+/* call->note: the number of notices */
+static void notify_end(struct store_call *call, enum status status, const struct redis_reply *result)
 {
-    struct notify_item *entry = (struct notify_item *)item;
-    size_t count = entry->notify.count;
+    size_t count = (size_t)call->note;
     bool *was_waiting = NEW_ARRAY(bool, count + 1);
     struct workflow_notified notified = {.was_waiting = was_waiting, .count = count};
-    (void)now_us;
     if (status == STATUS_OK && redis_reply_size(result) != count + 1)
         status = reply_refuse("notify");
     if (status == STATUS_OK) {
@@ -177,21 +123,26 @@ static void notify_end_item(struct batch_item *item, enum status status, int64_t
     }
     for (size_t i = 0; status == STATUS_OK && i < count; i++)
         was_waiting[i] = redis_reply_integer(redis_reply_at(result, i + 1)) == 1;
-    entry->fn(entry->arg, status, &notified);
+    CALL_FN(call, workflow_notified_fn)(call->arg, status, &notified);
     free(was_waiting);
-    free(entry);
 }
-
-const struct batch_kind notify_kind = {SCRIPT_NOTIFY, OWNER_CALLS_MAX, true,
-                                       NULL,          notify_add_item, notify_end_item};
 
 void workflow_notify(struct store *store, const struct workflow_notify *notify, workflow_notified_fn *fn,
                      void *arg)
 {
-    struct notify_item *entry = NEW(struct notify_item);
-    entry->item.bytes = ALONE;
-    entry->notify = *notify;
-    entry->fn = fn;
-    entry->arg = arg;
-    batch_add(&store_shard_of(store, notify->owner)->batches[SHARD_BATCH_NOTIFY], &entry->item);
+    struct shard *shard = store_shard_of(store, notify->owner);
+    struct store_call *call = store_call_new(shard, SHARD_BATCH_NOTIFY, notify_end, ANY_FN(fn), arg);
+    call->note = (int64_t)notify->count;
+    store_call_text(call, notify->owner);
+    store_call_text(call, notify->event);
+    store_call_text(call, notify->id);
+    store_call_text(call, notify->data);
+    for (size_t i = 0; i < notify->count; i++) {
+        store_call_text(call, notify->notices[i].waiter);
+        store_call_text(call, notify->notices[i].entry.job);
+        store_call_text(call, notify->notices[i].entry.record);
+        store_call_text(call, notify->notices[i].entry.element);
+    }
+    call->bytes += ALONE;
+    store_call_send(call);
 }
