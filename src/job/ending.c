@@ -41,12 +41,19 @@ static int64_t retry_wait_ms(const struct job *job, const struct retry_schedule 
     return facts->settings ? topic_settings_wait_ms(facts->settings, wait_ms, facts->random) : wait_ms;
 }
 
+/* Returns whether the job had expired when its attempt ended. The estimate is never early, because the
+ * attempt began after the claim. */
+static bool was_over(const struct job *job, const struct ending_facts *facts)
+{
+    return job_is_expired(job, facts->now_ms + facts->result->duration_ms);
+}
+
 static void decide_failure(struct ending *ending, const struct job *job, const struct ending_facts *facts)
 {
     const struct attempt_result *result = facts->result;
     const struct retry_schedule *schedule = topic_defaults_schedule(facts->settings, facts->schedule);
     int counted = job->attempts - job->uncounted;
-    bool is_idle_reset = result->error == FAILURE_RESET && result->is_idle_closed;
+    bool is_free = result->error == FAILURE_RESET && result->is_idle_closed && job->uncounted == 0;
     ending->has_record = true;
     ending->verdict = ENDING_RETRY;
     if (result->error == FAILURE_TARGET_REFUSED) {
@@ -55,11 +62,13 @@ static void decide_failure(struct ending *ending, const struct job *job, const s
         ending_bury(ending, facts->judgement.final);
     } else if (facts->is_rejected) {
         ending_bury(ending, SLICE("rejected"));
-    } else if (is_idle_reset && job->uncounted == 0) {
+    } else if (!is_free && counted >= job_max_retries(job, schedule)) {
+        ending_bury(ending, SLICE("retries_exhausted"));
+    } else if (was_over(job, facts)) {
+        ending_bury(ending, SLICE("expired"));
+    } else if (is_free) {
         ending->keeps_place = true;
         ending->uncounted++;
-    } else if (counted >= job_max_retries(job, schedule)) {
-        ending_bury(ending, SLICE("retries_exhausted"));
     } else {
         ending->wait_ms = retry_wait_ms(job, schedule, counted + 1, facts);
         /* In a fifo topic, a job that waits for its retry delays all jobs behind it. So it waits at most
@@ -79,6 +88,10 @@ static void decide_round(struct ending *ending, const struct job *job, const str
     ending->has_line = true;
     if (ending->rounds >= JOB_ROUNDS_MAX) {
         ending_bury(ending, SLICE("rounds"));
+        return;
+    }
+    if (was_over(job, facts)) {
+        ending_bury(ending, SLICE("expired"));
         return;
     }
     ending->verdict = ENDING_RETRY;

@@ -169,6 +169,39 @@ START_TEST(the_first_reset_of_an_idle_connection_uses_up_no_retry)
 }
 END_TEST
 
+START_TEST(a_job_that_expires_during_its_attempt_has_no_retry)
+{
+    static const struct {
+        int attempts, status, again_ms;
+        int64_t duration_ms;
+        bool is_idle_closed;
+        enum ending_verdict verdict;
+        const char *reason;
+    } cases[] = {
+        {0, 500, 0, 499, false, ENDING_RETRY, ""},
+        {0, 500, 0, 500, false, ENDING_BURY, "expired"},
+        {2, 500, 0, 500, false, ENDING_BURY, "retries_exhausted"},
+        {0, 200, 0, 500, false, ENDING_COMPLETE, ""},
+        {0, 202, 9000, 499, false, ENDING_RETRY, ""},
+        {0, 202, 9000, 500, false, ENDING_BURY, "expired"},
+        {0, 0, 0, 500, true, ENDING_BURY, "expired"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct job job = {
+            .attempts = cases[i].attempts, .has_ttl = true, .ttl_ms = 1000, .created_ms = NOW_MS - 500};
+        struct attempt_result result = {.status = cases[i].status,
+                                        .duration_ms = cases[i].duration_ms,
+                                        .is_idle_closed = cases[i].is_idle_closed,
+                                        .error = cases[i].is_idle_closed ? FAILURE_RESET : 0};
+        struct ending_facts facts = facts_of(&result);
+        facts.judgement.again_ms = cases[i].again_ms;
+        struct ending ending = ending_decide(&job, &facts);
+        ck_assert_msg(ending.verdict == cases[i].verdict, "case %zu", i);
+        ck_assert(slice_equal(ending.reason, slice_of(cases[i].reason)));
+    }
+}
+END_TEST
+
 START_TEST(a_job_without_waits_is_not_retried)
 {
     struct job job = {.has_retry = true, .retry = 3};
@@ -531,6 +564,7 @@ Suite *suite(void)
     tcase_add_test(tests, a_2xx_that_says_not_yet_begins_a_new_round);
     tcase_add_test(tests, rounds_come_to_an_end);
     tcase_add_test(tests, the_first_reset_of_an_idle_connection_uses_up_no_retry);
+    tcase_add_test(tests, a_job_that_expires_during_its_attempt_has_no_retry);
     tcase_add_test(tests, a_job_without_waits_is_not_retried);
     tcase_add_test(tests, the_schedule_is_the_jobs_else_the_topics_else_ours);
     tcase_add_test(tests, jitter_makes_waits_longer_but_for_those_that_keep_their_place);
