@@ -11,7 +11,10 @@
 #include "cli/when.h"
 #include "job/json.h"
 
-enum { JSON_TEXT_MAX = 1024 * 1024 * 1024, MEMBERS_MAX = 100000 };
+enum { MEMBERS_MAX = 100000 };
+
+/* The server limits an answer, and the command a list; the indentation adds to that. */
+#define JSON_TEXT_MAX (SIZE_MAX / 2)
 
 void call_add_encoded(struct buffer *target, const char *text)
 {

@@ -5,7 +5,7 @@
 
 #include "job/json.h"
 
-enum { ITEMS_MAX = 1024 * 1024 * 1024 };
+enum { ITEMS_MAX = 1024 * 1024 * 1024, ARRAY_MAX = ITEMS_MAX + 2 };
 
 json_t *list_next_page(struct call *call, const struct form *form, struct buffer *target,
                        const json_t *before)
@@ -19,8 +19,8 @@ json_t *list_next_page(struct call *call, const struct form *form, struct buffer
     return page;
 }
 
-/* Removes the entries of a page that are older than --since. Appends the other entries to items, as the
- * server sent them: with a comma after each, the newest first. */
+/* Removes the entries of a page that are older than --since. With --json, appends the other entries to
+ * items, as the server sent them: with a comma after each, the newest first. */
 static void take_items(struct call *call, const struct form *form, json_t *page, struct buffer *items)
 {
     struct json_cursor cursor;
@@ -39,6 +39,8 @@ static void take_items(struct call *call, const struct form *form, json_t *page,
             continue;
         }
         i++;
+        if (!call->arguments.is_json)
+            continue;
         buffer_clear(&before);
         if (form->is_oldest_first) {
             buffer_append(&before, buffer_slice(items));
@@ -54,7 +56,7 @@ static void take_items(struct call *call, const struct form *form, json_t *page,
 static void print_items(struct slice items)
 {
     struct buffer array;
-    buffer_init(&array, ITEMS_MAX);
+    buffer_init(&array, ARRAY_MAX);
     buffer_append_byte(&array, '[');
     buffer_append(&array,
                   slice_from(items.data, items.size ? items.size - 1 : 0)); /* without the last comma */
@@ -79,6 +81,8 @@ bool list_print(struct call *call, const struct form *form)
         form->add(&table, page);
         is_partial = is_partial || json_is_true(json_object_get(page, "partial"));
     }
+    if (items.failed && !call->problem.text[0])
+        problem_set(&call->problem, "the list has more than 1 GiB; use --limit or a filter");
     bool is_done = call->problem.text[0] == '\0';
     if (is_done && call->arguments.is_json) {
         print_items(buffer_slice(&items));

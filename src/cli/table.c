@@ -83,23 +83,20 @@ void table_print_line(FILE *file, const char *format, ...)
 
 void table_print_json(const char *json)
 {
-    struct buffer shown;
-    buffer_init(&shown, TEXT_MAX);
     for (struct slice text = slice_of(json); text.size;) {
         size_t unseen = unseen_size(text);
         const unsigned char *at = (const unsigned char *)text.data;
         if (at[0] == 0x7f)
-            buffer_append(&shown, SLICE("\\u007f"));
+            fputs("\\u007f", stdout);
         else if (unseen == 2)
-            buffer_printf(&shown, "\\u%04x", at[1]);
+            printf("\\u%04x", at[1]);
         else if (unseen == 3)
-            buffer_printf(&shown, "\\u%04x", 0x2000u | (at[1] & 0x3fu) << 6 | (at[2] & 0x3fu));
+            printf("\\u%04x", 0x2000u | (at[1] & 0x3fu) << 6 | (at[2] & 0x3fu));
         else
-            buffer_append_byte(&shown, text.data[0]);
+            putchar(at[0]);
         text = slice_skip(text, unseen ? unseen : 1);
     }
-    puts(buffer_text(&shown));
-    buffer_fini(&shown);
+    putchar('\n');
 }
 
 void table_add(struct table *table, const char *cell)
