@@ -126,6 +126,7 @@ static void add_jobs(struct json_writer *json, const struct app_overview_jobs *j
     json_add_number(json, "leased", jobs->leased);
     json_add_number(json, "pulled", jobs->pulled);
     json_add_number(json, "dead", jobs->dead);
+    json_add_number(json, "retrying", jobs->retrying);
     json_end_object(json);
 }
 
@@ -203,6 +204,22 @@ static void add_overdue(struct json_writer *json, const struct app_overview *ove
             json_add_bool(json, "isPull", true);
         if (topic->lacks_url)
             json_add_bool(json, "lacksUrl", true);
+        json_end_object(json);
+    }
+    json_end_array(json);
+}
+
+static void add_failing(struct json_writer *json, const struct app_overview *overview)
+{
+    json_add_array(json, "failing");
+    for (size_t i = 0; i < overview->failing_count; i++) {
+        const struct app_failing *topic = &overview->failing[i];
+        json_put_object(json);
+        json_add_text(json, "topic", topic->topic);
+        json_add_number(json, "failed", topic->failed);
+        json_add_number(json, "attempts", topic->attempts);
+        if (topic->last_answer.size)
+            json_add_text(json, "lastAnswer", topic->last_answer);
         json_end_object(json);
     }
     json_end_array(json);
@@ -316,8 +333,10 @@ static void on_overview(void *arg, const struct app_overview *overview)
     json_add_time(&json, "now", overview->now_ms);
     if (!is_restricted(exchange))
         add_all(&json, exchange, overview);
-    if (overview->overdue)
+    if (overview->overdue) {
+        add_failing(&json, overview);
         add_overdue(&json, overview);
+    }
     add_busy(&json, exchange, overview);
     json_end_object(&json);
     exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));

@@ -204,6 +204,7 @@ enum parameter {
     PARAMETER_ALL,
     PARAMETER_PAGE_LIMIT,
     PARAMETER_PATTERNS,
+    PARAMETER_FAILING,
     PARAMETER_PER_SECOND,
     PARAMETER_DELAY,
     PARAMETER_DUE_AT,
@@ -232,6 +233,7 @@ static const struct query_parameter parameters[PARAMETER_COUNT] = {
     [PARAMETER_CURSOR] = {"cursor", read_cursor, 0},
     [PARAMETER_TOPIC_CURSOR] = {"cursor", read_topic_cursor, 0},
     [PARAMETER_PATTERNS] = {"patterns", QUERY_FLAG(struct list_query, is_of_patterns)},
+    [PARAMETER_FAILING] = {"failing", QUERY_FLAG(struct list_query, is_of_failing)},
     [PARAMETER_PER_SECOND] = {"perSecond", read_per_second, 0},
     [PARAMETER_TOTAL] = {"limit", read_total, 0},
     [PARAMETER_ALL] = {"all", QUERY_FLAG(struct list_query, is_all)},
@@ -257,7 +259,8 @@ enum {
                       1 << PARAMETER_PAGE_LIMIT | 1 << PARAMETER_DRY_RUN,
     REDRIVE_PARAMETERS = BULK_PARAMETERS | 1 << PARAMETER_PER_SECOND | 1 << PARAMETER_SOURCE,
     RESCHEDULE_PARAMETERS = BULK_PARAMETERS | 1 << PARAMETER_DELAY | 1 << PARAMETER_DUE_AT,
-    TOPIC_PARAMETERS = 1 << PARAMETER_LIMIT | 1 << PARAMETER_TOPIC_CURSOR | 1 << PARAMETER_PATTERNS,
+    TOPIC_PARAMETERS =
+        1 << PARAMETER_LIMIT | 1 << PARAMETER_TOPIC_CURSOR | 1 << PARAMETER_PATTERNS | 1 << PARAMETER_FAILING,
     RECEIVER_PARAMETERS = 1 << PARAMETER_LIMIT | 1 << PARAMETER_RECEIVER_CURSOR,
 };
 

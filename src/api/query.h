@@ -18,6 +18,7 @@ struct list_query {
     bool has_source;      /* the request has the parameter source; bulk.list.is_of_history has its value */
     struct app_topic_cursor topic;
     bool is_of_patterns; /* GET /topics lists patterns instead of topics */
+    bool is_of_failing;  /* GET /topics lists only topics that fail */
     struct receiver_cursor receiver;
     char text[QUERY_BYTES_MAX + 1]; /* the decoded query; the values point into it */
     struct job_labels labels;

@@ -42,6 +42,17 @@ static void add_numbers(struct json_writer *json, const struct app_topic *topic)
     json_end_object(json);
 }
 
+static void add_failing(struct json_writer *json, const struct app_topic *topic)
+{
+    int64_t failed = topic->hour.retried + topic->hour.dead;
+    json_add_object(json, "failing");
+    json_add_number(json, "failed", failed);
+    json_add_number(json, "attempts", failed + topic->hour.delivered);
+    if (topic->last_answer.size)
+        json_add_text(json, "lastAnswer", topic->last_answer);
+    json_end_object(json);
+}
+
 static void add_pull(struct json_writer *json, const struct app_topic *topic)
 {
     json_add_object(json, "pull");
@@ -69,6 +80,8 @@ static void put_topic(struct json_writer *json, const struct app_topic *topic)
     topic_layers_show_from(&(struct topic_layers){topic->settings, topic->own, topic->pattern},
                            &topic_settings_members, json_put(json));
     add_numbers(json, topic);
+    if (topic->fails)
+        add_failing(json, topic);
     if (topic->due_ms >= 0)
         json_add_time(json, "oldestDueAt", topic->due_ms);
     if (topic->due_ms >= 0 && topic->due_ms <= topic->now_ms)
@@ -113,8 +126,9 @@ HANDLER(topics_handle)
         return;
     }
     const struct list_query *query = list_query(exchange);
-    app_topics(app_of(exchange), &exchange->caller, query->bulk.list.max, query->topic, on_topic_of_page,
-               page_end, page_new(exchange, "topics"));
+    (query->is_of_failing ? app_topics_failing : app_topics)(
+        app_of(exchange), &exchange->caller, query->bulk.list.max, query->topic, on_topic_of_page, page_end,
+        page_new(exchange, "topics"));
 }
 
 static void on_topic(void *arg, const struct app_topic *topic)

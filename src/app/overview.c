@@ -25,6 +25,7 @@ static struct app_overview_jobs overview_jobs(const struct store_counts *counts)
         .leased = counts->leased,
         .pulled = counts->pulled,
         .dead = counts->dead,
+        .retrying = counts->histories,
         .outbox = counts->outbox,
         .outbox_bytes = counts->outbox_bytes,
         .outbox_age_ms = counts->outbox_age_ms,
@@ -47,6 +48,19 @@ static size_t overview_overdue(const struct tally_count *count, const struct app
                                                     .is_paused = topic->is_paused,
                                                     .is_pull = topic->is_pull,
                                                     .lacks_url = topic->lacks_url};
+    }
+    return found;
+}
+
+static size_t overview_failing(const struct tally_count *count, const struct app_caller *caller,
+                               struct app_failing failing[APP_OVERVIEW_TOPICS])
+{
+    size_t found = 0;
+    for (size_t i = 0; i < count->failing_count && found < APP_OVERVIEW_TOPICS; i++) {
+        const struct tally_failing *topic = &count->failing[i];
+        if (app_caller_reaches(caller, slice_of(topic->name)))
+            failing[found++] = (struct app_failing){slice_of(topic->name), slice_of(topic->last_answer),
+                                                    topic->failed, topic->attempts};
     }
     return found;
 }
@@ -97,6 +111,7 @@ static void on_overview_count(void *arg, enum status status, const struct tally_
     struct overview_call *call = arg;
     struct app_overview_jobs jobs = overview_jobs(&count->all);
     struct app_overdue overdue[APP_OVERVIEW_TOPICS];
+    struct app_failing failing[APP_OVERVIEW_TOPICS];
     struct app_overview_receivers receivers = overview_receivers(&count->impaired);
     char durability[DURABILITY_TEXT_MAX];
     bool is_known = status == STATUS_OK, is_all = call->caller->topics.size == 0;
@@ -106,6 +121,8 @@ static void on_overview_count(void *arg, enum status status, const struct tally_
         .live = call->app->live,
         .overdue = is_known ? overdue : NULL,
         .overdue_count = is_known ? overview_overdue(count, call->caller, overdue) : 0,
+        .failing = is_known ? failing : NULL,
+        .failing_count = is_known ? overview_failing(count, call->caller, failing) : 0,
         .receivers = is_known && is_all && count->has_impaired ? &receivers : NULL,
         .coming = is_known && is_all && count->has_coming ? &count->coming : NULL,
         .workers_waiting = overview_waiting(call->app),

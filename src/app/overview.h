@@ -9,6 +9,7 @@
  * which workers hold. */
 struct app_overview_jobs {
     int64_t delayed, ready, held, leased, pulled, dead;
+    int64_t retrying; /* jobs that an attempt was made for, and that have not ended; they also count above */
     int64_t outbox, outbox_bytes, outbox_age_ms; /* ended jobs that are not in the history yet */
 };
 
@@ -21,6 +22,13 @@ struct app_overdue {
     int64_t ready, held; /* numbers of jobs */
     bool is_paused, is_pull;
     bool lacks_url; /* some of the held jobs have no url, and the topic has none either */
+};
+
+/* A topic that fails, with its attempts of the last hour and the last answer to a failed one (empty: none).
+ */
+struct app_failing {
+    struct slice topic, last_answer;
+    int64_t failed, attempts;
 };
 
 struct app_impaired {
@@ -53,6 +61,9 @@ struct app_overview {
     /* The most overdue topics that the caller has a right to; NULL: unknown. */
     const struct app_overdue *overdue;
     size_t overdue_count;
+    /* The topics that fail, those with the most failures first. Set if overdue is. */
+    const struct app_failing *failing;
+    size_t failing_count;
     /* NULL: unknown, or the caller has a right only to some topics. */
     const struct app_overview_receivers *receivers;
     const struct coming *coming;

@@ -65,9 +65,12 @@ struct tally {
     struct list waiters;
     struct timer *timer;
     /* count is the current count, or the result for the waiting requests. candidates has the most urgent
-     * topics of the shards that have answered so far, followed by the topics of the next shard. */
+     * topics of the shards that have answered so far, followed by the topics of the next shard; failing has
+     * the topics that fail in the same way. */
     struct tally_count count;
     struct tally_topic candidates[2 * TALLY_TOPICS_MAX];
+    struct tally_failing failing[TALLY_TOPICS_MAX + 2 * STORE_FAILING_MAX];
+    size_t failing_count;
     bool is_counting;
     unsigned parts; /* parts of the current count */
     size_t shard;   /* the shard whose topics are being read */
@@ -258,6 +261,23 @@ static void add_candidate(struct tally *tally, const struct store_topic *topic)
     topic_settings_fini(&settings);
 }
 
+static void add_failing(struct tally *tally, const struct store_topic *topic)
+{
+    int64_t failed = topic->hour.retried + topic->hour.dead;
+    struct tally_failing *failing = &tally->failing[tally->failing_count++];
+    *failing = (struct tally_failing){.failed = failed, .attempts = failed + topic->hour.delivered};
+    snprintf(failing->name, sizeof failing->name, "%.*s", SLICE_ARG(topic->name));
+    snprintf(failing->last_answer, sizeof failing->last_answer, "%.*s", SLICE_ARG(topic->last_answer));
+}
+
+static int compare_failures(const void *a, const void *b)
+{
+    const struct tally_failing *left = a, *right = b;
+    if (left->failed != right->failed)
+        return left->failed > right->failed ? -1 : 1;
+    return strcmp(left->name, right->name);
+}
+
 static int compare_urgency(const void *a, const void *b)
 {
     const struct tally_topic *left = a, *right = b;
@@ -275,16 +295,25 @@ static void on_topics(void *arg, enum status status, const struct store_topic *t
 {
     struct tally *tally = arg;
     (void)next;
-    for (size_t i = 0; status == STATUS_OK && i < count && i < TALLY_TOPICS_MAX; i++)
-        add_candidate(tally, &topics[i]);
+    for (size_t i = 0; status == STATUS_OK && i < count && i < TALLY_TOPICS_MAX + STORE_FAILING_MAX; i++) {
+        if (i < TALLY_TOPICS_MAX)
+            add_candidate(tally, &topics[i]);
+        if (topics[i].fails)
+            add_failing(tally, &topics[i]);
+    }
     qsort(tally->candidates, tally->count.topic_count, sizeof *tally->candidates, compare_urgency);
     if (tally->count.topic_count > TALLY_TOPICS_MAX)
         tally->count.topic_count = TALLY_TOPICS_MAX;
+    qsort(tally->failing, tally->failing_count, sizeof *tally->failing, compare_failures);
+    if (tally->failing_count > STORE_FAILING_MAX)
+        tally->failing_count = STORE_FAILING_MAX;
     if (status == STATUS_OK && ++tally->shard < store_shards(tally->store)) {
         ask_topics(tally);
         return;
     }
     memcpy(tally->count.topics, tally->candidates, tally->count.topic_count * sizeof *tally->candidates);
+    memcpy(tally->count.failing, tally->failing, tally->failing_count * sizeof *tally->failing);
+    tally->count.failing_count = tally->failing_count;
     if (status == STATUS_OK || (tally->parts & PART_JOBS))
         add_impaired(tally);
     else
@@ -304,7 +333,7 @@ static void add_topics(struct tally *tally)
         add_impaired(tally);
         return;
     }
-    tally->count.topic_count = 0;
+    tally->count.topic_count = tally->failing_count = 0;
     tally->shard = 0;
     ask_topics(tally);
 }

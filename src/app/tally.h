@@ -23,7 +23,7 @@ struct tally *tally_new(struct loop *, struct tally_board *);
  * ignored. */
 void tally_free(struct tally *);
 
-enum { TALLY_TOPICS_MAX = 100 };
+enum { TALLY_TOPICS_MAX = 100, TALLY_ANSWER_MAX = 31 };
 
 struct tally_topic {
     char name[JOB_TOPIC_NAME_MAX + 1];
@@ -34,10 +34,19 @@ struct tally_topic {
     bool lacks_url; /* see store_topic */
 };
 
+/* A topic that fails: numbers of attempts within the last hour, and the last answer to a failed attempt. */
+struct tally_failing {
+    char name[JOB_TOPIC_NAME_MAX + 1];
+    int64_t failed, attempts;
+    char last_answer[TALLY_ANSWER_MAX + 1]; /* empty: none */
+};
+
 struct tally_count {
     struct store_counts all;
     size_t topic_count;
     struct tally_topic topics[TALLY_TOPICS_MAX]; /* the most urgent topics, see store_topics */
+    size_t failing_count;
+    struct tally_failing failing[STORE_FAILING_MAX]; /* the most failures first */
     /* See tally_want_more. */
     bool has_impaired, has_coming;
     struct impaired impaired;

@@ -75,5 +75,7 @@ struct app_topic topic_view(const struct app *app, const struct store_topic *top
         .held_until_ms = topic->held_ms > 0 && hold != APP_HOLD_NO_URL ? topic->held_ms : 0,
         .window = {topic->window.began_ms, topic->window.attempts},
         .hour = {topic->hour.delivered, topic->hour.retried, topic->hour.dead},
+        .fails = topic->fails,
+        .last_answer = topic->last_answer,
     };
 }

@@ -39,7 +39,9 @@ struct app_topic {
     int64_t held_until_ms;
     struct {
         int64_t delivered, retried, dead;
-    } hour; /* numbers of attempts within the last hour; the hour is accurate to 5 minutes */
+    } hour;     /* numbers of attempts within the last hour; the hour is accurate to 5 minutes */
+    bool fails; /* too many of its last attempts failed */
+    struct slice last_answer; /* to a failed attempt of the last hour: a status or a word; empty: none */
 };
 
 /* Converts a topic of the store. The result is valid as long as the data of the topic. Only the files of app/

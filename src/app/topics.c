@@ -28,7 +28,7 @@ struct topics_call {
     app_verdict_fn *fn;
     void *arg;
     size_t max, count;
-    bool are_groups;
+    enum topics_kind { ALL_TOPICS, FAILING_TOPICS, GROUPS } kind;
     struct buffer after; /* the name of a topic: the list continues with the topics after it */
 };
 
@@ -60,7 +60,8 @@ static void on_topics(void *arg, enum status status, const struct store_topic *t
         return;
     }
     for (size_t i = 0; i < count; i++) {
-        if (!(call->are_groups ? app_caller_reaches_group : app_caller_reaches)(call->caller, topics[i].name))
+        if (!(call->kind == GROUPS ? app_caller_reaches_group : app_caller_reaches)(call->caller,
+                                                                                    topics[i].name))
             continue;
         struct app_topic topic = topic_view(call->app, &topics[i]);
         call->each(call->arg, &topic);
@@ -76,10 +77,12 @@ static void on_topics(void *arg, enum status status, const struct store_topic *t
 static void read_page(struct topics_call *call, struct store_topic_cursor from)
 {
     struct store *store = call->app->store;
-    struct store_topics topics = {.max = call->max - call->count, .are_groups = call->are_groups};
-    struct slice patterns = call->are_groups ? call->caller->groups : call->caller->topics;
+    struct store_topics topics = {.max = call->max - call->count,
+                                  .are_groups = call->kind == GROUPS,
+                                  .are_failing = call->kind == FAILING_TOPICS};
+    struct slice patterns = call->kind == GROUPS ? call->caller->groups : call->caller->topics;
     bool has_more = true;
-    if (patterns.size) {
+    if (patterns.size && call->kind != FAILING_TOPICS) {
         has_more = topic_patterns_seek(patterns, from.name, &call->after);
     } else {
         buffer_clear(&call->after);
@@ -98,13 +101,13 @@ static void read_page(struct topics_call *call, struct store_topic_cursor from)
 }
 
 static void begin_pages(struct app *app, const struct app_caller *caller, size_t max,
-                        struct app_topic_cursor from, bool are_groups, app_topic_fn *each, app_verdict_fn *fn,
-                        void *arg)
+                        struct app_topic_cursor from, enum topics_kind kind, app_topic_fn *each,
+                        app_verdict_fn *fn, void *arg)
 {
     struct topics_call *call = NEW(struct topics_call);
     *call =
         (struct topics_call){.app = app, .caller = caller, .each = each, .fn = fn, .arg = arg, .max = max};
-    call->are_groups = are_groups;
+    call->kind = kind;
     buffer_init(&call->after, AFTER_MAX);
     read_page(call, (struct store_topic_cursor){from.shard, from.name});
 }
@@ -112,7 +115,13 @@ static void begin_pages(struct app *app, const struct app_caller *caller, size_t
 void app_topics(struct app *app, const struct app_caller *caller, size_t max, struct app_topic_cursor from,
                 app_topic_fn *each, app_verdict_fn *fn, void *arg)
 {
-    begin_pages(app, caller, max, from, false, each, fn, arg);
+    begin_pages(app, caller, max, from, ALL_TOPICS, each, fn, arg);
+}
+
+void app_topics_failing(struct app *app, const struct app_caller *caller, size_t max,
+                        struct app_topic_cursor from, app_topic_fn *each, app_verdict_fn *fn, void *arg)
+{
+    begin_pages(app, caller, max, from, FAILING_TOPICS, each, fn, arg);
 }
 
 void app_groups(struct app *app, const struct app_caller *caller, size_t max, struct app_topic_cursor from,
@@ -122,7 +131,7 @@ void app_groups(struct app *app, const struct app_caller *caller, size_t max, st
     if (has_none)
         fn(arg, &(struct app_verdict){.end = APP_DONE});
     else
-        begin_pages(app, caller, max, from, true, each, fn, arg);
+        begin_pages(app, caller, max, from, GROUPS, each, fn, arg);
 }
 
 /* ---- one ---- */

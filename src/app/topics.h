@@ -20,6 +20,11 @@ bool app_topic_cursor_parse(const struct app *, struct slice text, struct app_to
 void app_topics(struct app *, const struct app_caller *, size_t max, struct app_topic_cursor from,
                 app_topic_fn *each, app_verdict_fn *fn, void *arg);
 
+/* The same for topics that fail: one page for each shard, with the topics that have the most failures first.
+ */
+void app_topics_failing(struct app *, const struct app_caller *, size_t max, struct app_topic_cursor from,
+                        app_topic_fn *each, app_verdict_fn *fn, void *arg);
+
 /* Calls each() for every group of a page that the caller has a right to, and then fn. Each struct app_topic
  * has the name of a group, and the group's text (group.h) in the member settings. */
 void app_groups(struct app *, const struct app_caller *, size_t max, struct app_topic_cursor from,

@@ -88,9 +88,11 @@ void metrics_attempt(struct metrics *metrics, struct slice topic, enum metrics_r
     histogram_observe(&metrics->attempt, duration_us);
 }
 
-void metrics_lateness(struct metrics *metrics, int64_t late_us)
+void metrics_lateness(struct metrics *metrics, int64_t late_us, int64_t held_us)
 {
     histogram_observe(&metrics->lateness, late_us);
+    if (held_us > 0)
+        histogram_observe(&metrics->held, held_us);
 }
 
 void metrics_exemplify(struct metrics *metrics, enum metrics_exemplified which, int64_t us,

@@ -92,7 +92,10 @@ struct metrics *metrics_of(struct metrics_board *, size_t index);
 
 void metrics_accepted(struct metrics *, struct slice topic);
 void metrics_attempt(struct metrics *, struct slice topic, enum metrics_result, int64_t duration_us);
-void metrics_lateness(struct metrics *, int64_t late_us);
+
+/* Counts how late an attempt begins. held_us: how long a hold or a pause kept its job before that, which does
+ * not count as lateness; 0: not at all. */
+void metrics_lateness(struct metrics *, int64_t late_us, int64_t held_us);
 
 /* Replaces the exemplar of a bucket by this duration, whose trace was recorded. context is the traceparent
  * of the span; wall_us is the time since 1970. Does not count the duration. */

@@ -49,7 +49,7 @@ struct metrics {
     struct exemplars exemplars;
     struct topic_row topics[TOPIC_ROWS];
     struct route_row routes[METRICS_ROUTES_MAX];
-    struct histogram lateness, attempt, fire_lateness;
+    struct histogram lateness, held, attempt, fire_lateness;
     counter counters[METRICS_COUNTER_COUNT];
     counter in_flight;
     counter receivers_open, receivers_limited;

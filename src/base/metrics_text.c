@@ -191,8 +191,12 @@ static const struct {
     size_t offset;                  /* in struct metrics */
     enum metrics_exemplified which; /* METRICS_EXEMPLIFIED_COUNT: no exemplars */
 } whole_histograms[] = {
-    {"duepost_lateness_seconds", "From a job's due time to its attempt.", offsetof(struct metrics, lateness),
-     METRICS_EXEMPLIFIED_LATENESS},
+    {"duepost_lateness_seconds",
+     "From a job's due time, or the end of its hold or of a pause, to its attempt.",
+     offsetof(struct metrics, lateness), METRICS_EXEMPLIFIED_LATENESS},
+    {"duepost_held_seconds",
+     "How long jobs were held for their receiver or by a pause, from their due time on.",
+     offsetof(struct metrics, held), METRICS_EXEMPLIFIED_COUNT},
     {"duepost_attempt_seconds", "From an attempt's name lookup to its end.",
      offsetof(struct metrics, attempt), METRICS_EXEMPLIFIED_ATTEMPT},
     {"duepost_fire_lateness_seconds",

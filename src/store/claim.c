@@ -34,6 +34,19 @@ bool claim_give_settings(struct shard_claimed *jobs, size_t count, struct slice 
     return is_given;
 }
 
+/* Reads when a job was due, and since when nothing holds it, which follows as text only if it was held. */
+static void read_due(const struct redis_reply *reply, struct shard_claimed *job)
+{
+    struct slice text = redis_reply_text(reply), due, free;
+    uint64_t due_ms, free_ms;
+    job->due_ms = job->free_ms = redis_reply_integer(reply);
+    if (slice_cut(text, ' ', &due, &free) && slice_to_number(due, INT64_MAX / 2, &due_ms) &&
+        slice_to_number(free, INT64_MAX / 2, &free_ms)) {
+        job->due_ms = (int64_t)due_ms;
+        job->free_ms = free_ms > due_ms ? (int64_t)free_ms : job->due_ms;
+    }
+}
+
 /* Parses the reply to a claim of max jobs. Does not set the nonce. Returns false if claim.lua cannot have
  * sent this reply. */
 static bool claim_read(const struct redis_reply *reply, size_t max,
@@ -50,7 +63,7 @@ static bool claim_read(const struct redis_reply *reply, size_t max,
     for (size_t i = 0; i < claimed->count; i++) {
         size_t at = FIRST_CLAIMED + i * CLAIMED_PARTS;
         jobs[i].id = redis_reply_text(redis_reply_at(reply, at));
-        jobs[i].due_ms = redis_reply_integer(redis_reply_at(reply, at + 1));
+        read_due(redis_reply_at(reply, at + 1), &jobs[i]);
         jobs[i].record = redis_reply_text(redis_reply_at(reply, at + 2));
         jobs[i].settings = SLICE("");
     }

@@ -189,7 +189,7 @@ static void add_pulled(const struct pull *pull, const struct redis_reply *result
         .until_ms = redis_reply_integer(redis_reply_at(result, at + 3)),
     };
     if (!to->pulled.is_repeated)
-        metrics_lateness(pull->call.shard->options->metrics, (pulled.leased_ms - pulled.due_ms) * 1000);
+        metrics_lateness(pull->call.shard->options->metrics, (pulled.leased_ms - pulled.due_ms) * 1000, 0);
 }
 
 static enum status status_of(int64_t code)

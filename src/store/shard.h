@@ -48,6 +48,7 @@ struct shard_claimed {
     struct slice id, record;
     struct slice settings; /* settings of its topic, see topic_settings.h; empty: none */
     int64_t due_ms;
+    int64_t free_ms; /* since when nothing holds the job: due_ms, or the end of its hold or of a pause */
 };
 
 /* Valid until the callback returns. */

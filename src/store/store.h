@@ -392,6 +392,8 @@ struct store_topic {
     struct {
         int64_t delivered, retried, dead;
     } hour;
+    bool fails;               /* too many of its last attempts failed, see scripts/lib/hour.lua */
+    struct slice last_answer; /* status or word for the last error within the hour; empty: none */
 };
 
 /* Where a walk continues: in this shard, after the topic with this name; see store_cursor. */
@@ -400,13 +402,18 @@ struct store_topic_cursor {
     struct slice name;
 };
 
+enum { STORE_FAILING_MAX = 20 };
+
 struct store_topics {
     struct slice topic; /* the only topic to return, even if it has no jobs; empty: any */
     size_t max;         /* 1 to STORE_LIST_MAX */
     struct store_topic_cursor from;
     /* Return only the most urgent topics of shard from.shard: those whose jobs have been overdue longest, or
-     * are due next. The search examines a limited number of topics. */
+     * are due next. Topics that fail follow, at most STORE_FAILING_MAX. The search examines a limited number
+     * of topics. */
     bool is_urgent;
+    /* Return only topics that fail, those with the most failures first: one page for each shard. */
+    bool are_failing;
     /* Return groups instead of topics. The settings of a result are the text of the group (see group.h), and
      * the other members are 0. */
     bool are_groups;

@@ -9,7 +9,7 @@
 enum {
     TOPICS_MAX = 100, /* maximum number of topics in one call, which takes Redis about a millisecond */
     FIRST_TOPIC = 2,  /* index of the first topic in a reply */
-    TOPIC_PARTS = 18,
+    TOPIC_PARTS = 20,
     GROUP_PARTS = 2, /* name, text */
 };
 
@@ -50,6 +50,8 @@ static struct store_topic read_topic(const struct redis_reply *reply, size_t at,
         .window = {.began_ms = redis_reply_integer(redis_reply_at(reply, at + 15)),
                    .attempts = redis_reply_integer(redis_reply_at(reply, at + 16))},
         .lacks_url = redis_reply_integer(redis_reply_at(reply, at + 17)) == 1,
+        .fails = redis_reply_integer(redis_reply_at(reply, at + 18)) == 1,
+        .last_answer = redis_reply_text(redis_reply_at(reply, at + 19)),
         .now_ms = redis_reply_integer(redis_reply_at(reply, 0)) / 1000,
     };
 }
@@ -114,7 +116,7 @@ static void ask(struct topic_walk *walk)
     store_call_text(call, topics->from.name);
     store_call_number(call, topics->max < TOPICS_MAX ? (int64_t)topics->max : TOPICS_MAX);
     if (!topics->are_groups)
-        store_call_number(call, topics->is_urgent);
+        store_call_number(call, topics->are_failing ? 2 : topics->is_urgent);
     store_call_send(call);
 }
 

@@ -473,6 +473,7 @@ struct attempt *attempt_start(const struct attempt_context *context, const struc
     attempt->renewed_us = claim_us;
     attempt->claimed_ms = now_ms;
     attempt->late_ms = now_ms - claimed->due_ms;
+    attempt->held_ms = claimed->free_ms - claimed->due_ms;
     attempt->lease.nonce = *nonce;
     attempt->lease.id = slice_from(slice_dup(claimed->id), claimed->id.size);
     buffer_init_fallible(&attempt->record, JOB_RECORD_MAX);

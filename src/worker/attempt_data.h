@@ -75,6 +75,7 @@ struct attempt {
     char *host;         /* owned; from RECORDING on: the host in url, if the record was freed */
     int64_t claimed_ms; /* time of the claim, by Redis's clock */
     int64_t late_ms;    /* time between the job's due time and the claim */
+    int64_t held_ms;    /* part of late_ms in which a hold or a pause kept the job from being claimed */
     struct permit permit;
     bool lacks_url; /* the job is held because neither it nor its topic has a url */
     /* Owned; if the job is held: name of the receiver that holds it (see permit.h). */

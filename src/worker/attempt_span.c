@@ -90,7 +90,8 @@ static void exemplify(const struct attempt *attempt, const struct span *span,
     struct slice context = slice_from(span->context, sizeof span->context);
     metrics_exemplify(metrics, METRICS_EXEMPLIFIED_ATTEMPT, result->duration_ms * 1000, context,
                       span->end_us);
-    metrics_exemplify(metrics, METRICS_EXEMPLIFIED_LATENESS, attempt->late_ms * 1000, context, span->end_us);
+    metrics_exemplify(metrics, METRICS_EXEMPLIFIED_LATENESS, (attempt->late_ms - attempt->held_ms) * 1000,
+                      context, span->end_us);
 }
 
 void attempt_span_end(struct attempt *attempt, const struct attempt_result *result)

@@ -186,7 +186,8 @@ static void start_attempts(struct lane *lane, const struct shard_claim *claim)
         list_append(&lane->attempts, &attempt->link);
         consumer->in_flight++;
         if (!attempt_was_held(attempt))
-            metrics_lateness(consumer->options.metrics, (now_ms - job->due_ms) * 1000);
+            metrics_lateness(consumer->options.metrics, (now_ms - job->free_ms) * 1000,
+                             (job->free_ms - job->due_ms) * 1000);
     }
     metrics_in_flight(consumer->options.metrics, consumer->in_flight);
     if (claim->count > 0)

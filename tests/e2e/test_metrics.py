@@ -11,7 +11,7 @@ import pytest
 
 from collector import Collector
 from duepost import ROOT
-from patience import until
+from patience import SLOW, until
 from receiver import GARBAGE, HANG, Answer
 
 
@@ -250,3 +250,46 @@ def test_promtool_finds_nothing(start, receiver, topic, scene):
     text = server.get("/metrics").body
     checked = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, timeout=30, check=False)
     assert (checked.returncode, checked.stdout + checked.stderr) == (0, b""), checked.stderr.decode()
+
+
+# ---- held time is not lateness ----
+
+def seconds(server, name):
+    """Returns the sum and the count of a histogram."""
+    text = server.get("/metrics").body.decode()
+    return tuple(float(re.search(rf"^{name}_{end} ([0-9.]+)$", text, re.M)[1]) for end in ("sum", "count"))
+
+
+def has_counted_the_hold(server, jobs, least):
+    late, attempts = seconds(server, "duepost_lateness_seconds")
+    held, number = seconds(server, "duepost_held_seconds")
+    assert attempts >= jobs and late / attempts < least / 2, (late, attempts)
+    assert number >= 1 and held >= least * number, (held, number)
+
+
+def test_the_time_of_a_pause_is_not_lateness(start, receiver, topic):
+    server = start()
+    server.request("PUT", f"/topics/{topic}", '{"paused": true}', {"Content-Type": "application/json"}).expect(200)
+    for number in range(4):
+        server.schedule(topic=topic, jobId=str(number), url=receiver.url())
+    time.sleep(3 * SLOW)
+    server.request("PATCH", f"/topics/{topic}", '{"paused": false}', {"Content-Type": "application/merge-patch+json"}).expect(200)
+    until(lambda: receiver.count(topic) == 4, 10 * SLOW, "all are delivered")
+    has_counted_the_hold(server, 4, 2.5 * SLOW)
+
+
+@pytest.mark.parametrize("closing", ("probe", "request"))
+def test_the_time_of_an_open_breaker_is_not_lateness(start, receiver, topic, closing):
+    wait = 3 * SLOW
+    server = start("--breaker", "on", "--breaker-wait", f"{wait}s" if closing == "probe" else "10m")
+    receiver.script(topic, *[503] * 20, 200)
+    for number in range(20):
+        server.schedule(topic=topic, jobId=f"fails-{number}", url=receiver.url(), retrySchedule=[3600])
+    until(lambda: [one["state"] for one in server.get("/receivers").expect(200)["receivers"]] == ["open"], 10 * SLOW, "the breaker is open")
+    for number in range(4):
+        server.schedule(topic=topic, jobId=f"held-{number}", url=receiver.url())
+    time.sleep(wait)
+    if closing == "request":
+        server.request("POST", f"/receivers/{receiver.url().split('/')[2]}/close").expect(200)
+    until(lambda: server.get(f"/topics/{topic}").expect(200)["lastHour"]["delivered"] == 4, 10 * SLOW, "the held jobs are delivered")
+    has_counted_the_hold(server, 24, wait / 3)

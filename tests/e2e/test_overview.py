@@ -98,7 +98,7 @@ def test_a_token_for_some_topics_sees_these_only(start, receiver, topic):
         assert "other" not in seen
         return seen == {topic} and {topic, "other"} <= {each["topic"] for each in overview(server)["busy"]}
     until(busy, 10, "both topics", pause=0.2)
-    assert set(overview(tenant)) == {"now", "busy", "overdue"}
+    assert set(overview(tenant)) == {"now", "busy", "overdue", "failing"}
     server.with_token(writer).get("/overview").expect(403)
     server.with_token(None).get("/overview").expect(401)
 

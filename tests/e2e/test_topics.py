@@ -9,6 +9,7 @@ import pytest
 from patience import SLOW, until, watch
 from receiver import Answer
 from timestamp import to_ms
+from tokens import TokenFile
 
 JSON = {"Content-Type": "application/json"}
 
@@ -48,7 +49,7 @@ def test_a_topic_shows_the_counts_of_its_jobs(server, receiver, topic):
     server.wait_for_state(topic, "dead", "dead")
     server.wait_for_state(topic, "leased", "leased")
     assert told(server, topic) == {"topic": topic, "settings": {}, "jobs": counts(delayed=2, leased=1, dead=1), "overdue": 0,
-                                   "lastHour": hour(dead=1), "oldestDueAt": due}
+                                   "lastHour": hour(dead=1), "failing": {"failed": 1, "attempts": 1, "lastAnswer": "410"}, "oldestDueAt": due}
     receiver.script(topic, 500, 204, job_id="c")
     server.schedule(topic=topic, jobId="c", url=receiver.url(), retrySchedule=[0.1])
     server.wait_for_state(topic, "c", None)
@@ -456,3 +457,47 @@ def test_a_new_job_does_not_wait_for_all_the_retries_before_it(start, receiver, 
     server.schedule(topic=topic, jobId="new", url=receiver.url())
     until(lambda: receiver.of(topic, "new"), 2, "the new job's delivery")
     assert receiver.count(topic) < 1500
+
+
+# ---- topics that fail ----
+
+def failing(server):
+    return {one["topic"]: one["failing"] for one in server.get("/topics?failing=true").expect(200)["topics"]}
+
+
+def test_topics_that_fail_are_found_those_with_the_most_failures_first(start, receiver):
+    server = start("--retry-schedule", "1h")
+    receiver.script("few", *[500] * 3)
+    receiver.script("many", *[503] * 12)
+    receiver.script("gone", 410)
+    receiver.script("rarely", 500, job_id="0")
+    for name, number in ("few", 3), ("many", 12), ("gone", 1), ("rarely", 20), ("well", 5):
+        for job in range(number):
+            server.schedule(topic=name, jobId=str(job), url=receiver.url())
+    expected = {"many": {"failed": 12, "attempts": 12, "lastAnswer": "503"}, "few": {"failed": 3, "attempts": 3, "lastAnswer": "500"},
+                "gone": {"failed": 1, "attempts": 1, "lastAnswer": "410"}}
+    until(lambda: told(server, "rarely")["lastHour"] == hour(delivered=19, retried=1), 10 * SLOW, "one of 20 has failed")
+    until(lambda: failing(server) == expected, 10 * SLOW, lambda: failing(server))
+    assert list(failing(server)) == ["many", "few", "gone"]
+    assert told(server, "few")["failing"] == expected["few"] and "failing" not in told(server, "rarely")
+    overview = server.get("/overview").expect(200)
+    until(lambda: server.get("/overview").expect(200)["failing"] == [{"topic": name, **figures} for name, figures in expected.items()],
+          10 * SLOW, overview)
+    assert server.get("/overview").expect(200)["jobs"]["retrying"] == 16
+    receiver.script("few", 200)
+    for job in range(40):  # most attempts of the last minutes are deliveries
+        server.schedule(topic="few", jobId=f"well-{job}", url=receiver.url())
+    until(lambda: "few" not in failing(server), 10 * SLOW, lambda: failing(server))
+
+
+def test_the_topics_that_fail_are_those_of_the_token(start, receiver):
+    tokens = TokenFile()
+    all_topics, some = tokens.add("all", scopes=["schedule", "read"]), tokens.add("some", scopes=["read"], topics="ours")
+    server = start("--tokens", tokens.path, token=all_topics)
+    tenant = server.with_token(some)
+    for name in "ours", "theirs":
+        receiver.script(name, 410)
+        server.schedule(topic=name, url=receiver.url())
+    until(lambda: set(failing(server)) == {"ours", "theirs"}, 10 * SLOW, lambda: failing(server))
+    assert set(failing(tenant)) == {"ours"}
+    until(lambda: [one["topic"] for one in tenant.get("/overview").expect(200)["failing"]] == ["ours"], 10 * SLOW, "only ours")

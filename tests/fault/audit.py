@@ -13,14 +13,14 @@ from redis_link import RedisError, script_texts
 NAMES = {"jobs": "hash", "due": "zset", "turns": "zset", "ready": "list", "leases": "zset", "lingering": "zset", "crashes": "hash",
          "suspects": "zset", "pulled": "zset", "pull_lingering": "zset", "pull_waiters": "zset",
          "attempts": "hash", "kept": "hash", "kept_until": "zset", "dead": "zset", "dead_due": "zset", "patterns": "hash", "topics": "hash", "carry": "hash",
-         "meta": "hash", "receivers": "hash", "reported": "zset", "numbers": "hash", "behind": "zset", "names": "zset", "held": "zset", "survey": "hash",
+         "meta": "hash", "receivers": "hash", "reported": "zset", "numbers": "hash", "behind": "zset", "names": "zset", "held": "zset", "resumed": "zset", "survey": "hash",
          "groups": "hash", "group_names": "zset", "sends": "hash", "sends_until": "zset",
          "history": "hash", "ended": "hash", "ended_ids": "list", "ended_read": "list", "ended_last": "hash", "expiries": "zset",
          "workflows": "hash", "workflow_times": "zset", "workflows_over": "zset", "workflow_jobs": "hash", "waits": "hash",
          "schedules": "hash", "fired": "hash", "fires": "zset", "schedule_names": "zset",
          "skipped": "hash", "skipped_until": "zset"}
 ENDS = ("dead", "delivered", "cancelled")
-OF_ONE = {"bucket": "zset", "held": "zset", "breaker": "zset", "holders": "hash", "hour": "hash", "begun": "hash", "completed": "hash",
+OF_ONE = {"bucket": "zset", "held": "zset", "breaker": "zset", "holders": "hash", "hour": "hash", "failures": "zset", "begun": "hash", "completed": "hash",
           "workflow": "hash", "elements": "list", "element_jobs": "list", "open": "hash", "waiters": "zset", "event_names": "hash",
           "events": "list", **dict.fromkeys(ENDS, "zset")}  # keys that begin with this word, ':' and the name of a topic, receiver, hour, token or workflow
 MAX_IN_FLIGHT = 256

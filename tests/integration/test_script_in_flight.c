@@ -177,7 +177,7 @@ START_TEST(a_claim_leases_one_suspect_beside_all_other_jobs)
          "jobs: t/a={1} t/b={2}\ncrashes: t/b=2,n0\nholders:t: t/a=n2,now t/b=n5,now-7\n"
          "leases: t/a@now+9 t/b@now+5000\nsuspects: t/b|n5@0\n"},
         {ASIDE("now") "jobs: t/b={2}\ncrashes: t/b=2,n0\nsuspects: t/a|@-now t/b@now-9\n",
-         "claim 10 n5 5000 10 1000 2", "0 0 1 t/b now-7 {2} -1",
+         "claim 10 n5 5000 10 1000 2", "0 0 1 t/b now-7 now {2} -1",
          "jobs: t/b={2}\ncrashes: t/b=2,n0\nholders:t: t/b=n5,now-7\nleases: t/b@now+5000\n"
          "suspects: t/b|n5@0\n"},
         /* A hold that ends while the other suspect is still in flight begins again. */

@@ -59,8 +59,8 @@ START_TEST(a_topic_that_has_a_url_again_resumes)
         /* Other changes resume nothing, nor does a url if no job is held for want of it. */
         {HELD_T NO_URL, "settings t '' " LIMITED, "1", HELD_T NO_URL "topics: t=" LIMITED "\n"},
         {HELD_T, "settings t '' " URL, "1", HELD_T "topics: t=" URL "\n"},
-        {HELD_T NO_URL, "topics t '' 1", "0 t '' 0 0 0 0 now-3000 -1 3 0 0 0 '' '' '' 0 0 1", NULL},
-        {HELD_T, "topics t '' 1", "0 t '' 0 0 0 0 now-3000 -1 3 0 0 0 '' '' '' 0 0 0", NULL},
+        {HELD_T NO_URL, "topics t '' 1", "0 t '' 0 0 0 0 now-3000 -1 3 0 0 0 '' '' '' 0 0 1 0 ''", NULL},
+        {HELD_T, "topics t '' 1", "0 t '' 0 0 0 0 now-3000 -1 3 0 0 0 '' '' '' 0 0 0 0 ''", NULL},
         /* An attempt that had no url ends after the topic has a url again: it does not hold the job. */
         {LEASED "topics: t=" URL "\n", "release t/a n1 5000 now - url", "1",
          "bucket:t: t/a@now-1000\njobs: t/a={r}\n" BELL "topics: t=" URL "\nturns: t@1\n"},
@@ -193,6 +193,19 @@ START_TEST(a_job_that_was_claimed_before_is_not_held)
 }
 END_TEST
 
+#define CLAIMED_T "holders:t: t/a=n1,now-1000\njobs: t/a={r}\nleases: t/a@now+3000\n" BELL
+
+START_TEST(a_claim_tells_how_long_a_job_was_held)
+{
+    CHECK_EXAMPLES( //
+        {READY "resumed: t@now-5\n", "claim 1 n1 3000 2 1000 0", "0 0 1 t/a now-1000 now-5 {r}", CLAIMED_T},
+        {READY "resumed: u@now-5\n", "claim 1 n1 3000 2 1000 0", "0 0 1 t/a now-1000 {r}", CLAIMED_T},
+        {READY "resumed: t@now-1001\n", "claim 1 n1 3000 2 1000 0", "0 0 1 t/a now-1000 {r}", CLAIMED_T},
+        /* The clock has stepped back since the job was resumed. */
+        {READY "resumed: t@now+9\n", "claim 1 n1 3000 2 1000 0", "0 0 1 t/a now-1000 {r}", CLAIMED_T}, );
+}
+END_TEST
+
 Suite *suite(void)
 {
     Suite *suite = suite_create("script_resume");
@@ -202,6 +215,7 @@ Suite *suite(void)
     tcase_add_test(group, a_step_goes_on_where_the_last_one_ended);
     tcase_add_test(group, a_change_of_patterns_finds_the_topics);
     tcase_add_test(group, a_job_that_was_claimed_before_is_not_held);
+    tcase_add_test(group, a_claim_tells_how_long_a_job_was_held);
     suite_add_tcase(suite, group);
     return suite;
 }

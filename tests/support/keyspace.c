@@ -319,7 +319,9 @@ static bool has_key(const redisReply *keys, const char *key)
 
 static bool is_left_out(struct slice key, const redisReply *right)
 {
-    if (slice_starts_with(key, SLICE(KEYSPACE_PREFIX "hour:")))
+    if (slice_starts_with(key, SLICE(KEYSPACE_PREFIX "hour:")) ||
+        slice_starts_with(key, SLICE(KEYSPACE_PREFIX "failures:")) ||
+        slice_equal(key, SLICE(KEYSPACE_PREFIX "resumed")))
         return true;
     for (size_t i = 0; i < FOLLOWING; i++)
         if (right->element[i]->integer && slice_equal(key, slice_of(following[i])))

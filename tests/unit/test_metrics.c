@@ -35,7 +35,7 @@ START_TEST(reactors_are_summed_up)
         metrics_attempt(metrics, SLICE("mail"), METRICS_RESULT_5XX, 2000);
         metrics_ended(metrics, SLICE("mail"), METRICS_END_DEAD);
         metrics_request(metrics, i ? label : "GET /jobs/{topic}/{jobId}", 404, 500);
-        metrics_lateness(metrics, 1500);
+        metrics_lateness(metrics, 1500, 0);
         metrics_count(metrics, METRICS_COUNTER_RECOVERED, 3);
         metrics_in_flight(metrics, 4);
     }
@@ -101,7 +101,7 @@ START_TEST(openmetrics_has_exemplars)
                                           "00-11111111111111111111111111111111-2222222222222222-01",
                                           "00-33333333333333333333333333333333-4444444444444444-01"};
     struct metrics *first = metrics_of(board, 0), *second = metrics_of(board, 1);
-    metrics_lateness(first, 1500000);
+    metrics_lateness(first, 1500000, 2000000);
     metrics_exemplify(first, METRICS_EXEMPLIFIED_LATENESS, 1500000, slice_of(parents[0]), 1900000000500000);
     metrics_exemplify(second, METRICS_EXEMPLIFIED_LATENESS, 1600000, slice_of(parents[1]), 1900000000400000);
     metrics_exemplify(second, METRICS_EXEMPLIFIED_ATTEMPT, -1, slice_of(parents[2]), 1900000000600000);
@@ -110,6 +110,7 @@ START_TEST(openmetrics_has_exemplars)
     expect("\nduepost_lateness_seconds_bucket{le=\"2.5\"} 1 # "
            "{trace_id=\"4bf92f3577b34da6a3ce929d0e0e4736\",span_id="
            "\"00f067aa0ba902b7\"} 1.500000 1900000000.500000\n");
+    expect("\nduepost_held_seconds_bucket{le=\"1.0\"} 0\nduepost_held_seconds_bucket{le=\"2.5\"} 1\n");
     expect("\nduepost_attempt_seconds_bucket{le=\"0.001\"} 0 # "
            "{trace_id=\"33333333333333333333333333333333\",span_id="
            "\"4444444444444444\"} 0.000000 1900000000.600000\n");

@@ -203,9 +203,9 @@ void metrics_attempt(struct metrics *metrics, struct slice topic, enum metrics_r
     (void)metrics, (void)topic, (void)result, (void)duration_us;
 }
 
-void metrics_lateness(struct metrics *metrics, int64_t late_us)
+void metrics_lateness(struct metrics *metrics, int64_t late_us, int64_t held_us)
 {
-    (void)metrics, (void)late_us;
+    (void)metrics, (void)late_us, (void)held_us;
 }
 
 void metrics_exemplify(struct metrics *metrics, enum metrics_exemplified which, int64_t us,
@@ -891,7 +891,8 @@ struct shard_claimed world_job(const char *id, const char *record, const char *s
     return (struct shard_claimed){.id = slice_of(id),
                                   .record = slice_of(record),
                                   .settings = slice_of(settings),
-                                  .due_ms = world_redis_ms()};
+                                  .due_ms = world_redis_ms(),
+                                  .free_ms = world_redis_ms()};
 }
 
 /* ---- the HTTP client ---- */

@@ -8,7 +8,8 @@
 -- ARGV[7] 0: only claims; 1: first offers topics whose time in "due" has come, as carry.lua does, because the caller's
 --      carry worker has found such topics; 2: the same, and no other process has a carry worker to wake
 -- Returns {now_us, number of topics that still have due jobs, version of the last record of a receiver (report.lua),
--- number of jobs, then for each job: id, due, record; then topic, settings for each topic that has settings and has one
+-- number of jobs, then for each job: id, due, record; due is the text '<due> <time>' if the job was held, or its topic
+-- paused, until this time. Then topic, settings for each topic that has settings and has one
 -- of these jobs or was skipped, because its settings cannot be read or need a later version (only a few skipped topics
 -- are returned). If ARGV[7] is not 0, the next due time or -1 follows}.
 -- uses: again crashes due expiries forget_lost head places probe serve settings suspects weights
@@ -118,6 +119,7 @@ local function plan_turn(topic, most, score, weight)
   read_due_places(turn, most)
   local number = #turn.ids
   if number == most and tonumber(turn.first) <= now - BEHIND_MS and turn.next and is_due(turn.next) then take_newest(turn, most) end
+  if number > 0 and has(RESUMED) then turn.resumed = tonumber(call('ZSCORE', RESUMED, topic) or 0) end
   if number > 0 and has(HELD) then turn.dues = held_dues(topic, turn.ids) end
   if number > 0 and has(CRASHES) then set_suspects_aside(turn) end
   return turn
@@ -130,6 +132,10 @@ local function lease(turn, record)
   if record and #record > bytes_left and leased > 0 then return false end
   local at = turn.taken + 1
   local id, held_due = turn.ids[at], turn.dues[at]
+  local due, free_at = held_due and tonumber(held_due) or turn.times[at], held_due and turn.times[at] or turn.resumed
+  if free_at and free_at <= now and math.floor(free_at) > math.floor(due) then
+    due = integer(math.floor(due)) .. ' ' .. integer(math.floor(free_at))
+  end
   turn.taken = at
   if not record or #id < #turn.topic + 2 then
     forget_lost(id)
@@ -139,7 +145,7 @@ local function lease(turn, record)
   bytes_left, left, leased, turn.leased = bytes_left - #record, left - 1, leased + 1, turn.leased + 1
   leases[lease_at + 1], leases[lease_at + 2] = deadline, id
   holders[holder_at + 1], holders[holder_at + 2] = id, note .. (held_due or turn.scores[at])
-  replies[reply_at + 1], replies[reply_at + 2], replies[reply_at + 3] = id, held_due and tonumber(held_due) or turn.times[at], record
+  replies[reply_at + 1], replies[reply_at + 2], replies[reply_at + 3] = id, due, record
   if id == next_suspect then is_suspect_leased = true end
   if turn.has_rate and not is_expired(record) then turn.spending = turn.spending + 1 end
   return true

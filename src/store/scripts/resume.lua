@@ -4,7 +4,7 @@
 --
 -- ARGV[2]  receiver, as in report.lua   [3] maximum number of ids to examine
 -- Returns {now_us, number of ids that were examined}.
--- uses: breaker places probe resume
+-- uses: breaker places probe resume resumed
 local receiver, most = ARGV[2], tonumber(ARGV[3])
 
 if #ARGV ~= 3 or not most or most < 1 then error('wrong arguments') end
@@ -21,6 +21,8 @@ for i = 1, #entries, 2 do
   table.insert(ids_of[topic], id)
 end
 
-for _, topic in ipairs(topics) do resume_jobs(topic, ids_of[topic]) end
+for _, topic in ipairs(topics) do
+  if resume_jobs(topic, ids_of[topic]) then note_resumed(topic) end
+end
 finish()
 return {now_us, #entries / 2}

@@ -35,7 +35,7 @@ for i = 2, #ARGV, 5 do
     note_attempt(id, ARGV[i + 4])
     call('HSET', JOBS, id, ARGV[i + 3])
     note_expiry_of(id, ARGV[i + 3])
-    if not string.find(ARGV[i + 4], '^%S+ %d+ %d+ 2%d%d') then count(topic_of(id), 'r', 1) end
+    if not string.find(ARGV[i + 4], '^%S+ %d+ %d+ 2%d%d') then count_failure(topic_of(id), 'r', ARGV[i + 4]) end
     local at = earliest or soonest + wait
     if keeps_place and due then
       again(id, due, wait >= 0 and at)

@@ -3,7 +3,7 @@
 --
 -- ARGV from 2: topic; the text that was read, or empty; the text to write, or empty to remove the settings; ...
 -- Returns {now_us, 1 done or 0 changed, ...}.
--- uses: again ended format places probe resume
+-- uses: again ended format places probe resume resumed
 -- If a topic turns its circuit breaker off, or has a url again, its held jobs must resume: this script resumes some of them, and
 -- reoffer.lua the others.
 local RESUME_MAX = 500 -- number of jobs, as in resumer.c; takes less than 5 ms of Redis's time
@@ -31,7 +31,7 @@ for i = 2, #ARGV, 3 do
   if (call('HGET', TOPICS, topic) or '') ~= old then
     replies[#replies + 1] = 0
   else
-    local had_breaker = has(HELD) and settings_of(topic).breaker == true
+    local had_breaker, was_paused = has(HELD) and settings_of(topic).breaker == true, settings_of(topic).paused
     if new == '' then
       call('HDEL', TOPICS, topic)
     else
@@ -39,6 +39,7 @@ for i = 2, #ARGV, 3 do
       note_settings_key(TOPICS, true)
     end
     note_settings(topic, new ~= '' and new or nil)
+    if was_paused and not settings_of(topic).paused then note_resumed(topic) end
     apply(topic, had_breaker)
     replies[#replies + 1] = 1
   end

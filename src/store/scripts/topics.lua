@@ -3,14 +3,15 @@
 -- by name.
 --
 -- ARGV[2] a topic, or empty for a page   [3] the name after which the page begins, or empty   [4] maximum
---      number of topics   [5] 1 for a page of the most urgent topics; else absent
+--      number of topics   [5] 1 for a page of the most urgent topics, followed by topics that fail; 2 for a page of the
+--      topics that fail, those with the most failures first; else 0 or absent
 -- Returns {now_us, 1 if there are more topics, then for each topic: name, settings or '', delayed, ready, leased, dead,
 -- due time of the first waiting job or -1, time until which the first ready job may not be attempted, ms, or -1 if it
 -- may be attempted, or -2 if this does not depend on time (the topic is paused, for example); number of held jobs, see
 -- held.lua; delivered, retried and dead within the last hour; the topic's own settings or '', its longest pattern or
 -- ''; id of the job for which a fifo topic waits or ''; for a rate with a window, when the window under way began, ms,
 -- and the number of its attempts, else 0 and 0; 1 if the topic holds jobs because neither they nor the topic have a url,
--- else 0}. If [2] is a pull topic with leases, the start of the oldest lease
+-- else 0; 1 if the topic fails (hour.lua), else 0; the last answer to a failed attempt within the hour or ''}. If [2] is a pull topic with leases, the start of the oldest lease
 -- follows, ms; if there are very many leases, only some are examined. If a topic has many ready jobs, only some of them
 -- are examined, to find held jobs whose hold has ended. A page ends early if it has some MiB of settings.
 -- uses: breaker held hour names offer record url
@@ -92,14 +93,27 @@ local function urgent_names()
   return found
 end
 
-local names = {one}
+local names, failing = {one}, {}
+local FAILING_MAX = 20
 if ARGV[5] == '1' then
-  names = urgent_names()
+  names, failing = urgent_names(), failing_names(FAILING_MAX)
+elseif ARGV[5] == '2' then
+  names = failing_names(most)
 elseif one == '' then
   names = call('ZRANGE', NAMES, after == '' and '-' or '(' .. after, '+', 'BYLEX', 'LIMIT', 0, most + 1)
 end
 
 local replies, told, number = {now_us, 0}, 0, math.min(#names, most)
+if #failing > 0 then
+  local is_named = {}
+  for i = 1, number do is_named[names[i]] = true end
+  for i = 1, #failing do
+    if not is_named[failing[i]] then
+      number = number + 1
+      names[number] = failing[i]
+    end
+  end
+end
 local hours = last_hours({unpack(names, 1, number)})
 for i = 1, number do
   local topic = names[i]
@@ -118,6 +132,7 @@ for i = 1, number do
     call('ZCARD', index_of('dead', topic)), first_due(topic, due), held(topic, due), held_number, hour.d, hour.r, hour.x,
     own_text, pattern_of_topic[topic] or '',
     line_head_of(topic), window_began, window_number, holds_without_url(topic, held_number),
+    hour.fails and 1 or 0, hour.answer,
   }) do
     replies[#replies + 1] = part
   end

@@ -6,7 +6,8 @@ import { compact, number } from "../format.js";
 import { stateSign } from "../parts/state.js";
 
 const STATES = [
-  { name: "delayed", text: "Delayed", to: href(["jobs"], { state: "delayed" }), help: "Jobs that wait for their due time" },
+  { name: "delayed", text: "Delayed", to: href(["jobs"], { state: "delayed" }), help: "Jobs that wait for their first attempt" },
+  { name: "retrying", text: "Retrying", sign: "retried", to: href(["topics"], { failing: "true" }), help: "Jobs that an attempt was made for, and that wait for another one" },
   { name: "ready", text: "Ready", to: href(["jobs"], { state: "ready" }), help: "Jobs that are due and wait for a free slot" },
   { name: "held", text: "Held", to: href(["receivers"]), help: "Jobs that are due and wait for an impaired receiver" },
   { name: "leased", text: "In flight", to: href(["jobs"], { state: "leased" }), help: "Jobs that are being delivered" },
@@ -19,9 +20,14 @@ export const States = {
     const jobs = withoutOverlap(attrs.jobs);
     return m("section.states", { "aria-label": "Jobs by state" }, STATES.filter((one) => jobs[one.name] !== undefined).map((one) =>
       m("a.figure", { class: `is-${one.name} ${jobs[one.name] ? "" : "is-zero"}`, href: one.to, title: `${one.help}: ${number(jobs[one.name])}` },
-        m("span.figure-name", stateSign(one.name), one.text), m("strong", compact(jobs[one.name])))));
+        m("span.figure-name", stateSign(one.sign ?? one.name), one.text), m("strong", compact(jobs[one.name])))));
   },
 };
 
-// The server counts pulled jobs among the leased ones.
-const withoutOverlap = (jobs) => ({ ...jobs, leased: jobs.leased - (jobs.pulled ?? 0) });
+// The server counts pulled jobs among the leased ones, and retrying jobs in the state that each has. Those that cannot be in
+// another state are taken out of the delayed ones.
+function withoutOverlap(jobs) {
+  const leased = jobs.leased - (jobs.pulled ?? 0);
+  const delayed = jobs.delayed === undefined ? undefined : Math.max(0, jobs.delayed - Math.max(0, (jobs.retrying ?? 0) - jobs.held - jobs.leased - (jobs.ready ?? 0)));
+  return { ...jobs, leased, delayed };
+}

@@ -1,4 +1,4 @@
-// Stuck jobs: the topics with the oldest overdue jobs, and impaired receivers.
+// What needs a person: topics that fail, the topics with the oldest overdue jobs, and impaired receivers.
 
 import { m } from "../lib.js";
 import { href } from "../router.js";
@@ -7,6 +7,21 @@ import { Card } from "../parts/page.js";
 import { Table } from "../parts/table.js";
 import { State } from "../parts/state.js";
 import { Time } from "../parts/time.js";
+import { Failing, shareOf } from "../topics/failing.js";
+
+const FAILING = [
+  { name: "topic", title: "Topic", view: (row) => row.topic },
+  { name: "share", title: "Failing", sort: shareOf, view: (row) => m(Failing, { topic: row.topic, failing: row }) },
+  { name: "failed", title: "Failed", help: "Failed attempts of the last hour", isNumber: true, view: (row) => number(row.failed) },
+  { name: "attempts", title: "Attempts", help: "Attempts of the last hour", isNumber: true, view: (row) => number(row.attempts) },
+];
+
+// The card is there only while a topic fails.
+export const FailingTopics = {
+  view: ({ attrs: { failing } }) => failing.length === 0 ? null :
+    m(Card, { title: "Failing topics", sub: "attempts of the last hour, the most failures first", actions: m("a", { href: href(["topics"], { failing: "true" }) }, "All failing topics") },
+      m(Table, { label: "Failing topics", columns: FAILING, rows: failing, rowKey: (row) => row.topic, href: (row) => href(["topics", row.topic]) })),
+};
 
 const OVERDUE = [
   { name: "topic", title: "Topic", view: (row) => row.topic },

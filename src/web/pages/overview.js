@@ -1,4 +1,4 @@
-// Overview: whether jobs are on time, upcoming jobs, stuck jobs.
+// Overview: whether jobs are delivered and on time, topics that fail, upcoming jobs, stuck jobs.
 
 import { m } from "../lib.js";
 import { live, follow } from "../live.js";
@@ -9,7 +9,7 @@ import { Status } from "../overview/status.js";
 import { States } from "../overview/states.js";
 import { Flow } from "../overview/flow.js";
 import { Coming } from "../overview/coming.js";
-import { Overdue, Impaired } from "../overview/stuck.js";
+import { FailingTopics, Overdue, Impaired } from "../overview/stuck.js";
 import { Busy, remember } from "../overview/busy.js";
 import { Server, Processes } from "../overview/server.js";
 import { FirstJob, isEmptyServer } from "../overview/first_job.js";
@@ -29,6 +29,7 @@ export default function Overview() {
         isLesson ? m(FirstJob) : null,
         overview?.jobs ? m(States, { jobs: overview.jobs }) : null,
         m(".cards",
+          overview?.failing ? m(FailingTopics, { failing: overview.failing }) : null,
           m(Flow),
           overview?.coming ? m(Coming, { coming: overview.coming }) : null,
           overview?.overdue ? m(Overdue, { overdue: overview.overdue }) : null,

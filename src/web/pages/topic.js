@@ -13,6 +13,7 @@ import { State } from "../parts/state.js";
 import { Time } from "../parts/time.js";
 import { later, toast } from "../parts/toast.js";
 import { rememberBusy } from "../topics/busy_lines.js";
+import { failingText } from "../topics/failing.js";
 import { Hour } from "../topics/hour.js";
 import { Limits } from "../topics/limits.js";
 import { setPaused, whyNotSet } from "../topics/pause.js";
@@ -33,7 +34,7 @@ export default function Topic({ attrs: { params } }) {
     },
     onremove: () => stops.forEach((stop) => stop()),
     view: () =>
-      m(Page, { title: topic, sub: topic.includes("*") ? "Pattern of topics" : "Topic", actions: page.state ? actions(page) : null },
+      m(Page, { title: topic, sub: topic.includes("*") ? "Pattern of topics" : page.state?.failing ? m("span", m(State, { state: "bad", text: "failing" }), ` ${failingText(page.state.failing)}.`) : "Topic", actions: page.state ? actions(page) : null },
         m(Problem, { error: page.error, retry: page.reload }),
         page.state?.jobs ? m(".cards", numbers(page.state), waiting(page.state)) : null,
         page.state?.jobs ? m(Hour, { topic }) : null,

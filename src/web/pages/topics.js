@@ -15,6 +15,7 @@ import { State } from "../parts/state.js";
 import { Table } from "../parts/table.js";
 import { Time } from "../parts/time.js";
 import { busyLine, rememberBusy } from "../topics/busy_lines.js";
+import { Failing, shareOf } from "../topics/failing.js";
 import { Limits } from "../topics/limits.js";
 import { TopicList } from "../topics/list.js";
 import { setPaused, whyNotSet } from "../topics/pause.js";
@@ -22,8 +23,9 @@ import { SETTINGS, textOf } from "../topics/settings.js";
 
 const READ_MS = 5000;
 
-export default function Topics() {
-  const list = new TopicList();
+export default function Topics({ attrs }) {
+  let isFailing = attrs.query.failing === "true";
+  let list = listOf(isFailing);
   const stops = [];
   let again;
   return {
@@ -33,14 +35,22 @@ export default function Topics() {
       stops.push(reading.stop, useClock(), follow(rememberBusy));
     },
     onremove: () => stops.forEach((stop) => stop()),
+    onbeforeupdate: ({ attrs: { query } }) => {
+      if ((query.failing === "true") === isFailing) return;
+      isFailing = !isFailing;
+      list = listOf(isFailing);
+      again();
+    },
     view: ({ attrs: { query } }) =>
       m(Page, { title: "Topics", sub: list.rows ? countText(list) : null, actions: m(NewTopic) },
         m(Problem, { error: list.error, retry: () => again() }),
-        m(Field, { class: "narrow", label: "Filter", value: query.filter ?? "", placeholder: "part of a name", oninput: (text) => setQuery({ ...query, filter: text || undefined }) }),
+        m(".inline",
+          m(Field, { class: "narrow", label: "Filter", value: query.filter ?? "", placeholder: "part of a name", oninput: (text) => setQuery({ ...query, filter: text || undefined }) }),
+          m(Field, { label: "Only failing", type: "checkbox", value: isFailing, oninput: (isOn) => setQuery({ ...query, failing: isOn ? "true" : undefined }) })),
         m(Table, {
           label: "Topics", rows: list.rows && shown(list.rows, query.filter), rowKey: (row) => row.topic,
-          href: (row) => href(["topics", row.topic]), columns: columns(() => list.load(true).then(m.redraw)), sort: { by: "overdue", isDown: true },
-          empty: query.filter ? m(Empty, { text: `No topic has “${query.filter}” in its name.` })
+          href: (row) => href(["topics", row.topic]), columns: columns(() => list.load(true).then(m.redraw)), sort: { by: isFailing ? "failing" : "overdue", isDown: true },
+          empty: isFailing ? m(Empty, { text: "No topic fails." }) : query.filter ? m(Empty, { text: `No topic has “${query.filter}” in its name.` })
             : m(Empty, { title: "No topics yet", text: "A topic is created with its first job.", command: firstJob() }),
           isDense: true, hasMore: list.hasMore, onmore: () => list.more(),
         }),
@@ -48,6 +58,8 @@ export default function Topics() {
   };
 }
 Topics.title = "Topics";
+
+const listOf = (isFailing) => new TopicList(isFailing ? { failing: true } : {});
 
 const firstJob = () => `curl ${new URL("jobs", document.baseURI).href} -H 'Content-Type: application/json' \\\n  -d '{"topic":"orders","url":"https://example.com/hook","delay":60}'`;
 
@@ -68,6 +80,7 @@ const columns = (reload) => [
   { name: "line", title: "Last minute", view: (row) => { const values = busyLine(row.topic); return values ? m(Sparkline, { values, kind: "delivered", label: `Deliveries of ${row.topic} in the last minute` }) : null; } },
   count("ready", "Ready"), count("delayed", "Delayed"), count("held", "Held"), count("leased", "Leased"), count("dead", "Dead"),
   { name: "overdue", title: "Oldest overdue", sort: (row) => (row.oldestOverdueAt ? Date.now() - Date.parse(row.oldestOverdueAt) : 0), isNumber: true, view: (row) => (row.oldestOverdueAt ? m(Time, { at: row.oldestOverdueAt, style: "ago" }) : m("span.faint", "–")) },
+  { name: "failing", title: "Failing", help: "Share of the last hour's attempts that failed, and the last answer", sort: (row) => (row.failing ? shareOf(row.failing) * 1e9 + row.failing.failed : 0), view: (row) => m(Failing, { topic: row.topic, failing: row.failing }) },
   { name: "hour", title: "Last hour", help: "Delivered in the last hour", isExtra: true, isNumber: true, sort: (row) => row.lastHour.delivered, view: (row) => number(row.lastHour.delivered) },
   { name: "limits", title: "Limits", view: (row) => m(Limits, { topic: row.topic, settings: row.settings, leased: row.jobs.leased }) },
   { name: "pause", title: "", view: (row) => pauseButton(row, reload) },

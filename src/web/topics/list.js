@@ -4,8 +4,9 @@ import { get } from "../api.js";
 import { Paged } from "../paged.js";
 
 export class TopicList extends Paged {
-  constructor() {
-    super(({ body }) => body.topics, (row) => row.topic, (query) => get("/topics", query));
+  // filter: members of the query, such as failing.
+  constructor(filter = {}) {
+    super(({ body }) => body.topics, (row) => row.topic, (query) => get("/topics", { ...query, ...filter }));
     this.patterns = null;
   }
 

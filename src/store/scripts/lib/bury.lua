@@ -8,5 +8,5 @@ local function bury(id, record, losses, line)
   call('HDEL', JOBS, id)
   forget_crashes(id)
   forget_attempts({id})
-  count(topic_of(id), 'x', 1)
+  count_failure(topic_of(id), 'x', line)
 end

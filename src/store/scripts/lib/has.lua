@@ -7,6 +7,7 @@ local CRASHES = base .. 'crashes' -- id -> how often its consumer was lost, and 
 local ATTEMPTS = base .. 'attempts' -- id -> one line for each of its last attempts, see attempt_line.h
 local BEHIND = base .. 'behind' -- see behind.lua
 local HELD = base .. 'held' -- see held.lua
+local RESUMED = base .. 'resumed' -- topic -> when its jobs were last resumed, see resumed.lua
 local LINGERING = base .. 'lingering' -- see lingering.lua
 local LINES = base .. 'lines' -- fifo topic -> when its first job may be attempted again, see line.lua
 local PULLED = base .. 'pulled' -- id -> deadline of the worker's lease, see pull.lua

@@ -202,17 +202,22 @@ local function write_places(topic, list)
 end
 
 -- Resumes jobs of a topic. Does nothing for jobs that are no longer held, because they were cancelled, changed or
--- claimed since the walk found them.
+-- claimed since the walk found them. Returns whether a job was resumed.
 local function resume_jobs(topic, ids)
-  if #ids == 0 then return end
+  local has_resumed = false
+  if #ids == 0 then return false end
   local dues, places_now = held_dues(topic, ids), call('ZMSCORE', bucket_of(topic), unpack(ids))
   for i = 1, #ids do
-    if dues[i] and places_now[i] and tonumber(dues[i]) <= tonumber(places_now[i]) then put_back(ids[i], dues[i]) end
+    if dues[i] and places_now[i] and tonumber(dues[i]) <= tonumber(places_now[i]) then
+      put_back(ids[i], dues[i])
+      has_resumed = true
+    end
     if dues[i] and has_settings() and is_fifo(topic) then
       let_go(ids[i], dues[i])
       touch(topic)
     end
   end
+  return has_resumed
 end
 
 -- If no suspect is attempted or on offer, offers the one that has waited longest (suspects.lua). A job that no longer

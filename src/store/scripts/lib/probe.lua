@@ -15,7 +15,7 @@ local function probe_slot() call('EXISTS', base .. 'never') end
 -- also checks all these keys. If none of them exists, has() need not query each of them. The names of the keys are
 -- written here as texts, so that a script declares only the names that it needs.
 local RARE = {base .. 'never', base .. 'topics', base .. 'patterns', base .. 'crashes', base .. 'attempts',
-  base .. 'behind', base .. 'held', base .. 'lingering', base .. 'lines', base .. 'kept', base .. 'pulled', base .. 'pull_lingering',
+  base .. 'behind', base .. 'held', base .. 'resumed', base .. 'lingering', base .. 'lines', base .. 'kept', base .. 'pulled', base .. 'pull_lingering',
   base .. 'pull_waiters', base .. 'suspects', base .. 'workflow_jobs', base .. 'ended_last', base .. 'expiries'}
 local function probe_keys() has_rare_keys = call('EXISTS', unpack(RARE)) > 0 end
 local function probe()

@@ -7,7 +7,7 @@
 -- pattern, another walk, through the key HELD, finds the
 -- topics. The position of this other walk is the field resume_held of META; the field resume_lost has the patterns.
 -- The walks also resume jobs that are held for another reason; such jobs will be held again.
--- uses: breaker has held line places url
+-- uses: breaker has held line places resumed url
 
 local RESUMING = base .. 'resuming'
 local UNPACK_MAX = 1000 -- unpack has room for about 8,000 values
@@ -69,7 +69,7 @@ local function resume_page(topic, from, most)
     page = call('ZRANGE', held_of(topic), '(' .. from, '+inf', 'BYSCORE', 'LIMIT', '0', most, 'WITHSCORES')
   end
   for i = 1, #page, 2 do ids[#ids + 1] = page[i] end
-  resume_jobs(topic, ids)
+  if resume_jobs(topic, ids) then note_resumed(topic) end
   if #ids < most then
     call('ZREM', RESUMING, topic)
     if is_mended then call('DEL', breaker_of(no_url_of(topic))) end
