@@ -7,6 +7,27 @@ function toThisServer(request) {
   return request;
 }
 
+// The theme that the dashboard has stored in this browser, see theme.js.
+try {
+  const theme = localStorage.getItem("duepost.theme");
+  if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
+} catch {
+  // Without storage, the system's theme applies.
+}
+
+// Shows and hides all but the first sentence of the contract's preface.
+function startPreface() {
+  const button = document.getElementById("preface");
+  const text = button.textContent;
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    const isShort = document.getElementById("docs").classList.toggle("is-short");
+    button.setAttribute("aria-expanded", String(!isShort));
+    button.textContent = isShort ? text : "Hide them";
+  });
+}
+
+if (window.SwaggerUIBundle) startPreface();
 window.SwaggerUIBundle?.({
   url: "openapi.yaml",
   dom_id: "#docs",

@@ -99,7 +99,7 @@ file(GLOB_RECURSE own RELATIVE ${web_folder} CONFIGURE_DEPENDS ${web_folder}/*.j
 file(GLOB libraries RELATIVE ${web_made} ${web_made}/lib/*)
 set(web_index ${web_folder}/index.html)
 if(NOT DUEPOST_DASHBOARD)
-  set(own docs.css docs.js icon.svg)
+  set(own docs.css docs.js icon.svg style.css)
   set(web_index ${web_folder}/without.html)
 endif()
 list(SORT own)

@@ -5,7 +5,7 @@ import { allKeys } from "./keys.js";
 import { Dialog } from "./parts/dialog.js";
 
 const LISTS = [
-  { keys: "↑ ↓", text: "Move in a list" },
+  { keys: "j k ↑ ↓", text: "Go to a list, move in it" },
   { keys: "Enter", text: "Open the row" },
   { keys: "Space", text: "Select the row" },
   { keys: "Esc", text: "Close a dialog, leave the search" },

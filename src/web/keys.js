@@ -15,6 +15,9 @@ const added = new Set();
 let isOpen = false;
 let prefix = null;
 
+// Whether the next key is the second one of a shortcut such as `g j`.
+export const isAfterPrefix = () => prefix !== null && Date.now() - prefix.at < SECOND_KEY_MS;
+
 export const helpIsOpen = () => isOpen;
 
 export function showHelp(isShown) {
@@ -44,8 +47,17 @@ export function startKeys() {
 
 function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || isTyping(event.target)) return;
+  // In a list, the list itself handles these keys; elsewhere, they go to its first row.
+  if (["j", "k", "ArrowDown", "ArrowUp"].includes(event.key) && !isAfterPrefix() && isNowhere(document.activeElement)) {
+    const row = firstRow();
+    if (row) {
+      event.preventDefault();
+      row.focus();
+    }
+    return;
+  }
   if (event.key.length !== 1) return;
-  const typed = prefix && Date.now() - prefix.at < SECOND_KEY_MS ? `${prefix.key} ${event.key}` : event.key;
+  const typed = isAfterPrefix() ? `${prefix.key} ${event.key}` : event.key;
   const found = allKeys().find((one) => one.keys === typed);
   prefix = !found && event.key === "g" ? { key: "g", at: Date.now() } : null;
   if (!found) return;
@@ -53,6 +65,11 @@ function onKey(event) {
   found.run();
   m.redraw();
 }
+
+const isNowhere = (focused) => !focused || focused === document.body || focused.matches("main, h1");
+
+// The row of the page's first list that Tab would reach.
+const firstRow = () => document.querySelector("main :is(tr, [data-row])[tabindex='0']");
 
 function isTyping(target) {
   return Boolean(target.closest?.("input:not([type=checkbox]):not([type=radio]), textarea, select, [contenteditable], dialog"));

@@ -118,3 +118,25 @@ def test_typed_text_is_shown_as_text(browser, hostile):
         if browser.all("field", field):
             browser.fill(field, TEXTS[1])
     assert browser.script(PLANTED) == []
+
+
+def test_controls_in_a_name_are_shown_and_do_not_turn_the_text_around(browser, world, topic):
+    job_id = "a\u202egpj.exe"
+    world.server.schedule(topic=topic, jobId=job_id, url=world.receiver.url(), delay=3600)
+    browser.open(world.server, f"#/jobs?topic={topic}")
+    browser.await_text("a\\u202Egpj.exe")
+    browser.click("link", "gpj.exe")
+    heading = browser.await_one("heading", "a\\u202Egpj.exe")
+    assert browser.script("return arguments[0].querySelector('bdi') !== null && !document.title.includes('\\u202e')", heading)
+
+
+def test_the_middle_of_a_long_name_is_elided(browser, world):
+    name = "shop-" + "x" * 110 + "-orders"
+    world.server.schedule(topic=name, jobId="a", url=world.receiver.url(), delay=3600)
+    browser.size(1440, 900)
+    browser.open(world.server, "#/topics")
+    browser.await_one("link", name)
+    assert browser.script("const box = document.querySelector('.table-box'); return box.scrollWidth <= box.clientWidth"), "no column is out of sight"
+    link = browser.await_one("link", name)
+    assert browser.script("return [arguments[0].querySelector('bdi').title, getComputedStyle(arguments[0].querySelector('.elided'), '::before').content]", link) == [name, '"…"']
+    world.server.cancel(name, "a").expect(200)

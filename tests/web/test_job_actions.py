@@ -24,7 +24,7 @@ def test_run_now(browser, world, topic):
     add(world, topic)
     show(browser, world, topic)
     browser.click("button", "Run now", exact=True)
-    until(lambda: world.receiver.count(topic) == 1, 15, "the job is delivered")
+    until(lambda: world.receiver.count(topic) == 1, 3, "the job is delivered at once, without five seconds for Undo")
     browser.await_text("delivered", seconds=15)
 
 

@@ -59,6 +59,27 @@ def test_rows_are_reached_with_arrows(browser, world):
     browser.await_true("/^#.jobs.[^?]+.[^?]+/.test(location.hash)")
 
 
+@pytest.mark.parametrize("down, up", (("j", "k"), (Keys.ARROW_DOWN, Keys.ARROW_UP)))
+@pytest.mark.parametrize("page", ("jobs", "topics", "schedules", "workflows"))
+def test_a_key_goes_to_the_first_row_and_on(browser, world, page, down, up):
+    """The list does not have the focus yet: to its first row, it would take up to 51 tabs."""
+    show(browser, world.server, page)
+    row = "const row = document.activeElement.closest('[data-row], tr'); return row && [...row.parentElement.children].filter(one => one.matches('[data-row], tr')).indexOf(row)"
+    browser.await_true("document.querySelectorAll('main [data-row], main tbody tr').length > 1")
+    browser.press(down)
+    browser.await_true(f"(() => {{ {row} }})() === 0")
+    browser.press(down)
+    browser.await_true(f"(() => {{ {row} }})() === 1")
+    browser.press(up, Keys.ENTER)
+    browser.await_true("/^#.[a-z]+.[^?]+/.test(location.hash)")
+
+
+def test_g_j_goes_to_the_jobs_from_a_row_too(browser, world):
+    show(browser, world.server, "topics")
+    browser.press("j", "g", "j")
+    browser.await_true("location.hash === '#/jobs'")
+
+
 def test_a_question_mark_lists_the_keys(browser, world):
     show(browser, world.server, "overview")
     browser.press("?")

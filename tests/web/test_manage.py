@@ -286,6 +286,15 @@ def test_the_jobs_of_a_schedule_are_linked(browser, server):
     browser.await_one("heading", "daily~run-")
 
 
+def test_the_latest_jobs_of_a_schedule_are_the_newest_first_with_their_times(browser, server):
+    recurring(server, "reports", "daily", cron="0 4 * * *", job={"url": "http://127.0.0.1:9/", "retrySchedule": [3600]})
+    ids = [server.request("POST", "/schedules/reports/daily/run").expect(202)["jobId"] for _ in range(3)]
+    browser.open(server, "#/schedules/reports/daily")
+    browser.await_text(*ids)
+    assert browser.script("return [...document.querySelectorAll('ul.plain li a')].map(one => one.innerText)") == ids[::-1]
+    assert len(browser.all("ul.plain li time")) == 3
+
+
 def test_a_schedule_whose_deletion_is_undone_stays_on_the_page(browser, server):
     recurring(server, "reports", "daily", cron="0 4 * * *", job={"url": "http://127.0.0.1:9/"})
     browser.open(server, "#/schedules/reports/daily")

@@ -8,7 +8,7 @@ from selenium.webdriver.common.keys import Keys
 from patience import until
 from qstash import QStash, QStashWithBreakers
 from receiver import Receiver
-from runs import TAKEN
+from runs import TAKEN, Run, step
 from test_modules import value
 from tokens import TokenFile
 import durable
@@ -260,3 +260,20 @@ def test_ten_thousand_steps_show_quickly(browser, shop, long_run):
     before = len(browser.requested(f"/workflows/qstash/{long_run}"))
     time.sleep(3)  # the page requests a long workflow rarely
     assert len(browser.requested(f"/workflows/qstash/{long_run}")) == before
+
+
+def test_steps_have_the_names_and_outputs_that_the_application_gave_them(browser, shop, topic):
+    shop_application = Receiver()
+    shop_application.script(f"/{topic}", *[TAKEN] * 20)
+    run = Run(shop, shop_application, f"/{topic}")
+    try:
+        run.step(step(1, {"id": 42}, stepName="charge"))
+        run.step(step(2, None, stepType="SleepFor", sleepFor=3600, stepName="wait-a-bit"), upstash_delay="1h")
+        until(lambda: read(shop, run.id)["openCount"] == 1, 10, "it sleeps")
+        browser.size(1440, 900)
+        browser.open(shop, f"#/workflows/qstash/{run.id}")
+        browser.await_text("charge", '{"id": 42}', "wait-a-bit", "sleeps 1 h", "payload", "none yet", "“wait-a-bit” (step 2) continues")
+        browser.click("link", "charge")
+        browser.await_true("location.hash.startsWith('#/jobs/qstash')")
+    finally:
+        shop_application.stop()

@@ -3,6 +3,7 @@
 import { m } from "../lib.js";
 import { href } from "../router.js";
 import { duration, number } from "../format.js";
+import { Name } from "../parts/name.js";
 import { Card } from "../parts/page.js";
 import { Table } from "../parts/table.js";
 import { State } from "../parts/state.js";
@@ -10,7 +11,7 @@ import { Time } from "../parts/time.js";
 import { Failing, shareOf } from "../topics/failing.js";
 
 const FAILING = [
-  { name: "topic", title: "Topic", view: (row) => row.topic },
+  { name: "topic", title: "Topic", view: (row) => m(Name, { text: row.topic }) },
   { name: "share", title: "Failing", sort: shareOf, view: (row) => m(Failing, { topic: row.topic, failing: row }) },
   { name: "failed", title: "Failed", help: "Failed attempts of the last hour", isNumber: true, view: (row) => number(row.failed) },
   { name: "attempts", title: "Attempts", help: "Attempts of the last hour", isNumber: true, view: (row) => number(row.attempts) },
@@ -24,7 +25,7 @@ export const FailingTopics = {
 };
 
 const OVERDUE = [
-  { name: "topic", title: "Topic", view: (row) => row.topic },
+  { name: "topic", title: "Topic", view: (row) => m(Name, { text: row.topic }) },
   { name: "late", title: "Behind", isNumber: true, view: (row) => m("span", { title: row.dueAt }, duration(row.lateSeconds * 1000)) },
   { name: "ready", title: "Ready", isNumber: true, view: (row) => number(row.ready ?? 0) },
   { name: "held", title: "Held", isNumber: true, view: (row) => number(row.held ?? 0) },

@@ -6,6 +6,7 @@ import { useClock } from "../clock.js";
 import { number, plural } from "../format.js";
 import { href, setQuery } from "../router.js";
 import { Empty } from "../parts/empty.js";
+import { Name } from "../parts/name.js";
 import { Button, Page } from "../parts/page.js";
 import { Problem } from "../parts/problem.js";
 import { Time } from "../parts/time.js";
@@ -182,7 +183,7 @@ function groupJobs({ jobs, selected, sample }, group) {
     m("ul.group-jobs", group.jobs.slice(0, SHOWN_JOBS).map((job) =>
       m("li", m("input", { type: "checkbox", "aria-label": `Select ${job.topic}/${job.jobId}`, disabled: isWhole, checked: isWhole || jobs.has(jobKey(job)),
         onchange: (event) => (event.target.checked ? jobs.set(jobKey(job), job) : jobs.delete(jobKey(job))) }),
-      m("a", { href: href(["jobs", job.topic, job.jobId]) }, `${job.topic}/${job.jobId}`), m("span.sub", m(Time, { at: job.deadAt, style: "relative" }))))),
+      m("a", { href: href(["jobs", job.topic, job.jobId]) }, m(Name, { text: `${job.topic}/${job.jobId}`, most: 80 })), m("span.sub", m(Time, { at: job.deadAt, style: "relative" }))))),
     m("p", m("a", { href: href(["jobs"], filter) }, group.jobs.length > SHOWN_JOBS ? `All ${number(group.jobs.length)} in the list of jobs` : "In the list of jobs")));
 }
 

@@ -8,6 +8,7 @@ import { useKeys } from "../keys.js";
 import { href } from "../router.js";
 import { Copy, copyText } from "../parts/copy.js";
 import { Empty } from "../parts/empty.js";
+import { Name, shown } from "../parts/name.js";
 import { Button, Card, Page } from "../parts/page.js";
 import { Problem } from "../parts/problem.js";
 import { State } from "../parts/state.js";
@@ -48,14 +49,14 @@ export default function Job({ attrs: { params } }) {
     view: () => (watch.job ? jobView(watch, page) : firstView(watch)),
   };
 }
-Job.title = ({ topic, jobId }) => `${topic}/${jobId}`;
+Job.title = ({ topic, jobId }) => shown(`${topic}/${jobId}`);
 
 // Shown until the job has been read.
 function firstView({ topic, jobId, problem, round }) {
   if (!problem) return m(".loading", { role: "status" }, "Loading…");
-  if (problem.status !== 404) return [m(Page, { title: `${topic}/${jobId}` }), m(Problem, { error: problem })];
+  if (problem.status !== 404) return [m(Page, { title: m(Name, { text: `${topic}/${jobId}`, most: 100 }) }), m(Problem, { error: problem })];
   return [
-    m(Page, { title: `${topic}/${jobId}` }),
+    m(Page, { title: m(Name, { text: `${topic}/${jobId}`, most: 100 }) }),
     m(Empty, { title: "There is no such job", text: "It never existed, or it was delivered or cancelled: ended jobs are kept only with a history, or with a retention of their topic. If it is scheduled now, it appears here." },
       m("p", m("a", { href: href(["jobs"], { topic, idPrefix: jobId }) }, "Jobs whose id begins like this"), " · ",
         m("a", { href: href(["jobs"], { topic, state: "any" }) }, `Ended jobs of ${topic}`))),
@@ -67,7 +68,7 @@ function jobView(watch, page) {
   const now = Date.now();
   const isOver = endedAt(job) !== null;
   return [
-    m(Page, { title: [job.jobId, " ", m(Copy, { text: job.jobId, label: "Copy the id" })], sub: subtitle(job), actions: isGone ? null : actions(watch, page) }),
+    m(Page, { title: [m(Name, { text: job.jobId, most: 100 }), " ", m(Copy, { text: job.jobId, label: "Copy the id" })], sub: subtitle(job), actions: isGone ? null : actions(watch, page) }),
     isGone ? m(".notice", { role: "status" }, "The job is no longer in the pool: it was delivered or cancelled, and is not kept. This page shows its last known state.") : null,
     m(Problem, { error: watch.problem ?? page.error }),
     isGone ? null : whyView(watch),
@@ -85,7 +86,7 @@ function jobView(watch, page) {
 }
 
 const subtitle = (job) =>
-  m(".job-sub", m(State, { state: job.state }), m("a", { href: href(["topics", job.topic]) }, job.topic),
+  m(".job-sub", m(State, { state: job.state }), m("a", { href: href(["topics", job.topic]) }, m(Name, { text: job.topic })),
     (job.labels ?? []).map((label) => m("a.label", { href: href(["jobs"], { topic: job.topic, label }) }, label)));
 
 function whyView({ why, job }) {
@@ -140,7 +141,7 @@ function runAction(watch, page) {
   if (!job) return null;
   const isResend = HAS_ENDED.includes(job.state);
   const reason = job.state === "leased" ? LEASED : job.bodyLeftOut ? "The history does not have its body" : "";
-  const run = () => send(watch, page, `${isResend ? "Sending" : "Running"} ${job.jobId} in 5 s`, () => post(`${whereOf(job)}/run`, null, { query: isResend ? { resend: true } : {} }), "It is due now.");
+  const run = () => send(watch, page, null, () => post(`${whereOf(job)}/run`, null, { query: isResend ? { resend: true } : {} }), "It is due now.");
   return action(isResend ? "Send again" : "Run now", run, { scope: "schedule", job, reason, kind: "primary" });
 }
 
@@ -160,7 +161,7 @@ function actions(watch, page) {
     editAction(watch, page),
     action("Reschedule", () => (page.dialog = { kind: "reschedule", job, etag }), { scope: "schedule", job, reason: changeable || (job.state === "dead" ? "A dead job has no due time: run it" : "") }),
     action("Send as new", () => (page.dialog = { kind: "resend", job, text }), { scope: "schedule", job, reason: isSibling(job) ? SIBLING : "" }),
-    isOver ? null : action(job.state === "dead" ? "Delete" : "Cancel", () => send(watch, page, `${job.state === "dead" ? "Deleting" : "Cancelling"} ${job.jobId} in 5 s`, () => del(whereOf(job)), job.state === "dead" ? "Deleted." : "Cancelled."), { scope: "cancel", job, kind: "danger" }),
+    isOver ? null : action(job.state === "dead" ? "Delete" : "Cancel", () => send(watch, page, `${job.state === "dead" ? "Deleting" : "Cancelling"} ${shown(job.jobId)} in 5 s`, () => del(whereOf(job)), job.state === "dead" ? "Deleted." : "Cancelled."), { scope: "cancel", job, kind: "danger" }),
   ];
   return [
     all.filter(Boolean).map((one) => m(Button, { onclick: one.run, whyNot: one.whyNot, kind: one.kind, isDisabled: page.busy === one.name }, one.name)),
@@ -170,11 +171,12 @@ function actions(watch, page) {
 
 const whereOf = (job) => path`/jobs/${job.topic}/${job.jobId}`;
 
-// An action without a way back offers "Undo" for five seconds before it is sent.
+// An action that takes something away has a text, and offers "Undo" for five seconds before it is sent; another one is sent at once.
 async function send(watch, page, text, request, done) {
   page.error = null;
   try {
-    if (!(await later(text, request))) return;
+    if (text && !(await later(text, request))) return;
+    if (!text) await request();
     toast(done);
   } catch (error) {
     page.error = error;

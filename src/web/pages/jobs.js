@@ -5,6 +5,7 @@ import { get, whyNot } from "../api.js";
 import { number, plural } from "../format.js";
 import { go, href, setQuery } from "../router.js";
 import { Empty } from "../parts/empty.js";
+import { Name } from "../parts/name.js";
 import { Button, Page } from "../parts/page.js";
 import { Problem } from "../parts/problem.js";
 import { State } from "../parts/state.js";
@@ -161,15 +162,15 @@ const isNarrowScreen = () => window.innerWidth < 700;
 function columns() {
   if (isNarrowScreen())
     return [
-      { title: "Job", width: "minmax(0, 1fr)", view: (job) => m(".two-lines", m("span", job.jobId), m("span.sub", job.topic)) },
+      { title: "Job", width: "minmax(0, 1fr)", view: (job) => m(".two-lines", m("span", m(Name, { text: job.jobId })), m("span.sub", m(Name, { text: job.topic }))) },
       { title: "State", width: "8rem", view: (job) => m(".two-lines", m(State, { state: job.state }), m("span.sub", whenOf(job))) },
     ];
-  const id = { title: "Id", width: "minmax(9rem, 2fr)", view: (job) => job.jobId };
+  const id = { title: "Id", width: "minmax(9rem, 2fr)", view: (job) => m(Name, { text: job.jobId }) };
   const state = { title: "State", width: "7rem", view: (job) => m(State, { state: job.state }) };
   const when = { title: "When", width: "8.5rem", view: whenOf };
   return [
     id,
-    { title: "Topic", width: "minmax(7rem, 1fr)", view: (job) => m("a", { href: href(["topics", job.topic]) }, job.topic) },
+    { title: "Topic", width: "minmax(7rem, 1fr)", view: (job) => m("a", { href: href(["topics", job.topic]) }, m(Name, { text: job.topic, most: 20 })) },
     state, when,
     { title: "Attempts", width: "4.5rem", isNumber: true, view: (job) => number(job.attempts) },
     { title: "Last answer", width: "minmax(6rem, 1fr)", view: answerView },

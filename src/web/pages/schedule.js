@@ -6,6 +6,7 @@ import { useClock } from "../clock.js";
 import { repeat } from "../repeat.js";
 import { go, href, route } from "../router.js";
 import { Json } from "../parts/json.js";
+import { Name, shown } from "../parts/name.js";
 import { Button, Card, Page } from "../parts/page.js";
 import { Problem } from "../parts/problem.js";
 import { State } from "../parts/state.js";
@@ -29,13 +30,13 @@ export default function Schedule({ attrs: { params } }) {
     },
     onremove: () => stops.forEach((stop) => stop()),
     view: () =>
-      m(Page, { title: page.scheduleId, sub: ["Schedule of ", m("a", { href: href(["topics", page.topic]) }, page.topic)], actions: page.schedule ? actions(page) : null },
+      m(Page, { title: m(Name, { text: page.scheduleId, most: 100 }), sub: ["Schedule of ", m("a", { href: href(["topics", page.topic]) }, m(Name, { text: page.topic }))], actions: page.schedule ? actions(page) : null },
         m(Problem, { error: page.error, retry: page.reload }),
         page.schedule ? content(page.schedule) : null,
         page.isEdited ? m(ScheduleDialog, { schedule: page.schedule, etag: page.etag, onclose: () => { page.isEdited = false; page.reload(); } }) : null),
   };
 }
-Schedule.title = (params) => params.scheduleId;
+Schedule.title = (params) => shown(params.scheduleId);
 
 async function load(page) {
   try {
@@ -65,7 +66,7 @@ const content = (schedule) => [
   m(".cards",
     m(Card, { title: "Times", class: "half" },
       m("dl.pairs",
-        m("dt", "Times"), m("dd", m(CronWords, { cron: schedule.cron, timezone: schedule.timezone }), timesText(schedule), schedule.paused ? [" ", m(State, { state: "paused" })] : null),
+        m("dt", "When"), m("dd", m(CronWords, { cron: schedule.cron, timezone: schedule.timezone }), timesText(schedule), schedule.paused ? [" ", m(State, { state: "paused" })] : null),
         m("dt", "Last time"), m("dd", outcome(schedule)),
         m("dt", "Missed times"), m("dd", { one: "one job for all", skip: "no job", all: "a job for each" }[schedule.misfire]),
         m("dt", "Overlap"), m("dd", schedule.overlap === "skip" ? "no job while the last one waits" : "allowed"),

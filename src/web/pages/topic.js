@@ -1,6 +1,7 @@
 // One topic, or a pattern of topics: its figures, the reason why due jobs wait, and its settings.
 
 import { m } from "../lib.js";
+import { Name } from "../parts/name.js";
 import { del, get, path } from "../api.js";
 import { useClock } from "../clock.js";
 import { number } from "../format.js";
@@ -34,7 +35,7 @@ export default function Topic({ attrs: { params } }) {
     },
     onremove: () => stops.forEach((stop) => stop()),
     view: () =>
-      m(Page, { title: topic, sub: topic.includes("*") ? "Pattern of topics" : page.state?.failing ? m("span", m(State, { state: "bad", text: "failing" }), ` ${failingText(page.state.failing)}.`) : "Topic", actions: page.state ? actions(page) : null },
+      m(Page, { title: m(Name, { text: topic, most: 100 }), sub: topic.includes("*") ? "Pattern of topics" : page.state?.failing ? m("span", m(State, { state: "bad", text: "failing" }), ` ${failingText(page.state.failing)}.`) : "Topic", actions: page.state ? actions(page) : null },
         m(Problem, { error: page.error, retry: page.reload }),
         page.state?.jobs ? m(".cards", numbers(page.state), waiting(page.state)) : null,
         page.state?.jobs ? m(Hour, { topic }) : null,

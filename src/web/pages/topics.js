@@ -8,6 +8,7 @@ import { repeat } from "../repeat.js";
 import { go, href, setQuery } from "../router.js";
 import { Empty } from "../parts/empty.js";
 import { Field } from "../parts/form.js";
+import { Name } from "../parts/name.js";
 import { Button, Card, Page } from "../parts/page.js";
 import { Problem } from "../parts/problem.js";
 import { Sparkline } from "../parts/sparkline.js";
@@ -44,7 +45,7 @@ export default function Topics({ attrs }) {
     view: ({ attrs: { query } }) =>
       m(Page, { title: "Topics", sub: list.rows ? countText(list) : null, actions: m(NewTopic) },
         m(Problem, { error: list.error, retry: () => again() }),
-        m(".inline",
+        m(".inline.is-filter",
           m(Field, { class: "narrow", label: "Filter", value: query.filter ?? "", placeholder: "part of a name", oninput: (text) => setQuery({ ...query, filter: text || undefined }) }),
           m(Field, { label: "Only failing", type: "checkbox", value: isFailing, oninput: (isOn) => setQuery({ ...query, failing: isOn ? "true" : undefined }) })),
         m(Table, {
@@ -76,12 +77,12 @@ const count = (name, title) => ({
 });
 
 const columns = (reload) => [
-  { name: "topic", title: "Topic", sort: (row) => row.topic, view: (row) => [row.topic, " ", signs(row)] },
-  { name: "line", title: "Last minute", view: (row) => { const values = busyLine(row.topic); return values ? m(Sparkline, { values, kind: "delivered", label: `Deliveries of ${row.topic} in the last minute` }) : null; } },
+  { name: "topic", title: "Topic", sort: (row) => row.topic, view: (row) => [m(Name, { text: row.topic, most: 36 }), " ", signs(row)] },
+  { name: "line", title: "Last minute", isExtra: true, view: (row) => { const values = busyLine(row.topic); return values ? m(Sparkline, { values, kind: "delivered", label: `Deliveries of ${row.topic} in the last minute` }) : null; } },
   count("ready", "Ready"), count("delayed", "Delayed"), count("held", "Held"), count("leased", "Leased"), count("dead", "Dead"),
   { name: "overdue", title: "Oldest overdue", sort: (row) => (row.oldestOverdueAt ? Date.now() - Date.parse(row.oldestOverdueAt) : 0), isNumber: true, view: (row) => (row.oldestOverdueAt ? m(Time, { at: row.oldestOverdueAt, style: "ago" }) : m("span.faint", "–")) },
   { name: "failing", title: "Failing", help: "Share of the last hour's attempts that failed, and the last answer", sort: (row) => (row.failing ? shareOf(row.failing) * 1e9 + row.failing.failed : 0), view: (row) => m(Failing, { topic: row.topic, failing: row.failing }) },
-  { name: "hour", title: "Last hour", help: "Delivered in the last hour", isExtra: true, isNumber: true, sort: (row) => row.lastHour.delivered, view: (row) => number(row.lastHour.delivered) },
+  ...(window.innerWidth > 1500 ? [{ name: "hour", title: "Last hour", help: "Delivered in the last hour", isNumber: true, sort: (row) => row.lastHour.delivered, view: (row) => number(row.lastHour.delivered) }] : []),
   { name: "limits", title: "Limits", view: (row) => m(Limits, { topic: row.topic, settings: row.settings, leased: row.jobs.leased }) },
   { name: "pause", title: "", view: (row) => pauseButton(row, reload) },
 ];

@@ -8,6 +8,7 @@ import { href } from "../router.js";
 import { Copy } from "../parts/copy.js";
 import { confirm } from "../parts/dialog.js";
 import { Empty } from "../parts/empty.js";
+import { Name, shown } from "../parts/name.js";
 import { Button, Card, Page } from "../parts/page.js";
 import { Problem } from "../parts/problem.js";
 import { Time } from "../parts/time.js";
@@ -34,7 +35,7 @@ export default function Workflow({ attrs: { params, query } }) {
     view: () => (watch.workflow ? workflowView(watch, page) : firstView(watch)),
   };
 }
-Workflow.title = ({ workflowId }) => workflowId;
+Workflow.title = ({ workflowId }) => shown(workflowId);
 
 // Shown until the workflow has been read.
 function firstView(watch) {
@@ -52,10 +53,10 @@ function workflowView(watch, page) {
   const { workflow, rows } = watch;
   const now = Date.now();
   return [
-    m(Page, { title: [workflow.workflowId, " ", m(Copy, { text: workflow.workflowId, label: "Copy the id" })], sub: subtitle(workflow), actions: cancelButton(watch, page) }),
+    m(Page, { title: [m(Name, { text: workflow.workflowId, most: 100 }), " ", m(Copy, { text: workflow.workflowId, label: "Copy the id" })], sub: subtitle(workflow), actions: cancelButton(watch, page) }),
     m(Problem, { error: page.error ?? watch.problem }),
     m(".why", { class: { active: "is-leased", succeeded: "is-delivered", failed: "is-dead" }[workflow.state], role: "status", "aria-label": "State" }, m("p", standOf(workflow, rows, now))),
-    m(Card, { title: "Workflow" }, facts(workflow)),
+    m(".cards", m(Card, { title: "Workflow", class: watch.log.input === undefined ? "" : "half" }, facts(workflow)), data(watch.log)),
     m(Card, { title: "Steps", sub: "A bar begins when its step was accepted, and ends when the next step was" }, m(Steps, { workflow, rows, now })),
   ];
 }
@@ -75,6 +76,17 @@ function facts(workflow) {
   ];
   return m("dl.pairs", pairs.filter(Boolean).map(([title, value]) => [m("dt", title), m("dd", value)]));
 }
+
+// What the run got, and what it answered at its end.
+function data({ input, result }) {
+  if (input === undefined) return null;
+  return m(Card, { title: "Input and result", class: "half" },
+    m("dl.pairs",
+      m("dt", "Input"), m("dd", textView(input)),
+      m("dt", "Result"), m("dd", result === undefined ? m("span.faint", "none yet") : textView(result))));
+}
+
+const textView = (text) => (text === "" ? m("span.faint", "empty") : [m("pre.data", text), m(Copy, { text, label: "Copy" })]);
 
 function cancelButton(watch, page) {
   const { topic, state } = watch.workflow;

@@ -1,12 +1,14 @@
-// moveAmongRows: onkeydown of a body of rows. The focused row moves with the arrows, Home and End; Enter opens its
+// moveAmongRows: onkeydown of a body of rows. The focused row moves with the arrows, j and k, Home and End; Enter opens its
 // data-href, Space ticks its checkbox.
 
-const STEPS = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -Infinity, End: Infinity };
+import { isAfterPrefix } from "../keys.js";
+
+const STEPS = { j: 1, k: -1, ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -Infinity, End: Infinity };
 
 export function moveAmongRows(event) {
   event.redraw = false;
   const row = event.target.closest("[data-row], tr");
-  if (!row || event.target !== row || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (!row || event.target !== row || event.ctrlKey || event.metaKey || event.altKey || isAfterPrefix()) return;
   if (event.key === "Enter" && row.dataset.href) {
     location.hash = row.dataset.href;
   } else if (event.key === " ") {

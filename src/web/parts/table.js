@@ -16,7 +16,7 @@
 // On a small screen each row becomes a card with the headings next to the values. For screen readers, the roles keep it a
 // table.
 //
-// Keyboard: arrows, Home and End move between rows; Enter opens; headings are buttons.
+// Keyboard: arrows, j and k, Home and End move between rows; Enter opens; headings are buttons.
 
 import { m } from "../lib.js";
 import { number } from "../format.js";

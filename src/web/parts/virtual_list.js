@@ -9,9 +9,10 @@
 //   selected  a Set of keys; with it each row begins with a checkbox, and onselect(key, isOn, row) is called
 //   height    of a row in pixels, 36 unless given
 //
-// Keyboard: arrows, Page Up and Down, Home and End; Enter opens, Space ticks.
+// Keyboard: arrows, j and k, Page Up and Down, Home and End; Enter opens, Space ticks.
 
 import { m } from "../lib.js";
+import { isAfterPrefix } from "../keys.js";
 
 const SPARE_ROWS = 12;
 
@@ -52,8 +53,8 @@ export function VirtualList({ attrs: first }) {
   const onkeydown = (event, attrs) => {
     event.redraw = false;
     const row = event.target.closest(".vrow");
-    if (!row || event.target !== row || event.ctrlKey || event.metaKey || event.altKey) return;
-    const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: view.rows - 1, PageUp: 1 - view.rows, Home: -Infinity, End: Infinity };
+    if (!row || event.target !== row || event.ctrlKey || event.metaKey || event.altKey || isAfterPrefix()) return;
+    const steps = { j: 1, k: -1, ArrowDown: 1, ArrowUp: -1, PageDown: view.rows - 1, PageUp: 1 - view.rows, Home: -Infinity, End: Infinity };
     const to = attrs.href?.(attrs.rows[view.active]); // the active row, and not event.target, because the focus may not have reached the active row yet
     if (event.key === "Enter" && to) location.hash = to;
     else if (event.key === " ") row.querySelector("input[type=checkbox]")?.click();

@@ -1,5 +1,5 @@
-// Occurrences: the jobs that a schedule has created: first the waiting and dead ones, then, if there is a history, the
-// ended ones.
+// Occurrences: the latest jobs that a schedule has created, the newest first: the waiting and dead ones, and, if there is a
+// history, the ended ones.
 //
 //   m(Occurrences, {schedule})
 
@@ -9,8 +9,10 @@ import { href } from "../router.js";
 import { jobPath } from "../format.js";
 import { hasHistory } from "../jobs/history.js";
 import { repeat } from "../repeat.js";
+import { Name } from "../parts/name.js";
 import { Problem } from "../parts/problem.js";
 import { State } from "../parts/state.js";
+import { Time } from "../parts/time.js";
 
 const READ_MS = 5000;
 const SHOWN = 10;
@@ -18,13 +20,15 @@ const SHOWN = 10;
 const keyOf = (job) => `${job.jobId} ${job.createdAt}`;
 
 async function read({ topic, scheduleId }) {
-  const query = { topic, idPrefix: `${scheduleId}~`, limit: SHOWN };
+  const query = { topic, idPrefix: `${scheduleId}~`, limit: SHOWN, order: "newest" };
   const { body: { jobs } } = await get("/jobs", query);
-  if (!(await hasHistory())) return jobs;
+  if (!(await hasHistory())) return newestFirst(jobs);
   const { body: ended } = await get("/jobs", { ...query, state: "any" });
   const known = new Set(jobs.map(keyOf));
-  return [...jobs, ...ended.jobs.filter((job) => !known.has(keyOf(job)))].slice(0, SHOWN);
+  return newestFirst([...jobs, ...ended.jobs.filter((job) => !known.has(keyOf(job)))]);
 }
+
+const newestFirst = (jobs) => jobs.sort((a, b) => Date.parse(b.createdAt) - Date.parse(a.createdAt)).slice(0, SHOWN);
 
 export function Occurrences({ attrs: { schedule } }) {
   let jobs = null;
@@ -45,7 +49,7 @@ export function Occurrences({ attrs: { schedule } }) {
       if (error) return m(Problem, { error, retry: reading.again });
       if (!jobs) return m(".loading", { role: "status" }, "Loading…");
       if (!jobs.length) return m("p.sub", "No job of this schedule is waiting, dead or in the history.");
-      return m("ul.plain", jobs.map((job) => m("li", { key: keyOf(job) }, m(State, { state: job.state }), " ", m("a", { href: href(jobPath(job)) }, job.jobId))));
+      return m("ul.plain", jobs.map((job) => m("li", { key: keyOf(job) }, m(State, { state: job.state }), " ", m("a", { href: href(jobPath(job)) }, m(Name, { text: job.jobId })), " ", m("span.sub", m(Time, { at: job.createdAt, style: "ago" })))));
     },
   };
 }

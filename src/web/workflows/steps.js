@@ -1,6 +1,6 @@
 // The steps of a workflow, as rows of its page. Computes only.
 //
-//   rowsOf(workflow, jobs)   [{key, name, topic, jobId, at, until, bytes, state, dueAt}], times in ms. First the elements, then the jobs
+//   rowsOf(workflow, jobs)   [{key, name, role?, topic, jobId, at, until, bytes, state, dueAt}], times in ms. First the elements, then the jobs
 //                            without an element, such as a wait for an event. until is null while the job of the row has not ended.
 //                            jobs is a Map from keyOf(job) to the jobs that were read, which decide the states.
 //   wanted(workflow)         the jobs to read for rowsOf: the last LOOKED_AT jobs
@@ -19,7 +19,7 @@ const NAMES = { wait: "wait for an event", answer: "answer of a call" };
 export function rowsOf(workflow, jobs) {
   const open = new Set(workflow.jobs.map(keyOf));
   const elements = workflow.elements.map((element, i) => ({ ...rowOf(element, workflow, open, jobs), name: nameOf(element.kind, i), at: Date.parse(element.at), bytes: element.bytes }));
-  const others = workflow.jobs.filter((job) => !job.element).map((job) => ({ ...rowOf(job, workflow, open, jobs), name: NAMES[job.role] ?? job.role, at: timeOf(jobs.get(keyOf(job))?.createdAt), bytes: null }));
+  const others = workflow.jobs.filter((job) => !job.element).map((job) => ({ ...rowOf(job, workflow, open, jobs), name: NAMES[job.role] ?? job.role, role: job.role, at: timeOf(jobs.get(keyOf(job))?.createdAt), bytes: null }));
   others.sort((a, b) => (a.at ?? Infinity) - (b.at ?? Infinity));
   return withEnds([...elements, ...others], workflow);
 }

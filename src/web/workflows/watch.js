@@ -3,6 +3,7 @@
 
 import { get, path } from "../api.js";
 import { repeat } from "../repeat.js";
+import { StepLog } from "./log.js";
 import { keyOf, rowsOf, wanted } from "./steps.js";
 
 const PERIOD_MS = 1000;
@@ -12,7 +13,7 @@ const TURNS_WITHOUT_ONE = 5; // wait this many turns while the workflow cannot b
 
 export class WorkflowWatch {
   constructor(topic, workflowId, created) {
-    Object.assign(this, { topic, workflowId, created, workflow: null, rows: null, jobs: new Map(), problem: null, turns: 0 });
+    Object.assign(this, { topic, workflowId, created, workflow: null, rows: null, jobs: new Map(), log: new StepLog(), problem: null, turns: 0 });
     this.reading = repeat(() => this.round(), PERIOD_MS);
   }
 
@@ -31,8 +32,9 @@ export class WorkflowWatch {
     try {
       const { body } = await get(path`/workflows/${this.topic}/${this.workflowId}`, { created: this.created });
       this.jobs = await readJobs(wanted(body));
+      await this.log.read(body);
       this.workflow = body;
-      this.rows = rowsOf(body, this.jobs);
+      this.rows = this.log.nameRows(rowsOf(body, this.jobs));
       this.problem = null;
       this.turns = body.state === "active" ? Math.floor(body.elementCount / ELEMENTS_PER_PERIOD) : TURNS_WHEN_OVER;
     } catch (error) {
