@@ -2,13 +2,15 @@
 
 import concurrent.futures
 import json
+import os
 import signal
 import socket
 import time
 
 import pytest
 
-from patience import until
+from patience import SLOW, until
+from receiver import Answer
 from test_metrics import numbers
 from test_validation import GOOD
 
@@ -174,6 +176,21 @@ def test_a_single_job_over_the_limit_is_refused_and_not_kept(start, topic):
 def resident_kib(pid):
     with open(f"/proc/{pid}/status", encoding="ascii") as status:
         return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+
+
+@pytest.mark.skipif("DUEPOST_TEST_FAULTS" in os.environ, reason="the sanitizer of this build keeps freed memory")
+def test_the_bodies_of_ended_attempts_go_back_to_the_system(start, receiver, topic):
+    """All attempts fail at once. The new records are a little longer than the claimed ones."""
+    server = start("--max-in-flight", "64")
+    before = resident_kib(server.pid)
+    for job_id in range(64):
+        receiver.script(topic, Answer(500, delay=5 * SLOW), job_id=str(job_id))
+    for job_id in range(64):
+        server.schedule(**{**job_of(receiver, topic, job_id), "delay": 0, "body": "x" * 1_000_000, "timeout": 300, "retrySchedule": [600]})
+    until(lambda: receiver.count(topic) == 64, 5 * SLOW, "all attempts")
+    assert resident_kib(server.pid) - before > 50 << 10
+    until(lambda: numbers(server)["duepost_in_flight"] == 0, 30 * SLOW, "the ends")
+    assert resident_kib(server.pid) - before < 30 << 10
 
 
 def test_large_requests_are_bounded_in_number(start, receiver, topic):
