@@ -47,6 +47,7 @@ struct workflow_entry workflow_entry_stored(const struct app_workflow_entry *ent
         .record = slice_skip(stored, entry->id_size),
         .element = buffer_slice(&entry->element),
         .hook = buffer_slice(&entry->hook),
+        .step = slice_of(entry->step),
     };
 }
 

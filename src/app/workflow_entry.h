@@ -14,7 +14,10 @@ enum app_workflow_role {
     APP_WORKFLOW_ANSWER, /* the job has its own body and no element; if the job dies, the workflow fails */
 };
 
-enum { APP_WORKFLOW_EVENT_MAX = 2048 }; /* maximum size of the name of an event, which is a part of a path */
+enum {
+    APP_WORKFLOW_EVENT_MAX = 2048, /* maximum size of the name of an event, which is a part of a path */
+    APP_WORKFLOW_STEP_SIZE = 16,
+};
 
 /* An element and its job, as they are stored. */
 struct app_workflow_entry {
@@ -25,6 +28,7 @@ struct app_workflow_entry {
     int64_t at_ms;
     struct buffer element; /* owned; the caller writes the element into this buffer */
     struct buffer hook;    /* owned; name of the event of the webhook that this step creates; empty: none */
+    char step[APP_WORKFLOW_STEP_SIZE]; /* name of the step, see struct workflow_entry; empty: none */
 };
 
 void app_workflow_entry_init(struct app_workflow_entry *, enum app_workflow_role);

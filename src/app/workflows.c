@@ -55,6 +55,7 @@ void app_workflow_begin(struct app *app, const struct app_workflow_begin *begin,
     beginning->begin = (struct workflow_begin){.id = begin->id,
                                                .settings = begin->settings,
                                                .parent = begin->parent,
+                                               .parent_step = begin->parent_step,
                                                .if_failed = workflow_entry_stored(begin->if_failed),
                                                .if_cancelled = workflow_entry_stored(begin->if_cancelled),
                                                .replaces = begin->replaces,
@@ -72,23 +73,31 @@ struct workflow_appending {
     struct slice id;
     struct workflow_entry *entries;
     size_t count;
-    app_verdict_fn *fn;
+    const struct slice *firsts;
+    app_workflow_appended_fn *fn;
     void *arg;
 };
 
-static void on_appended(void *arg, enum status status, int64_t made_ms)
+static void appending_end(void *arg, const struct app_verdict *verdict)
+{
+    const struct workflow_appending *appending = arg;
+    appending->fn(appending->arg, verdict, appending->firsts);
+}
+
+static void on_appended(void *arg, enum status status, const struct slice *firsts)
 {
     struct workflow_appending *appending = arg;
-    (void)made_ms;
     for (size_t i = 0; status == STATUS_OK && i < appending->count; i++)
-        workflow_entry_count(appending->app, &appending->entries[i]);
-    use_case_end(appending->app, appending->id, status, NULL, appending->fn, appending->arg);
+        if (!firsts || firsts[i].size == 0)
+            workflow_entry_count(appending->app, &appending->entries[i]);
+    appending->firsts = firsts;
+    use_case_end(appending->app, appending->id, status, NULL, appending_end, appending);
     free(appending->entries);
     free(appending);
 }
 
 void app_workflow_append(struct app *app, struct slice id, const struct app_workflow_entry *const *entries,
-                         size_t count, app_verdict_fn *fn, void *arg)
+                         size_t count, app_workflow_appended_fn *fn, void *arg)
 {
     struct workflow_appending *appending = NEW(struct workflow_appending);
     appending->app = app;

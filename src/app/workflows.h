@@ -18,7 +18,8 @@ bool app_workflow_admit(struct app *, const struct app_caller *, const struct jo
 /* The call borrows all members until the callback. */
 struct app_workflow_begin {
     struct slice id, settings;
-    struct slice parent; /* owner/workflowId/time; empty: none */
+    struct slice parent;      /* owner/workflowId/time; empty: none */
+    struct slice parent_step; /* name of the parent's step that waits for this workflow; empty: unknown */
     /* The entries that the parent gets when this workflow fails or is cancelled; NULL without a parent. */
     const struct app_workflow_entry *if_failed, *if_cancelled;
     bool replaces; /* if a workflow with this id is active, the new workflow replaces it */
@@ -32,18 +33,23 @@ struct app_workflow_begin {
 };
 
 /* With DONE, made_ms is the time at which the workflow was created. REPEATED means that a workflow with this
- * id is already active; first_job is then its first job. The other possible verdicts are NOT_FOUND (the
+ * id is already active, or that the parent's step has already started a workflow; first_job is then its first
+ * job. The other possible verdicts are NOT_FOUND (the
  * failed workflow cannot be continued, or has already been continued), EXISTS, FULL, UNAVAILABLE and UNKNOWN.
  */
 typedef void app_workflow_begun_fn(void *arg, const struct app_verdict *, int64_t made_ms,
                                    struct slice first_job);
 void app_workflow_begin(struct app *, const struct app_workflow_begin *, app_workflow_begun_fn *, void *arg);
 
-/* Appends all entries to a workflow, or none. Borrows the entries until the callback. Ends with DONE,
- * NOT_FOUND (no workflow with this id is active), EXISTS (a job has one of the ids), FULL, UNAVAILABLE or
- * UNKNOWN. */
+/* firsts: for each entry the first job of its step (topic/jobId), if the workflow had the step already, or an
+ * empty text; NULL: the workflow had none of the steps. */
+typedef void app_workflow_appended_fn(void *arg, const struct app_verdict *, const struct slice *firsts);
+
+/* Appends all entries to a workflow, or none. An entry whose step the workflow has is not appended again.
+ * Borrows the entries until the callback. Ends with DONE, NOT_FOUND (no workflow with this id is active),
+ * EXISTS (a job has one of the ids), FULL, UNAVAILABLE or UNKNOWN. */
 void app_workflow_append(struct app *, struct slice id, const struct app_workflow_entry *const *entries,
-                         size_t count, app_verdict_fn *, void *arg);
+                         size_t count, app_workflow_appended_fn *, void *arg);
 
 /* Ends an active workflow and drops its jobs; attempts under way continue. for_parent is the entry that the
  * parent workflow gets if this workflow has succeeded; NULL: there is no parent. If the workflow was

@@ -152,6 +152,9 @@ struct ending ending_decide(const struct job *job, const struct ending_facts *fa
     case ENDING_CAUSE_EXHAUSTED:
         ending_bury(&ending, SLICE("retries_exhausted"));
         break;
+    case ENDING_CAUSE_DONE:
+        ending.verdict = ENDING_COMPLETE;
+        break;
     case ENDING_CAUSE_OVER:
         ending_bury(&ending, SLICE("workflow_ended"));
         break;
@@ -251,7 +254,8 @@ static struct callback_report report_of(const struct ending *ending, const struc
 static bool write_callbacks(const struct ending_facts *facts, const struct job *job,
                             const struct callback_report *report, struct ending_texts *texts)
 {
-    return facts->cause == ENDING_CAUSE_OVER || !callback_jobs_are_wanted(job, facts->settings) ||
+    return facts->cause == ENDING_CAUSE_DONE || facts->cause == ENDING_CAUSE_OVER ||
+           !callback_jobs_are_wanted(job, facts->settings) ||
            callback_jobs_write(&texts->callbacks, facts->settings, report);
 }
 

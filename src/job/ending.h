@@ -12,6 +12,7 @@
  *                          rejected by a worker      bury     rejected
  *     ENDING_CAUSE_EXPIRED                           bury     expired; no attempt was made
  *     ENDING_CAUSE_EXHAUSTED                         bury     retries_exhausted; no attempt was made
+ *     ENDING_CAUSE_DONE                              complete no attempt was made, no callbacks
  *     ENDING_CAUSE_OVER                              bury     workflow_ended; no callbacks
  *     ENDING_CAUSE_UNREADABLE                        bury     the record as it is
  *     ENDING_CAUSE_UNSENT                            release  due time unchanged
@@ -38,6 +39,7 @@ enum ending_cause {
     ENDING_CAUSE_NO_MEMORY,  /* no memory for the job's texts */
     ENDING_CAUSE_EXPIRED,    /* ttl or expiresAt has passed */
     ENDING_CAUSE_EXHAUSTED,  /* the job waited for a retry, and has none left now */
+    ENDING_CAUSE_DONE,       /* an earlier attempt of a workflow's job has done its work */
     ENDING_CAUSE_OVER,       /* the workflow of the job has ended */
     ENDING_CAUSE_UNREADABLE, /* duepost did not write this record */
 };

@@ -52,14 +52,14 @@ void run_group_expect(struct run_group *group)
 }
 
 /* Calls back for each message of the group. The last callback may free the group. */
-static void end_all(struct run_group *group, unsigned status, struct slice error)
+static void end_all(struct run_group *group, unsigned status, struct slice error, const struct slice *firsts)
 {
     size_t count = group->count;
     for (size_t i = 0; i < count; i++)
-        group->members[i].fn(group->members[i].arg, status, error);
+        group->members[i].fn(group->members[i].arg, status, error, firsts ? firsts[i] : SLICE(""));
 }
 
-static void on_appended(void *arg, const struct app_verdict *verdict)
+static void on_appended(void *arg, const struct app_verdict *verdict, const struct slice *firsts)
 {
     struct run_group *group = arg;
     unsigned status = 200;
@@ -73,7 +73,7 @@ static void on_appended(void *arg, const struct app_verdict *verdict)
     } else if (verdict->end != APP_DONE) {
         status = answer_of_verdict(verdict, group->error);
     }
-    end_all(group, status, slice_of(group->error));
+    end_all(group, status, slice_of(group->error), firsts);
 }
 
 static void end_one(struct run_group *group)
@@ -81,7 +81,7 @@ static void end_one(struct run_group *group)
     if (++group->ended < group->expected)
         return;
     if (group->status)
-        end_all(group, group->status, slice_of(group->error));
+        end_all(group, group->status, slice_of(group->error), NULL);
     else
         app_workflow_append(group->app, group->key, group->entries, group->count, on_appended, group);
 }

@@ -8,9 +8,10 @@
 
 struct run_group;
 
-/* Called for each message. If the group was appended, status is 200 and error is empty. Otherwise, status
- * and error say why the group was refused. */
-typedef void run_group_fn(void *arg, unsigned status, struct slice error);
+/* Called for each message. If the group was appended, status is 200 and error is empty. If the run had the
+ * step of the message already, first is the first job of this step (topic/jobId); otherwise, first is empty.
+ * Another status and its error say why the group was refused. */
+typedef void run_group_fn(void *arg, unsigned status, struct slice error, struct slice first);
 
 /* Creates a group of messages of the run run_id, which is copied. The group waits for the expected number
  * of messages to be added or refused, and is freed after all callbacks. */

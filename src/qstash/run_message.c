@@ -89,11 +89,14 @@ static void refuse_inactive(struct run_message *message, struct slice id)
     message_refuse(message, 400, slice_of(text));
 }
 
-static void on_appended(void *arg, unsigned status, struct slice error)
+static void on_appended(void *arg, unsigned status, struct slice error, struct slice first)
 {
     struct run_message *message = arg;
-    struct message_sent sent = {.status = status, .error = error};
-    if (error.size == 0)
+    struct message_sent sent = {.status = first.size ? 202 : status, .error = error};
+    struct slice topic;
+    if (first.size)
+        slice_cut(first, '/', &topic, &sent.id);
+    else if (error.size == 0)
         sent.id = message->step.job.job_id;
     message->fn(message->arg, &sent);
 }
@@ -140,6 +143,7 @@ static void begin_run(struct run_message *message)
         .id = slice_of(message->key),
         .settings = buffer_slice(&message->kept),
         .parent = buffer_slice(&message->parent),
+        .parent_step = slice_of(message->if_failed.entry.step),
         .if_failed = is_invoked ? &message->if_failed.entry : NULL,
         .if_cancelled = is_invoked ? &message->if_cancelled.entry : NULL,
         .replaces = settings->run.is_by_sdk,

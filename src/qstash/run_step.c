@@ -18,6 +18,53 @@ void run_step_fini(struct run_step *step)
     message_texts_fini(&step->texts);
 }
 
+/* ---- names ---- */
+
+enum { STEP_MAX = 999999999 };
+
+/* Names a step of the SDK by its number, and the plan of a parallel step by that of the planned step. Other
+ * bodies have no name. */
+static void name_step(struct slice body, char name[APP_WORKFLOW_STEP_SIZE])
+{
+    struct json_cursor cursor;
+    struct slice key, value;
+    uint64_t number = 0, target = 0;
+    if (!json_open(body, &cursor) || cursor.close != '}')
+        return;
+    while (json_next_member(&cursor, &key, &value)) {
+        if (slice_equal(key, SLICE("\"stepId\"")))
+            slice_to_number(value, STEP_MAX, &number);
+        else if (slice_equal(key, SLICE("\"targetStep\"")))
+            slice_to_number(value, STEP_MAX, &target);
+    }
+    if (cursor.is_ended && target)
+        snprintf(name, APP_WORKFLOW_STEP_SIZE, "%up", (unsigned)target);
+    else if (cursor.is_ended && number)
+        snprintf(name, APP_WORKFLOW_STEP_SIZE, "%u", (unsigned)number);
+}
+
+/* Names a call by the number of its step, which the headers of its callback have. */
+static void name_call(const struct settings_callback *callback, char name[APP_WORKFLOW_STEP_SIZE])
+{
+    uint64_t number;
+    for (size_t i = 0; i < callback->count; i++)
+        if (slice_equal_nocase(callback->pairs[i].name, SLICE("Forward-Upstash-Workflow-StepId")) &&
+            slice_to_number(callback->pairs[i].value, STEP_MAX, &number))
+            snprintf(name, APP_WORKFLOW_STEP_SIZE, "%uc", (unsigned)number);
+}
+
+static void name_entry(struct app_workflow_entry *entry, const struct message_request *request)
+{
+    if (request->data.run.is_init)
+        snprintf(entry->step, sizeof entry->step, "0");
+    else if (entry->role == APP_WORKFLOW_STEP)
+        name_step(request->body, entry->step);
+    else if (entry->role == APP_WORKFLOW_CALL)
+        name_call(&request->settings->callback, entry->step);
+}
+
+/* ---- the job ---- */
+
 const char *run_step_make(struct run_step *step, const struct message_request *request, struct slice topic,
                           int64_t now_ms)
 {
@@ -33,6 +80,7 @@ const char *run_step_make(struct run_step *step, const struct message_request *r
     if (fault)
         return fault;
     step->job.job_id = message_id_make(topic, now_ms, step->id);
+    name_entry(&step->entry, request);
     if (step->entry.role != APP_WORKFLOW_ANSWER)
         run_write_element(&step->entry.element, step->job.job_id, request->body,
                           is_call ? request->settings : NULL, request->url);

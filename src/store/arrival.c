@@ -14,11 +14,10 @@ enum {
 
 static bool arrival_kind_read(struct slice word, enum arrival_kind *kind)
 {
-    static const struct slice words[] = {[ARRIVAL_OWN] = SLICE_INIT("own"),
-                                         [ARRIVAL_LIST] = SLICE_INIT("list"),
-                                         [ARRIVAL_LONG] = SLICE_INIT("long"),
-                                         [ARRIVAL_OVER] = SLICE_INIT("over"),
-                                         [ARRIVAL_UNREADABLE] = SLICE_INIT("unreadable")};
+    static const struct slice words[] = {
+        [ARRIVAL_OWN] = SLICE_INIT("own"),   [ARRIVAL_LIST] = SLICE_INIT("list"),
+        [ARRIVAL_LONG] = SLICE_INIT("long"), [ARRIVAL_DONE] = SLICE_INIT("done"),
+        [ARRIVAL_OVER] = SLICE_INIT("over"), [ARRIVAL_UNREADABLE] = SLICE_INIT("unreadable")};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (slice_equal(word, words[i])) {
             *kind = (enum arrival_kind)i;
@@ -51,7 +50,7 @@ static enum status read_arrival(const struct redis_reply *result, struct buffer 
 {
     if (!arrival_kind_read(redis_reply_text(redis_reply_at(result, 0)), &arrival->kind))
         return reply_refuse("arrive");
-    if (arrival->kind == ARRIVAL_OVER || arrival->kind == ARRIVAL_UNREADABLE)
+    if (arrival->kind >= ARRIVAL_DONE)
         return STATUS_OK;
     if (redis_reply_size(result) < 3)
         return reply_refuse("arrive");

@@ -6,18 +6,19 @@
 #include "store/shard.h"
 
 enum arrival_kind {
-    ARRIVAL_OWN,        /* the body of the job */
-    ARRIVAL_LIST,       /* the body is the list of elements, up to and with the job's own */
-    ARRIVAL_LONG,       /* like LIST, but the elements are too long for one delivery */
-    ARRIVAL_OVER,       /* the workflow has ended, so the job is not delivered */
+    ARRIVAL_OWN,  /* the body of the job */
+    ARRIVAL_LIST, /* the body is the list of elements, up to and with the job's own */
+    ARRIVAL_LONG, /* like LIST, but the elements are too long for one delivery */
+    ARRIVAL_DONE, /* an earlier delivery of the job has done its work, so the job is not delivered again */
+    ARRIVAL_OVER, /* the workflow has ended, so the job is not delivered */
     ARRIVAL_UNREADABLE, /* the data of a wait for an event cannot be read, so the job is not delivered */
 };
 
 /* Valid until the callback returns. */
 struct arrival {
     enum arrival_kind kind;
-    int64_t made_ms; /* time at which the workflow was created; 0 with OVER and UNREADABLE */
-    /* A JSON array. LIST: the elements; OWN and LONG: only the first element; OVER and UNREADABLE: empty. */
+    int64_t made_ms; /* time at which the workflow was created; 0 unless the job is delivered */
+    /* A JSON array. LIST: the elements; OWN and LONG: only the first element; otherwise empty. */
     struct slice elements;
 };
 

@@ -92,11 +92,46 @@ void workflow_begin(struct store *store, const struct workflow_begin *begin, wor
     /* Redis stores the kind of each element in one more byte. */
     store_call_number(call, (int64_t)(begin->kept_bytes + begin->kept));
     add_entry(&begin->first, call);
+    store_call_text(call, begin->first.step);
+    store_call_text(call, begin->parent_step);
     call->bytes += begin->kept_bytes;
     store_call_send(call);
 }
 
 /* ---- append ---- */
+
+static void append_end(struct store_call *call, enum status status, const struct redis_reply *result)
+{
+    size_t count = status == STATUS_OK ? redis_reply_size(result) : 0;
+    struct slice *firsts = count ? NEW_ARRAY(struct slice, count) : NULL;
+    if (status == STATUS_OK && count && (int64_t)count != call->note)
+        status = reply_refuse("append");
+    else if (status == STATUS_OK && !count)
+        status = status_of(redis_reply_integer(result));
+    for (size_t i = 0; i < count; i++)
+        firsts[i] = redis_reply_text(redis_reply_at(result, i));
+    CALL_FN(call, workflow_appended_fn)(call->arg, status, status == STATUS_OK ? firsts : NULL);
+    free(firsts);
+}
+
+void workflow_append(struct store *store, struct slice id, const struct workflow_entry *entries, size_t count,
+                     workflow_appended_fn *fn, void *arg)
+{
+    struct store_call *call =
+        store_call_new(store_shard_of(store, id), SHARD_BATCH_APPEND, append_end, ANY_FN(fn), arg);
+    call->note = (int64_t)count; /* for append_end */
+    store_call_text(call, id);
+    store_call_number(call, (int64_t)count);
+    for (size_t i = 0; i < count; i++) {
+        add_entry(&entries[i], call);
+        store_call_text(call, entries[i].hook);
+        store_call_text(call, entries[i].step);
+    }
+    call->bytes += count * BATCH_JOB_WEIGHT;
+    store_call_send(call);
+}
+
+/* ---- end ---- */
 
 static void made_end(struct store_call *call, enum status status, const struct redis_reply *result)
 {
@@ -105,23 +140,6 @@ static void made_end(struct store_call *call, enum status status, const struct r
         status = status_of(made_ms);
     CALL_FN(call, workflow_fn)(call->arg, status, status == STATUS_OK ? made_ms : 0);
 }
-
-void workflow_append(struct store *store, struct slice id, const struct workflow_entry *entries, size_t count,
-                     workflow_fn *fn, void *arg)
-{
-    struct store_call *call =
-        store_call_new(store_shard_of(store, id), SHARD_BATCH_APPEND, made_end, ANY_FN(fn), arg);
-    store_call_text(call, id);
-    store_call_number(call, (int64_t)count);
-    for (size_t i = 0; i < count; i++) {
-        add_entry(&entries[i], call);
-        store_call_text(call, entries[i].hook);
-    }
-    call->bytes += count * BATCH_JOB_WEIGHT;
-    store_call_send(call);
-}
-
-/* ---- end ---- */
 
 static void conclude_end(struct store_call *call, enum status status, const struct redis_reply *result)
 {

@@ -30,6 +30,9 @@ struct workflow_entry {
     struct slice record;  /* see job_write */
     struct slice element; /* empty for ANSWER */
     struct slice hook;    /* appended: name of the event of the webhook that this step creates; empty: none */
+    /* Name of the step, see scripts/lib/workflows.lua; empty: none. A workflow has each step once: if a
+     * client repeats a request, the step's first job stays, and this entry is not stored. */
+    struct slice step;
 };
 
 enum workflow_state { WORKFLOW_ACTIVE, WORKFLOW_SUCCEEDED, WORKFLOW_FAILED, WORKFLOW_CANCELLED };
@@ -40,7 +43,8 @@ struct workflow_begin {
     struct slice id, settings; /* settings is a text of the caller, stored with the workflow */
     /* The parent is the workflow that gets an element when this workflow ends; empty: none. The two
      * entries below are this element for a workflow that fails and for one that is cancelled. */
-    struct slice parent; /* owner/workflowId/time, see workflow_place */
+    struct slice parent;      /* owner/workflowId/time, see workflow_place */
+    struct slice parent_step; /* name of the parent's step that waits for this workflow; empty: unknown */
     struct workflow_entry if_failed, if_cancelled;
     bool replaces; /* if a workflow with this id is active, it starts again */
     /* The failed workflow that this one continues; empty: none. A failed workflow can be continued once,
@@ -53,7 +57,7 @@ struct workflow_begin {
 };
 
 /* made_ms is the time at which the workflow was created. If is_new is false, a workflow with this id is
- * already active, and first_job is its first job. */
+ * already active, or the parent's step has already started a workflow; first_job is its first job. */
 struct workflow_begun {
     bool is_new;
     int64_t made_ms;
@@ -69,9 +73,14 @@ void workflow_begin(struct store *, const struct workflow_begin *, workflow_begu
  * UNAVAILABLE or UNKNOWN. made_ms is 0 unless the status is OK. */
 typedef void workflow_fn(void *arg, enum status, int64_t made_ms);
 
-/* Appends all entries or none. Borrows the entries until the callback. */
+/* The status is as for workflow_fn. firsts: for each entry the first job of its step, or an empty text if the
+ * entry was appended; NULL: all entries were appended. */
+typedef void workflow_appended_fn(void *arg, enum status, const struct slice *firsts);
+
+/* Appends all entries whose steps the workflow does not have, or none. Borrows the entries until the
+ * callback. */
 void workflow_append(struct store *, struct slice id, const struct workflow_entry *, size_t count,
-                     workflow_fn *, void *arg);
+                     workflow_appended_fn *, void *arg);
 
 /* Ends a workflow, and removes its jobs. Attempts under way continue. for_parent is the entry that the parent
  * gets if the state is SUCCEEDED; NULL: none. After CANCELLED, the parent gets the entry if_cancelled. */

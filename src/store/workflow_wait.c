@@ -50,6 +50,7 @@ void workflow_wait(struct store *store, const struct workflow_wait *wait, workfl
     store_call_text(call, with_kept->job);
     store_call_text(call, with_kept->record);
     store_call_text(call, with_kept->element);
+    store_call_text(call, wait->deadline.step);
     call->bytes += ALONE;
     store_call_send(call);
 }

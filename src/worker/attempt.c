@@ -318,6 +318,8 @@ static void attempt_on_arrived(void *arg, enum status status, const struct arriv
     bool is_known = status == STATUS_OK;
     if (attempt->is_cut)
         attempt_end_by(attempt, ENDING_CAUSE_UNSENT);
+    else if (is_known && arrival->kind == ARRIVAL_DONE)
+        attempt_end_by(attempt, ENDING_CAUSE_DONE);
     else if (is_known && arrival->kind == ARRIVAL_OVER)
         attempt_end_by(attempt, ENDING_CAUSE_OVER);
     else if (is_known && arrival->kind == ARRIVAL_UNREADABLE)

@@ -102,7 +102,8 @@ void attempt_log_delivery(const struct attempt *attempt)
         return;
     attempt_log_begin(&line, attempt);
     put(&line, LOG_NUMBER("attempts", attempt->ending.attempts));
-    put_result(&line, &attempt->job.last_attempt);
+    if (attempt->job.last_attempt.at_ms == attempt->claimed_ms)
+        put_result(&line, &attempt->job.last_attempt);
     put(&line, LOG_NUMBER("late_ms", attempt->late_ms));
     log_event(LOG_LEVEL_INFO, "job_delivered", line.fields, line.count);
 }

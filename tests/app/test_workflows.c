@@ -59,7 +59,7 @@ void workflow_begin(struct store *store, const struct workflow_begin *begin, wor
 }
 
 void workflow_append(struct store *store, struct slice id, const struct workflow_entry *entries, size_t count,
-                     workflow_fn *fn, void *arg)
+                     workflow_appended_fn *fn, void *arg)
 {
     (void)store, (void)id, (void)entries, (void)count, (void)fn, (void)arg;
     ck_abort();

@@ -30,6 +30,7 @@ class Run:
 
     def __init__(self, qstash, receiver, path, payload="payload", id=None, **headers):
         self.qstash, self.receiver, self.path = qstash, receiver, path
+        self.steps = itertools.count(1)  # numbers of the steps that the helper functions send
         self.id, self.url = id or f"wfr_{path[1:].replace('/', '-')}-{next(numbers)}", receiver.url(path)
         self.first = self.send(self.item(payload, init="true", **headers)).expect(200)[0]
 
@@ -55,7 +56,7 @@ class Run:
 def call(run, destination, body='{"ask":1}', **headers):
     back = {f"upstash-callback-{name}": value for name, value in {
         "workflow-runid": run.id, "workflow-init": "false", "workflow-url": run.url, "workflow-calltype": "fromCallback",
-        "feature-set": "LazyFetch", "forward-upstash-workflow-callback": "true", "forward-upstash-workflow-stepid": "1"}.items()}
+        "feature-set": "LazyFetch", "forward-upstash-workflow-callback": "true", "forward-upstash-workflow-stepid": str(next(run.steps))}.items()}
     own = {"upstash_workflow_calltype": "toCallback", "upstash_retries": "0", "upstash_callback": run.url, **headers}
     item = run.item(body, **own)
     item["headers"].update(back)

@@ -283,6 +283,7 @@ def test_parallel_steps_begin_again_unless_all_have_ended(qstash, receiver, topi
     assert decoded(arrival) == ["payload", step(1, "one")]
     run.id = made["workflowRunId"]
     run.step(*plans)
+    arrivals(receiver, run.path, 8)
     run.step(step(3, "three", concurrent=2))
     arrivals(receiver, run.path, 9)
     receiver.script(run.path, Answer(503), TAKEN)

@@ -51,13 +51,51 @@ def test_each_step_is_delivered_with_the_list_up_to_itself(qstash, run, receiver
 def test_a_retry_has_the_list_up_to_itself_although_it_grew(run, receiver):
     arrivals(receiver, run.path, 1)
     receiver.script(run.path, Answer(500, headers=(("Retry-After", "2"),)), TAKEN, TAKEN)
-    slow, = run.step(step(1, 1))
+    one, other = (step(0, "", targetStep=number) for number in (1, 2))
+    slow, = run.step(one)
     arrivals(receiver, run.path, 2)
-    fast, = run.step(step(2, 2))
+    fast, = run.step(other)
     last = arrivals(receiver, run.path, 4)
     bodies = {(arrival.job_id, arrival.attempt): decoded(arrival) for arrival in last[1:]}
-    assert bodies == {(slow, 1): ["payload", step(1, 1)], (slow, 2): ["payload", step(1, 1)],
-                      (fast, 1): ["payload", step(1, 1), step(2, 2)]}
+    assert bodies == {(slow, 1): ["payload", one], (slow, 2): ["payload", one], (fast, 1): ["payload", one, other]}
+
+
+def test_a_step_is_appended_once(run, receiver):
+    """A client that got no answer publishes its step again. The result of the repeated step may be another one."""
+    arrivals(receiver, run.path, 1)
+    plans = [step(0, "", targetStep=number, concurrent=2) for number in (1, 2)]
+    ids = run.step(*plans)
+    assert run.step(*plans) == ids
+    first, = run.step(step(1, "kept", concurrent=2))
+    assert run.send(run.item(step(1, "late", concurrent=2))).expect(200) == [{"messageId": first, "deduplicated": True}]
+    assert run.qstash.call("POST", f"publish/{run.url}", step(1, "later").encode(), Upstash_Workflow_RunId=run.id,
+                           Upstash_Workflow_Init="false", Upstash_Workflow_Url=run.url).json["messageId"] == first
+    last, = run.step(step(2, 2, concurrent=2))
+    got = {arrival.job_id: decoded(arrival) for arrival in arrivals(receiver, run.path, 5)[1:]}
+    assert set(got) == {*ids, first, last} and got[last] == ["payload", *plans, step(1, "kept", concurrent=2), step(2, 2, concurrent=2)]
+
+
+def test_a_call_and_a_wait_of_a_step_are_made_once(qstash, run, receiver, topic):
+    arrivals(receiver, run.path, 1)
+    run.steps = iter([7, 7, 8, 8])
+    assert call(run, receiver.url(f"/{topic}/third")) == call(run, receiver.url(f"/{topic}/third"))
+    assert [wait(run, topic).status for _ in range(2)] == [200, 200]
+    assert len(qstash.call("GET", f"waiters/{topic}").expect(200)) == 1
+    assert len(qstash.call("POST", f"notify/{topic}", b"news").expect(201)) == 1
+    assert wait(run, topic, stepId=8).status == 200 and qstash.call("GET", f"waiters/{topic}").expect(200) == []
+    arrivals(receiver, f"/{topic}/third", 1)
+
+
+def test_a_delivery_that_has_done_its_work_is_not_repeated(qstash, run, receiver):
+    """The application has published the next step, and then its answer is lost. Another delivery would execute the step
+    again, although its result is kept."""
+    arrivals(receiver, run.path, 1)
+    receiver.script(run.path, Answer(500, headers=(("Retry-After", "1"),)), TAKEN)
+    done, = run.step(step(1, 1))
+    arrivals(receiver, run.path, 2)
+    last, = run.step(step(2, 2))
+    until(lambda: qstash.call("GET", f"messages/{done}").status == 404, 15, "the message has ended")
+    assert [arrival.job_id for arrival in arrivals(receiver, run.path, 3)[1:]] == [done, last] and run.is_active()
 
 
 def test_parallel_steps_are_appended_together_in_their_order(run, receiver):
@@ -333,9 +371,9 @@ def test_the_last_delivery_of_a_run_that_succeeds_was_delivered(receiver, topic)
     receiver.script(f"/{topic}", TAKEN)
     run = Run(qstash, receiver, f"/{topic}")
     arrivals(receiver, run.path, 1)
-    later, = run.step(step(2, 2), upstash_delay="1h")
+    later, = run.step(step(1, 1), upstash_delay="1h")
     receiver.script(run.path, Answer(200, delay=1))
-    last, = run.step(step(1, 1))
+    last, = run.step(step(2, 2))
     arrivals(receiver, run.path, 2)
     run.end(b"1")
 
@@ -501,8 +539,8 @@ def test_a_run_is_not_sent_to_a_group(run):
 def test_a_step_out_of_retries_fails_its_run_and_tells_it(qstash, receiver, topic):
     answer = Answer(500, headers=(("Retry-After", "0"), ("Upstash-Error-Step-Name", "s1")), body=b'{"error":"Error","message":"no"}')
     run = failing(qstash, receiver, topic, answer, upstash_retries="1")
-    run.step(step(2, 2), upstash_delay="1h")
-    message_id, = run.step(step(1, 1))
+    run.step(step(1, 1), upstash_delay="1h")
+    message_id, = run.step(step(2, 2))
     arrivals(receiver, run.path, 3)
     told, = arrivals(receiver, f"/{topic}/failed", 1)
     document = json.loads(told.body)
@@ -560,7 +598,7 @@ def test_a_failed_failure_callback_changes_nothing(qstash, receiver, topic):
 def wait(run, event, timeout="1h", **step_more):
     headers = {"Upstash-Workflow-Init": ["false"], "Upstash-Workflow-RunId": [run.id], "Upstash-Workflow-Url": [run.url], "Upstash-Forward-Own": ["2"]}
     body = {"url": run.url, "timeout": timeout, "timeoutUrl": run.url, "timeoutHeaders": headers,
-            "step": {"stepId": 1, "stepType": "Wait", "stepName": "for it", "concurrent": 1, **step_more}}
+            "step": {"stepId": step_more.get("stepId") or next(run.steps), "stepType": "Wait", "stepName": "for it", "concurrent": 1, **step_more}}
     return run.qstash.call("POST", f"wait/{event}", body, Upstash_Workflow_RunId=run.id, Upstash_Workflow_CallType="step")
 
 
@@ -598,11 +636,12 @@ def test_a_wait_ends_at_its_deadline(qstash, run, receiver, topic):
 def test_a_wait_is_in_the_list_when_it_has_ended(qstash, run, receiver, topic):
     arrivals(receiver, run.path, 1)
     assert wait(run, topic).status == 200
-    run.step(step(2, 2))
-    assert decoded(arrivals(receiver, run.path, 2)[1]) == ["payload", step(2, 2)]
+    other = step(0, "of another branch")
+    run.step(other)
+    assert decoded(arrivals(receiver, run.path, 2)[1]) == ["payload", other]
     qstash.call("POST", f"notify/{topic}", b"news").expect(201)
     last = arrivals(receiver, run.path, 3)[2]
-    assert decoded(last)[:2] == ["payload", step(2, 2)] and woken(last)["waitTimeout"] is False
+    assert decoded(last)[:2] == ["payload", other] and woken(last)["waitTimeout"] is False
 
 
 def test_an_event_ends_the_waits_of_all_runs(qstash, receiver, topic):
@@ -671,7 +710,7 @@ def test_waits_that_are_refused(qstash, run):
 def create_webhook(run, event):
     """Sends the step that the client's createWebhook sends."""
     out = {"webhookUrl": f"{run.qstash.url}/v2/workflows/hooks/somebody/{run.id}/{event}", "eventId": event}
-    run.step(step(1, out, stepType="CreateWebhook"))
+    run.step(step(next(run.steps), out, stepType="CreateWebhook"))
 
 
 def call_webhook(server, run, event, body=b"x"):
@@ -870,8 +909,8 @@ def own(behind):
 
 def wait_often(run, event, count):
     """Lets a run wait for an event with many jobs, which are stored in the order of these waits."""
-    for number in range(count):
-        wait(run, event, stepId=number).expect(200)
+    for _ in range(count):
+        wait(run, event).expect(200)
 
 
 def waiting_jobs(behind, event):
@@ -918,8 +957,9 @@ def test_the_answer_of_very_long_waits_is_cut(own, receiver, topic):
     """Each waiter has its headers twice in the answer."""
     receiver.script(f"/{topic}", TAKEN)
     run = Run(own, receiver, f"/{topic}")
-    body = {"url": run.url, "timeoutHeaders": {"Unused": ["x" * 31_000]}, "step": {"stepId": 1}}
-    for _ in range(280):
+    body = {"url": run.url, "timeoutHeaders": {"Unused": ["x" * 31_000]}, "step": {}}
+    for number in range(1, 281):
+        body["step"]["stepId"] = number
         own.call("POST", f"wait/{topic}", body, Upstash_Workflow_RunId=run.id).expect(200)
     assert 200 < len(own.call("POST", f"notify/{topic}", b"").expect(201)) < 280
     assert own.call("GET", f"waiters/{topic}").expect(200) == []
@@ -1032,6 +1072,7 @@ def test_the_mark_of_a_run_without_a_client_is_not_forwarded(qstash, receiver, t
     path = f"/{topic}"
     receiver.script(path, TAKEN)
     run = Run(qstash, receiver, path, upstash_forward_upstash_workflow_unknown_sdk="true", upstash_forward_own="1")
+    arrivals(receiver, path, 1)
     run.step(step(1, 1), upstash_forward_Upstash_Workflow_Unknown_SDK="true")
     qstash.publish(receiver.url(path), b"x", Upstash_Forward_Upstash_Workflow_Unknown_Sdk="true",
                    Upstash_Callback=receiver.url(path), Upstash_Callback_Forward_Upstash_Workflow_Unknown_Sdk="true")

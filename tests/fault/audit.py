@@ -21,7 +21,7 @@ NAMES = {"jobs": "hash", "due": "zset", "turns": "zset", "ready": "list", "lease
          "skipped": "hash", "skipped_until": "zset"}
 ENDS = ("dead", "delivered", "cancelled")
 OF_ONE = {"bucket": "zset", "held": "zset", "breaker": "zset", "holders": "hash", "hour": "hash", "failures": "zset", "begun": "hash", "completed": "hash",
-          "workflow": "hash", "elements": "list", "element_jobs": "list", "open": "hash", "waiters": "zset", "event_names": "hash",
+          "workflow": "hash", "elements": "list", "element_jobs": "list", "open": "hash", "steps": "hash", "waiters": "zset", "event_names": "hash",
           "events": "list", **dict.fromkeys(ENDS, "zset")}  # keys that begin with this word, ':' and the name of a topic, receiver, hour, token or workflow
 MAX_IN_FLIGHT = 256
 AUDIT_TOPICS = 1000

@@ -317,7 +317,7 @@ static int64_t number(const char *command)
     return result;
 }
 
-#define BEGIN(n) " {s} '' '' '' 1 '' 0 0 s t/new" n " 0 \"r\"} e"
+#define BEGIN(n) " {s} '' '' '' 1 '' 0 0 s t/new" n " 0 \"r\"} e '' ''"
 #define EACH(before, after)                                                                                  \
     before "1" after " " before "2" after " " before "3" after " " before "4" after " " before "5" after     \
            " " before "6" after
@@ -349,10 +349,10 @@ START_TEST(a_workflow_waits_only_while_it_may_have_more_elements)
         "redis.call('HSET', ARGV[1] .. 'workflows', 't/w', ARGV[2]) "
         "redis.call('HSET', ARGV[1] .. 'workflow:t/w/' .. ARGV[2], 'state', 'active', 'createdAt', ARGV[2])";
     redis_do(redis, "EVAL %s 0 %s %lld", script, KEY, (long long)NOW_MS - 9);
-    check_answer("wait 0 t/w e x t/a 9 r e '' t/a r e", "1");
-    check_answer("append 0 t/w 1 s t/b 0 r e ''", "now-9");
-    check_answer("append 0 t/w 1 s t/c 0 r e ''", "-7");
-    check_answer("wait 0 t/w e x t/c 9 r e '' t/c r e", "-7");
+    check_answer("wait 0 t/w e x t/a 9 r e '' t/a r e ''", "1");
+    check_answer("append 0 t/w 1 s t/b 0 r e '' ''", "now-9");
+    check_answer("append 0 t/w 1 s t/c 0 r e '' ''", "-7");
+    check_answer("wait 0 t/w e x t/c 9 r e '' t/c r e ''", "-7");
 }
 END_TEST
 

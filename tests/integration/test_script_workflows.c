@@ -18,10 +18,11 @@
 
 /* ---- begin ---- */
 
-#define BEGIN(parent, replaces) "begin 0 t/w {s} " parent " " replaces " '' 0 0 s t/a 0 \"r\"} e1"
-#define BEGUN                                                                                                \
+#define BEGIN(parent, replaces) "begin 0 t/w {s} " parent " " replaces " '' 0 0 s t/a 0 \"r\"} e1 '' ''"
+#define BEGUN                   BEGUN_AS("")
+#define BEGUN_AS(mark)                                                                                       \
     "bucket:t: t/a@now\nelement_jobs:t/w/now: s,now,2,t/a\nelements:t/w/now: se1\njobs: "                    \
-    "t/a={\"createdAt\":now,\"r\"}\nopen:t/w/now: t/a=\n"                                                    \
+    "t/a={\"createdAt\":now,\"r\"}\nopen:t/w/now: t/a=" mark "\n"                                            \
     "ready: t\nturns: t@1\nworkflow_jobs: t/a=s,1,3,t/w/now\nworkflow_times: t/w/now@now\n"                  \
     "workflows: t/w=now\n"
 
@@ -36,7 +37,8 @@ START_TEST(begin_makes_a_workflow_with_its_first_job)
         {ABSENT, BEGIN("'' '' ''", "1"), "(1 now)",
          BEGUN "workflow:t/w/now: bytes=3 createdAt=now first=t/a settings={s} state=active\n"},
         /* two workflows in one call: the second one has the id of the first, which is active */
-        {ABSENT, BEGIN("'' '' ''", "0") " t/w {z} '' '' '' 0 '' 0 0 s t/b 0 \"q\"} e2", "(1 now) (0 now t/a)",
+        {ABSENT, BEGIN("'' '' ''", "0") " t/w {z} '' '' '' 0 '' 0 0 s t/b 0 \"q\"} e2 '' ''",
+         "(1 now) (0 now t/a)",
          BEGUN "workflow:t/w/now: bytes=3 createdAt=now first=t/a settings={s} state=active\n"}, );
 }
 END_TEST
@@ -44,23 +46,23 @@ END_TEST
 START_TEST(begin_leaves_an_active_workflow_alone)
 {
     CHECK_EXAMPLES( //
-        {DELAYED_STEP, "begin 0 t/w {z} '' '' '' 0 '' 0 0 s t/b 0 \"q\"} e2", "(0 now-9 t/a)", NULL},
-        {DELAYED_STEP, "begin 1 t/w {z} '' '' '' 0 '' 0 0 s t/b 0 \"q\"} e2", "(0 now-9 t/a)", NULL},
-        {DELAYED, "begin 0 t/w {z} '' '' '' 0 '' 0 0 s t/a 0 \"q\"} e2", "-6", NULL},
-        {DELAYED, "begin 1 t/w {z} '' '' '' 0 '' 0 0 s t/b 0 \"q\"} e2", "-7", NULL}, );
+        {DELAYED_STEP, "begin 0 t/w {z} '' '' '' 0 '' 0 0 s t/b 0 \"q\"} e2 '' ''", "(0 now-9 t/a)", NULL},
+        {DELAYED_STEP, "begin 1 t/w {z} '' '' '' 0 '' 0 0 s t/b 0 \"q\"} e2 '' ''", "(0 now-9 t/a)", NULL},
+        {DELAYED, "begin 0 t/w {z} '' '' '' 0 '' 0 0 s t/a 0 \"q\"} e2 '' ''", "-6", NULL},
+        {DELAYED, "begin 1 t/w {z} '' '' '' 0 '' 0 0 s t/b 0 \"q\"} e2 '' ''", "-7", NULL}, );
 }
 END_TEST
 
 START_TEST(begin_may_replace_an_active_workflow)
 {
     CHECK_EXAMPLES( //
-        {DELAYED_STEP, "begin 0 t/w {z} '' '' '' 1 '' 0 0 s t/b 0 \"q\"} e2", "(1 now-9)",
+        {DELAYED_STEP, "begin 0 t/w {z} '' '' '' 1 '' 0 0 s t/b 0 \"q\"} e2 '' ''", "(1 now-9)",
          "bucket:t: t/b@now\nelement_jobs:" PLACE ": s,now,2,t/b\nelements:" PLACE
          ": se2\njobs: t/b={\"createdAt\":now,\"q\"}\nopen:" PLACE
          ": t/b=\nready: t\nturns: t@1\nworkflow:" PLACE
          ": bytes=3 createdAt=now-9 first=t/b settings={z} state=active\n"
          "workflow_jobs: t/b=s,1,3," PLACE "\n" NAMED},
-        {LEASED_STEP, "begin 0 t/w {z} '' '' '' 1 '' 0 0 s t/b 0 \"q\"} e2", "(1 now-9)",
+        {LEASED_STEP, "begin 0 t/w {z} '' '' '' 1 '' 0 0 s t/b 0 \"q\"} e2 '' ''", "(1 now-9)",
          "bucket:t: t/b@now\nelement_jobs:" PLACE ": s,now,2,t/b\nelements:" PLACE
          ": se2\nholders:t: t/a|n1=\njobs: t/b={\"createdAt\":now,\"q\"}\n"
          "lingering: t/a|n1@now+3000\nopen:" PLACE ": t/b=\nready: t\nturns: t@1\nworkflow:" PLACE
@@ -130,15 +132,16 @@ END_TEST
 START_TEST(append_adds_elements_and_their_jobs)
 {
     CHECK_EXAMPLES( //
-        {DELAYED_STEP, "append 0 t/w 1 s t/b 0 \"q\"} e22 ''", "now-9",
+        {DELAYED_STEP, "append 0 t/w 1 s t/b 0 \"q\"} e22 '' ''", "now-9",
          A_AND("t/b@now") "element_jobs:" PLACE ": s,now-9,2,t/a s,now,3,t/b\nelements:" PLACE ": se1 se22\n"
                           "jobs: t/a={r} t/b={\"createdAt\":now,\"q\"}\nopen:" PLACE
                           ": t/a= t/b=\nready: t\nturns: t@1\n"
                           "workflow_jobs: " STEP_A " t/b=s,2,7," PLACE "\n" NAMED MORE("7")},
         /* jobs of the roles call (c), answer (a) and step (s); an answer has no element */
-        {DELAYED_STEP, "append 2 t/w 2 c t/b 0 \"q\"} e22 '' a t/c 0 \"p\"} '' ''", "-7", NULL},
+        {DELAYED_STEP, "append 2 t/w 2 c t/b 0 \"q\"} e22 '' '' a t/c 0 \"p\"} '' '' ''", "-7", NULL},
         {DELAYED_STEP,
-         "append 3 t/w 1 c t/b 0 \"q\"} e22 '' t/w 1 a t/c 0 \"p\"} '' '' t/w 1 s t/d 0 \"o\"} e3 ''",
+         "append 3 t/w 1 c t/b 0 \"q\"} e22 '' '' t/w 1 a t/c 0 \"p\"} '' '' '' t/w 1 s t/d 0 \"o\"} e3 '' "
+         "''",
          "now-9 now-9 -7",
          A_AND("t/b@now t/c@now.0005") "element_jobs:" PLACE ": s,now-9,2,t/a c,now,3,t/b\nelements:" PLACE
                                        ": se1 ce22\n"
@@ -147,7 +150,7 @@ START_TEST(append_adds_elements_and_their_jobs)
                                        "open:" PLACE ": t/a= t/b= t/c=\nready: t\nturns: t@1\n"
                                        "workflow_jobs: " STEP_A " t/b=c,2,7," PLACE " t/c=a,0,0," PLACE
                                        "\n" NAMED MORE("7")},
-        {DELAYED_STEP, "append 3 t/w 2 s t/b 0 \"q\"} e2 '' s t/c 0 \"p\"} e3 ''", "now-9",
+        {DELAYED_STEP, "append 3 t/w 2 s t/b 0 \"q\"} e2 '' '' s t/c 0 \"p\"} e3 '' ''", "now-9",
          A_AND("t/b@now t/c@now.0005") "element_jobs:" PLACE
                                        ": s,now-9,2,t/a s,now,2,t/b s,now,2,t/c\nelements:" PLACE
                                        ": se1 se2 se3\n"
@@ -162,34 +165,80 @@ END_TEST
 START_TEST(append_adds_all_or_none)
 {
     CHECK_EXAMPLES( //
-        {ABSENT, "append 0 t/w 1 s t/b 0 \"q\"} e2 ''", "-1", NULL},
-        {OVER("", "succeeded"), "append 0 t/w 1 s t/b 0 \"q\"} e2 ''", "-1", NULL},
-        {DELAYED_STEP, "append 0 t/v 1 s t/b 0 \"q\"} e2 ''", "-1", NULL},
-        {DELAYED_STEP, "append 0 t/w 2 s t/b 0 \"q\"} e2 '' s t/a 0 \"p\"} e3 ''", "-6", NULL},
-        {DELAYED_STEP, "append 0 t/w 2 s t/b 0 \"q\"} e2 '' s t/b 0 \"p\"} e3 ''", "-6", NULL},
-        {DELAYED_STEP, "append 1 t/w 1 s t/b 0 \"q\"} e2 ''", "-7", NULL}, );
+        {ABSENT, "append 0 t/w 1 s t/b 0 \"q\"} e2 '' ''", "-1", NULL},
+        {OVER("", "succeeded"), "append 0 t/w 1 s t/b 0 \"q\"} e2 '' ''", "-1", NULL},
+        {DELAYED_STEP, "append 0 t/v 1 s t/b 0 \"q\"} e2 '' ''", "-1", NULL},
+        {DELAYED_STEP, "append 0 t/w 2 s t/b 0 \"q\"} e2 '' '' s t/a 0 \"p\"} e3 '' ''", "-6", NULL},
+        {DELAYED_STEP, "append 0 t/w 2 s t/b 0 \"q\"} e2 '' '' s t/b 0 \"p\"} e3 '' ''", "-6", NULL},
+        {DELAYED_STEP, "append 1 t/w 1 s t/b 0 \"q\"} e2 '' ''", "-7", NULL}, );
+}
+END_TEST
+
+/* Workflow t/w has the job t/b of its step 1. */
+#define JOB_B(b)                                                                                             \
+    A_AND("t/b@now")                                                                                         \
+    "jobs: t/a={r} t/b={\"createdAt\":now,\"q\"}\nopen:" PLACE ": t/a= t/b=" b "\n"                          \
+    "ready: t\nturns: t@1\nworkflow_jobs: " STEP_A " t/b=s,2,6," PLACE                                       \
+    "\n" NAMED MORE("6") "element_jobs:" PLACE ": s,now-9,2,t/a s,now,2,t/b\nelements:" PLACE ": se1 se2\n"
+#define STEPS(steps) "steps:" PLACE ": " steps "\n"
+
+START_TEST(a_step_is_appended_once)
+{
+    CHECK_EXAMPLES( //
+        {DELAYED_STEP, "append 0 t/w 1 s t/b 0 \"q\"} e2 '' 1", "now-9", JOB_B("2") STEPS("=1 1=2,t/b")},
+        {DELAYED_STEP STEPS("=1 1=2,t/x"), "append 0 t/w 1 s t/b 0 \"q\"} e2 '' 1", "(t/x)", NULL},
+        /* a repeated step needs no room, and its job may have any id */
+        {DELAYED_STEP STEPS("=1 1=2,t/x"), "append 1 t/w 1 s t/a 0 \"q\"} e2 '' 1", "(t/x)", NULL},
+        /* a step, a call and a plan with the same number are different steps */
+        {DELAYED_STEP STEPS("=1 1c=2,t/x"), "append 0 t/w 1 s t/b 0 \"q\"} e2 '' 1", "now-9",
+         JOB_B("2") STEPS("=1 1=2,t/b 1c=2,t/x")},
+        /* the result of a planned step is followed by the first step behind all steps of its plan */
+        {DELAYED_STEP STEPS("=2 1p=3,t/x 2p=3,t/y"), "append 0 t/w 1 s t/b 0 \"q\"} e2 '' 1", "now-9",
+         JOB_B("3") STEPS("=2 1=3,t/b 1p=3,t/x 2p=3,t/y")},
+        {DELAYED_STEP STEPS("=1 1p=3,t/x"), "append 0 t/w 2 s t/c 0 \"q\"} e1 '' 1p s t/b 0 \"q\"} e2 '' 2p",
+         "(t/x '')", JOB_B("=2") STEPS("=2 1p=3,t/x 2p=3,t/b")},
+        /* twice in one call */
+        {DELAYED_STEP, "append 0 t/w 2 s t/b 0 \"q\"} e2 '' 1 s t/c 0 \"p\"} e3 '' 1", "('' t/b)",
+         JOB_B("2") STEPS("=1 1=2,t/b")},
+        {DELAYED_STEP, "append 0 t/w 1 s t/b 0 \"q\"} e2 '' 1 t/w 1 s t/c 0 \"p\"} e3 '' 1", "now-9 (t/b)",
+         JOB_B("2") STEPS("=1 1=2,t/b")},
+        /* the end of the workflow removes its steps */
+        {DELAYED_STEP STEPS("=1 1=2,t/x"), "conclude t/w cancelled '' ''", "now-9",
+         NAMED E1 "workflows_over: " PLACE "@now\nworkflow:" PLACE
+                  ": bytes=3 createdAt=now-9 endedAt=now first=t/a result= settings={s} state=cancelled\n"},
+        {DELAYED_STEP STEPS("=1 1=2,t/x"), "begin 0 t/w {z} '' '' '' 1 '' 0 0 s t/b 0 \"q\"} e2 0 ''",
+         "(1 now-9)",
+         "bucket:t: t/b@now\nelement_jobs:" PLACE ": s,now,2,t/b\nelements:" PLACE
+         ": se2\njobs: t/b={\"createdAt\":now,\"q\"}\nopen:" PLACE
+         ": t/b=1\nready: t\nturns: t@1\nworkflow:" PLACE
+         ": bytes=3 createdAt=now-9 first=t/b settings={z} state=active\n"
+         "workflow_jobs: t/b=s,1,3," PLACE "\n" NAMED STEPS("0=1,t/b")}, );
 }
 END_TEST
 
 START_TEST(calls_of_a_wrong_shape_change_nothing)
 {
     static const char *const calls[] = {
-        "begin 0 t {s} '' '' '' 0 '' 0 0 s t/b 0 \"q\"} e",
-        "begin 0 t/w {s} '' '' '' 0 '' 0 0 x t/b 0 \"q\"} e",
-        "begin 0 t/w {s} '' '' '' 0 '' 0 0 s u/b 0 \"q\"} e",
-        "begin 0 t/w {s} '' '' '' 0 '' 0 0 s t/b x \"q\"} e",
+        "begin 0 t {s} '' '' '' 0 '' 0 0 s t/b 0 \"q\"} e '' ''",
+        "begin 0 t/w {s} '' '' '' 0 '' 0 0 x t/b 0 \"q\"} e '' ''",
+        "begin 0 t/w {s} '' '' '' 0 '' 0 0 s u/b 0 \"q\"} e '' ''",
+        "begin 0 t/w {s} '' '' '' 0 '' 0 0 s t/b x \"q\"} e '' ''",
         "begin 0 t/w {s} '' '' '' 0 '' 0 0 s t/b 0 \"q\"}",
-        "begin 0 t/w {s} '' '' '' 0 t/w 0 0 s t/b 0 \"q\"} e",
-        "begin 0 t/w {s} '' '' '' 0 u/w/9 0 0 s t/b 0 \"q\"} e",
-        "begin 0 t/w {s} '' '' '' 0 t/w/9 x 0 s t/b 0 \"q\"} e",
-        "begin 0 t/w {s} '' '' '' 0 t/w/9 0 x s t/b 0 \"q\"} e",
-        "append 0 t 1 s t/b 0 \"q\"} e ''",
-        "append 0 t/w x s t/b 0 \"q\"} e ''",
-        "append 0 t/w 2 s t/b 0 \"q\"} e ''",
-        "append 0 t/w 1 w t/b 0 \"q\"} e ''",
-        "append 0 t/w 1 s u/b 0 \"q\"} e ''",
-        "append 0 t/w 1 s t/b x \"q\"} e ''",
-        "append 0 t/w 1 s t 0 \"q\"} e ''",
+        "begin 0 t/w {s} '' '' '' 0 t/w 0 0 s t/b 0 \"q\"} e '' ''",
+        "begin 0 t/w {s} '' '' '' 0 u/w/9 0 0 s t/b 0 \"q\"} e '' ''",
+        "begin 0 t/w {s} '' '' '' 0 t/w/9 x 0 s t/b 0 \"q\"} e '' ''",
+        "begin 0 t/w {s} '' '' '' 0 t/w/9 0 x s t/b 0 \"q\"} e '' ''",
+        "begin 0 t/w {s} '' '' '' 0 '' 0 0 s t/b 0 \"q\"} e x ''",
+        "begin 0 t/w {s} '' '' '' 0 '' 0 0 s t/b 0 \"q\"} e '' 1x",
+        "append 0 t/w 1 s t/b 0 \"q\"} e '' p1",
+        "wait 0 t/w E T t/b 0 \"p\"} e2 '' t/b \"q\"} e3 -1",
+        "append 0 t 1 s t/b 0 \"q\"} e '' ''",
+        "append 0 t/w x s t/b 0 \"q\"} e '' ''",
+        "append 0 t/w 2 s t/b 0 \"q\"} e '' ''",
+        "append 0 t/w 1 w t/b 0 \"q\"} e '' ''",
+        "append 0 t/w 1 s u/b 0 \"q\"} e '' ''",
+        "append 0 t/w 1 s t/b x \"q\"} e '' ''",
+        "append 0 t/w 1 s t 0 \"q\"} e '' ''",
         "arrive t",
         "conclude t cancelled '' ''",
         "conclude t/w active '' ''",
@@ -217,6 +266,26 @@ START_TEST(a_step_arrives_with_the_elements_up_to_its_own)
         {THREE "workflow_jobs: t/a=s,3,1048576," PLACE " t/b=s,3,1048577," PLACE "\n", "arrive t/a t/b",
          "(list now-9 (se1 ce2 se3)) (long now-9 (se1))", NULL},
         {LEASED, "arrive t/a", "(over)", NULL}, {LEASED_STEP, "arrive t/b", "(over)", NULL}, );
+}
+END_TEST
+
+/* t/a was delivered, but its attempt was lost. Nothing is sent again if the workflow has the step that this
+ * delivery was to make. */
+START_TEST(a_delivery_that_has_done_its_work_is_not_repeated)
+{
+#define OPEN(mark) THREE "open:" PLACE ": t/a=" mark "\nworkflow_jobs: t/a=s,1,3," PLACE "\n"
+    CHECK_EXAMPLES( //
+        {OPEN("2") STEPS("=1 1=2,t/a"), "arrive t/a", "(list now-9 (se1))", NULL},
+        {OPEN("2") STEPS("=2 1=2,t/a 2=3,t/b"), "arrive t/a", "(done)", NULL},
+        {OPEN("2") STEPS("=3 1=2,t/a 2p=4,t/b 3p=4,t/c"), "arrive t/a", "(done)", NULL},
+        {OPEN("4") STEPS("=3 3=4,t/a"), "arrive t/a", "(list now-9 (se1))", NULL},
+        /* t/a is the plan of step 2 */
+        {OPEN("=2") STEPS("=3 2p=4,t/a 3=4,t/c 3p=4,t/b"), "arrive t/a", "(list now-9 (se1))", NULL},
+        {OPEN("=2") STEPS("=3 2=4,t/c 2p=4,t/a 3p=4,t/b"), "arrive t/a", "(done)", NULL},
+        {OPEN("=2") STEPS("=3 2c=3,t/c 2p=4,t/a 3p=4,t/b"), "arrive t/a", "(done)", NULL},
+        /* an earlier version has appended the step, or the step after it */
+        {OPEN("") STEPS("=2 2=3,t/b"), "arrive t/a", "(list now-9 (se1))", NULL},
+        {OPEN("2"), "arrive t/a", "(list now-9 (se1))", NULL}, );
 }
 END_TEST
 
@@ -275,23 +344,25 @@ END_TEST
 START_TEST(a_step_notes_the_webhook_that_it_creates)
 {
     CHECK_EXAMPLES( //
-        {DELAYED_STEP, "append 0 t/w 1 s t/b 0 \"q\"} e22 webhook\nE", "now-9",
+        {DELAYED_STEP, "append 0 t/w 1 s t/b 0 \"q\"} e22 webhook\nE ''", "now-9",
          A_AND("t/b@now") "element_jobs:" PLACE ": s,now-9,2,t/a s,now,3,t/b\nelements:" PLACE ": se1 se22\n"
                           "jobs: t/a={r} t/b={\"createdAt\":now,\"q\"}\nopen:" PLACE
                           ": t/a= t/b=\nready: t\nturns: t@1\n"
                           "workflow_jobs: " STEP_A " t/b=s,2,7," PLACE "\n" NAMED HOOKED("7")},
-        {DELAYED_STEP, "append 1 t/w 1 s t/b 0 \"q\"} e2 webhook\nE", "-7", NULL}, );
+        {DELAYED_STEP, "append 1 t/w 1 s t/b 0 \"q\"} e2 webhook\nE ''", "-7", NULL}, );
 }
 END_TEST
 
 /* ---- waits ---- */
 
-#define WAITING                                                                                              \
-    DELAYED ACTIVE "open:" PLACE ": t/a=\nworkflow_jobs: t/a=w,0,0," PLACE "\nwaits: t/a=1,1,ETe2\n"         \
+#define WAITING WAITING_AS("")
+#define WAITING_AS(mark)                                                                                     \
+    DELAYED ACTIVE "open:" PLACE ": t/a=" mark "\nworkflow_jobs: t/a=w,0,0," PLACE "\nwaits: t/a=1,1,ETe2\n" \
                    "waiters:t/E: t/a@now-5\nwaiters:" PLACE "/E: t/a@now-5\n"
-#define TAKEN_BY(job, element)                                                                               \
+#define TAKEN_BY(job, element) TAKEN_AS(job, element, "")
+#define TAKEN_AS(job, element, mark)                                                                         \
     NAMED "element_jobs:" PLACE ": s,now-9,2,t/a s,now,2," job "\nelements:" PLACE ": se1 s" element         \
-          "\nopen:" PLACE ": " job "=\nworkflow:" PLACE                                                      \
+          "\nopen:" PLACE ": " job "=" mark "\nworkflow:" PLACE                                              \
           ": bytes=6 createdAt=now-9 first=t/a settings={s} state=active\nworkflow_jobs: " job               \
           "=s,2,6," PLACE "\n"
 #define B_READY "bucket:t: t/b@now\njobs: t/b={\"createdAt\":now,\"q\"}\nready: t\nturns: t@1\n"
@@ -326,6 +397,23 @@ START_TEST(a_wait_ends_with_its_event_or_its_deadline)
 END_TEST
 
 #define THREE_WAIT "waits: t/a=1,1,ETe2 t/b=x t/c=1,1,ESe2\nwaiters:t/E: t/a@now-5 t/b@now-5 t/c@now-5\n"
+
+#define WAIT(event, data, step) "wait 0 t/w " event " T t/w 0 \"p\"} e2 " data " t/b \"q\"} e3 " step
+
+START_TEST(a_step_waits_once)
+{
+    CHECK_EXAMPLES( //
+        {WAITING STEPS("=1 1=2,t/a"), WAIT("E", "''", "1"), "1", NULL},
+        {ACTIVE, WAIT("E", "''", "1"), "1",
+         ACTIVE "bucket:t: t/w@now\njobs: t/w={\"createdAt\":now,\"p\"}\nopen:" PLACE
+                ": t/w=2\nready: t\nturns: t@1\n" STEPS(
+                    "=1 1=2,t/w") "waiters:" PLACE "/E: t/w@now\nwaiters:t/E: t/w@now\nwaits: "
+                                  "t/w=1,1,ETe2\nworkflow_jobs: t/w=w,0,0," PLACE "\n"},
+        /* the job that replaces the wait is followed by the same step */
+        {WAITING_AS("2") STEPS("=1 1=2,t/a"), "notify t E '' '' t/a t/b \"q\"} e3", "(0 1)",
+         TAKEN_AS("t/b", "e3", "2") B_READY STEPS("=1 1=2,t/a")}, );
+}
+END_TEST
 
 START_TEST(waiters_are_read_page_by_page)
 {
@@ -376,20 +464,18 @@ START_TEST(events_are_kept_within_their_limits)
 }
 END_TEST
 
-#define WAIT(event, data) "wait 0 t/w " event " T t/w 0 \"p\"} e2 " data " t/b \"q\"} e3"
-
 START_TEST(the_room_of_an_event_is_free_after_it_was_taken)
 {
     CHECK_EXAMPLES( //
-        {ACTIVE KEPT_F BYTES("102"), WAIT("F", "d"), "2", TAKEN_BY("t/b", "e3") B_READY},
-        {ACTIVE KEPT_EVENTS BYTES("400"), WAIT("E", "d1"), "2",
+        {ACTIVE KEPT_F BYTES("102"), WAIT("F", "d", "''"), "2", TAKEN_BY("t/b", "e3") B_READY},
+        {ACTIVE KEPT_EVENTS BYTES("400"), WAIT("E", "d1", "''"), "2",
          TAKEN_BY("t/b", "e3") B_READY "event_names:" PLACE ": =205 E=103 F=102\nevents:" PLACE
                                        "/E: d2\nevents:" PLACE "/F: d\n"},
         /* a version before 0.3 has kept the events */
-        {ACTIVE "event_names:" PLACE ": E=4\nevents:" PLACE "/E: d1 d2\n", WAIT("E", "d1"), "2",
+        {ACTIVE "event_names:" PLACE ": E=4\nevents:" PLACE "/E: d1 d2\n", WAIT("E", "d1", "''"), "2",
          TAKEN_BY("t/b", "e3") B_READY "event_names:" PLACE ": =-103 E=-99\nevents:" PLACE "/E: d2\n"},
-        {ACTIVE "event_names:" PLACE ": =-103 E=-99\nevents:" PLACE "/E: d2\n" BYTES("-103"), WAIT("E", "d2"),
-         "2", TAKEN_BY("t/b", "e3") B_READY},
+        {ACTIVE "event_names:" PLACE ": =-103 E=-99\nevents:" PLACE "/E: d2\n" BYTES("-103"),
+         WAIT("E", "d2", "''"), "2", TAKEN_BY("t/b", "e3") B_READY},
         {DELAYED_STEP KEPT_EVENTS BYTES("308"), "conclude t/w cancelled '' ''", "now-9",
          NAMED E1 "workflows_over: " PLACE "@now\nworkflow:" PLACE
                   ": bytes=3 createdAt=now-9 endedAt=now first=t/a result= settings={s} state=cancelled\n"},
@@ -428,7 +514,7 @@ START_TEST(dropped_jobs_are_in_the_history)
          "ended: t/a=delivered,now,0,3,{r}\nended_ids: t/a\n" LINGERING "workflows_over: " PLACE
          "@now\nworkflow:" PLACE
          ": bytes=3 createdAt=now-9 endedAt=now first=t/a result=r settings={s} state=succeeded\n"},
-        {DELAYED_STEP ON, "begin 0 t/w {z} '' '' '' 1 '' 0 0 s t/b 0 \"q\"} e2", "(1 now-9)",
+        {DELAYED_STEP ON, "begin 0 t/w {z} '' '' '' 1 '' 0 0 s t/b 0 \"q\"} e2 '' ''", "(1 now-9)",
          ON NAMED "bucket:t: t/b@now\nelement_jobs:" PLACE ": s,now,2,t/b\nelements:" PLACE
                   ": se2\nended: t/a=cancelled,now,0,3,{r}\n"
                   "ended_ids: t/a\njobs: t/b={\"createdAt\":now,\"q\"}\nopen:" PLACE ": t/b=\nready: t\n"
@@ -522,12 +608,13 @@ END_TEST
 #define CHILD_OVER(more, state)                                                                              \
     NAMED E1 "workflows_over: " PLACE "@now\nworkflow:" PLACE ": bytes=3 createdAt=now-9 endedAt=now " more  \
              "state=" state "\n"
-#define PREPARED "ifCancelled=3,4,t/c\"q\"}c ifFailed=3,4,t/f\"q\"}f parent=t/p/now-7 "
-#define GETS(job, element)                                                                                   \
+#define PREPARED           "ifCancelled=3,4,t/c\"q\"}c ifFailed=3,4,t/f\"q\"}f parent=t/p/now-7 "
+#define GETS(job, element) GETS_AS(job, element, "")
+#define GETS_AS(job, element, mark)                                                                          \
     "bucket:t: " job "@now\njobs: " job "={\"createdAt\":now,\"q\"}\nready: t\nturns: t@1\n"                 \
     "workflow:t/p/now-7: bytes=5 createdAt=now-7 state=active\nelement_jobs:t/p/now-7: s,now-7,2,t/p1 "      \
     "s,now,1," job "\nelements:t/p/now-7: se0 s" element "\n"                                                \
-    "open:t/p/now-7: " job "=\nworkflow_jobs: " job "=s,2,5,t/p/now-7\n"
+    "open:t/p/now-7: " job "=" mark "\nworkflow_jobs: " job "=s,2,5,t/p/now-7\n"
 
 /* The parent t/p gets an element and a job, and then fails with its own step t/b in the same call, which
  * drops this job. */
@@ -563,6 +650,31 @@ START_TEST(the_parent_gets_an_element_at_the_end)
 }
 END_TEST
 
+START_TEST(a_step_of_the_parent_starts_one_workflow)
+{
+    CHECK_EXAMPLES( //
+        {PARENT("active"), "begin 0 t/w {s} t/p/now-7 x y 0 '' 0 0 s t/a 0 \"r\"} e1 0 4", "(1 now)",
+         PARENT("active") BEGUN_AS("1") "steps:t/w/now: 0=1,t/a\nsteps:t/p/now-7: =4 4=5,t/a\n"
+                                        "workflow:t/w/now: bytes=3 createdAt=now first=t/a ifCancelled=y "
+                                        "ifFailed=x parent=t/p/now-7 "
+                                        "parentStep=4 settings={s} state=active\n"},
+        {PARENT("active") "steps:t/p/now-7: =4 4=5,t/x\n",
+         "begin 0 t/w {s} t/p/now-7 x y 0 '' 0 0 s t/a 0 \"r\"} e1 0 4", "(0 now-7 t/x)", NULL},
+        /* a parent that has ended gets nothing */
+        {PARENT("failed"), "begin 0 t/w {s} t/p/now-7 x y 0 '' 0 0 s t/a 0 \"r\"} e1 '' 4", "(1 now)",
+         PARENT("failed") BEGUN "workflow:t/w/now: bytes=3 createdAt=now first=t/a ifCancelled=y "
+                                "ifFailed=x parent=t/p/now-7 settings={s} state=active\n"},
+        /* the child's end is followed by the same step as the parent's step */
+        {PARENT("active") "steps:t/p/now-7: =4 4=5,t/a\n" LEASED NAMED E1 "workflow:" PLACE
+                          ": bytes=3 createdAt=now-9 first=t/a " PREPARED
+                          "parentStep=4 settings={s} state=active\nopen:" PLACE
+                          ": t/a=\nworkflow_jobs: " STEP_A "\n",
+         "conclude t/w cancelled '' ''", "now-9",
+         GETS_AS("t/c", "c", "5") "steps:t/p/now-7: =4 4=5,t/a\n" LINGERING CHILD_OVER(
+             "first=t/a " PREPARED "parentStep=4 result= settings={s} ", "cancelled")}, );
+}
+END_TEST
+
 /* ---- workflows that go on ---- */
 
 /* Workflow t/w has failed with its job t/a, and is continued as t/v. */
@@ -572,7 +684,7 @@ END_TEST
     NAMED "element_jobs:" PLACE ": s,now-9,2,t/a c,now-8,3,t/x s,now-7,2,t/y\n"                              \
           "elements:" PLACE ": se1 ce22 se3\nworkflows_over: " PLACE "@now\nworkflow:" PLACE                 \
           ": bytes=10 createdAt=now-9 endedAt=now failedBy=t/a first=t/a settings={s} state=failed\n" LETTER
-#define GO_ON(kept) "begin 0 t/v {z} '' '' '' 0 " PLACE " " kept " s t/b 0 \"q\"} e4"
+#define GO_ON(kept) "begin 0 t/v {z} '' '' '' 0 " PLACE " " kept " s t/b 0 \"q\"} e4 '' ''"
 #define GOES_ON(jobs_of_elements, elements, bytes, number)                                                   \
     "bucket:t: t/b@now\nelement_jobs:t/v/now: " jobs_of_elements "s,now,2,t/b\nelements:t/v/now: " elements  \
     "\njobs: t/b={\"createdAt\":now,\"q\"}\n"                                                                \
@@ -592,7 +704,7 @@ START_TEST(a_failed_workflow_goes_on_as_another_one)
          GOES_ON("s,now-9,2,t/a c,now-8,3,t/x ", "se1 ce22 se4", "10", "3") LEFT},
         {THREE_OVER, GO_ON("0 0"), "(1 now)", GOES_ON("", "se4", "3", "1") LEFT},
         /* the job is an answer, which has no element */
-        {THREE_OVER, "begin 0 t/v {z} '' '' '' 0 " PLACE " 3 10 a t/b 0 \"q\"} ''", "(1 now)",
+        {THREE_OVER, "begin 0 t/v {z} '' '' '' 0 " PLACE " 3 10 a t/b 0 \"q\"} '' '' ''", "(1 now)",
          "bucket:t: t/b@now\nelement_jobs:t/v/now: s,now-9,2,t/a c,now-8,3,t/x "
          "s,now-7,2,t/y\nelements:t/v/now: se1 ce22 se3\njobs: t/b={\"createdAt\":now,\"q\"}\n"
          "open:t/v/now: t/b=\nready: t\nturns: t@1\nworkflow_jobs: t/b=a,0,0,t/v/now\n"
@@ -600,7 +712,7 @@ START_TEST(a_failed_workflow_goes_on_as_another_one)
          "workflows_over: " PLACE "@now\nworkflow:t/v/now: bytes=10 createdAt=now first=t/b settings={z} "
          "state=active\n" LEFT},
         /* the workflow is continued under its own id */
-        {HAS_FAILED, "begin 0 t/w {z} '' '' '' 0 " PLACE " 1 3 s t/b 0 \"q\"} e4", "(1 now)",
+        {HAS_FAILED, "begin 0 t/w {z} '' '' '' 0 " PLACE " 1 3 s t/b 0 \"q\"} e4 '' ''", "(1 now)",
          "bucket:t: t/b@now\nelement_jobs:t/w/now: s,now-9,2,t/a s,now,2,t/b\nelements:t/w/now: se1 "
          "se4\njobs: t/b={\"createdAt\":now,\"q\"}\n"
          "open:t/w/now: t/b=\nready: t\nturns: t@1\nworkflow_jobs: t/b=s,2,6,t/w/now\n"
@@ -620,10 +732,11 @@ START_TEST(a_workflow_goes_on_once_and_only_if_it_has_failed)
         {HAS_FAILED, GO_ON("2 7"), "-1", NULL}, {OVER("failedBy=t/a ", "failed"), GO_ON("0 0"), "-1", NULL},
         {OVER("", "cancelled") LETTER, GO_ON("0 0"), "-1", NULL}, {DELAYED_STEP, GO_ON("0 0"), "-1", NULL},
         {ABSENT, GO_ON("0 0"), "-1", NULL},
-        {THREE_OVER, GO_ON("0 0") " t/u {z} '' '' '' 0 " PLACE " 0 0 s t/c 0 \"q\"} e4", "(1 now) -1",
+        {THREE_OVER, GO_ON("0 0") " t/u {z} '' '' '' 0 " PLACE " 0 0 s t/c 0 \"q\"} e4 '' ''", "(1 now) -1",
          GOES_ON("", "se4", "3", "1") LEFT},
         {HAS_FAILED "jobs: t/b={r}\nbucket:t: t/b@now+60000\ndue: t@now+60000\n", GO_ON("0 0"), "-6", NULL},
-        {HAS_FAILED DELAYED, "begin 1 t/v {z} '' '' '' 0 " PLACE " 0 0 s t/b 0 \"q\"} e4", "-7", NULL}, );
+        {HAS_FAILED DELAYED, "begin 1 t/v {z} '' '' '' 0 " PLACE " 0 0 s t/b 0 \"q\"} e4 '' ''", "-7",
+         NULL}, );
 }
 END_TEST
 
@@ -639,11 +752,14 @@ Suite *suite(void)
     tcase_add_test(tests, append_adds_elements_and_their_jobs);
     tcase_add_test(tests, append_adds_all_or_none);
     tcase_add_test(tests, a_step_notes_the_webhook_that_it_creates);
+    tcase_add_test(tests, a_step_is_appended_once);
     tcase_add_test(tests, calls_of_a_wrong_shape_change_nothing);
     tcase_add_test(tests, a_step_arrives_with_the_elements_up_to_its_own);
+    tcase_add_test(tests, a_delivery_that_has_done_its_work_is_not_repeated);
     tcase_add_test(tests, a_workflow_is_read_with_or_without_its_elements);
     tcase_add_test(tests, workflows_are_listed_latest_first);
     tcase_add_test(tests, a_wait_ends_with_its_event_or_its_deadline);
+    tcase_add_test(tests, a_step_waits_once);
     tcase_add_test(tests, waiters_are_read_page_by_page);
     tcase_add_test(tests, events_are_kept_within_their_limits);
     tcase_add_test(tests, the_room_of_an_event_is_free_after_it_was_taken);
@@ -655,6 +771,7 @@ Suite *suite(void)
     tcase_add_test(tests, a_workflow_fails_once);
     tcase_add_test(tests, a_job_that_a_call_has_scheduled_can_be_dropped_by_it);
     tcase_add_test(tests, the_parent_gets_an_element_at_the_end);
+    tcase_add_test(tests, a_step_of_the_parent_starts_one_workflow);
     tcase_add_test(tests, a_failed_workflow_goes_on_as_another_one);
     tcase_add_test(tests, a_workflow_goes_on_once_and_only_if_it_has_failed);
     suite_add_tcase(suite, tests);

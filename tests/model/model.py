@@ -302,15 +302,16 @@ class World:
             ("HGETALL", BASE + "workflows"), ("HGETALL", BASE + "workflow_jobs"),
             ("ZRANGE", BASE + "workflow_times", 0, -1, "WITHSCORES"), ("ZRANGE", BASE + "workflows_over", 0, -1, "WITHSCORES"),
             *(words for place in places for words in (
-                ("HGETALL", f"{BASE}workflow:{place}"), ("LRANGE", f"{BASE}elements:{place}", 0, -1), ("HKEYS", f"{BASE}open:{place}"),
-                ("LRANGE", f"{BASE}element_jobs:{place}", 0, -1)))])
-        fields, elements, ids, element_jobs = ({place: part for place, part in zip(places, parts[i::4]) if part} for i in range(4))
-        self.workflow_keys = [f"{BASE}{kind}:{place}" for kind in ("workflow", "elements", "element_jobs", "open") for place in places]
+                ("HGETALL", f"{BASE}workflow:{place}"), ("LRANGE", f"{BASE}elements:{place}", 0, -1), ("HGETALL", f"{BASE}open:{place}"),
+                ("LRANGE", f"{BASE}element_jobs:{place}", 0, -1), ("HGETALL", f"{BASE}steps:{place}")))])
+        fields, elements, ids, element_jobs, steps = ({place: part for place, part in zip(places, parts[i::5]) if part} for i in range(5))
+        self.workflow_keys = [f"{BASE}{kind}:{place}" for kind in ("workflow", "elements", "element_jobs", "open", "steps") for place in places]
         return self.read_waits() | {
             "workflows": dict(zip(workflows[::2], workflows[1::2])), "workflow_jobs": dict(zip(jobs[::2], jobs[1::2])),
             "workflow_times": dict(zip(times[::2], map(int, times[1::2]))), "workflows_over": dict(zip(over[::2], map(int, over[1::2]))),
-            "workflow": {place: dict(zip(part[::2], part[1::2])) for place, part in fields.items()}, "elements": elements, "open": ids,
-            "element_jobs": element_jobs,
+            "workflow": {place: dict(zip(part[::2], part[1::2])) for place, part in fields.items()}, "elements": elements,
+            "open": {place: dict(zip(part[::2], part[1::2])) for place, part in ids.items()},
+            "steps": {place: dict(zip(part[::2], part[1::2])) for place, part in steps.items()}, "element_jobs": element_jobs,
         }
 
     def read_waits(self):
@@ -1052,9 +1053,10 @@ class World:
             parents = sorted(place for place in self.pool.workflows if place[0] == owner)
             parent = self.chance.choice(parents) if parents and self.chance.random() < 0.6 else ""
             items.append((workflow, "{}", parent, self.some_prepared(owner), self.some_prepared(owner),
-                          self.chance.choice("0001"), *self.some_failed(owner), *self.some_entries(owner, 1)[0]))
+                          self.chance.choice("0001"), *self.some_failed(owner), *self.some_entries(owner, 1)[0],
+                          self.chance.choice(("", "0")), self.chance.choice(("", "1", "2"))))
         answer = self.call_items("begin", (self.chance.choice((0, 0, 6)),), items)
-        for (*_, job_id, when, _, _), result in zip(items, answer):
+        for (*_, job_id, when, _, _, _, _), result in zip(items, answer):
             if isinstance(result, list) and result[0] == 1 and job_id in self.pool.members:
                 self.accept_member(job_id, when)
 
@@ -1062,11 +1064,15 @@ class World:
         if self.is_away:
             return
         workflow = self.chance.choice(WORKFLOWS)
-        entries = self.some_entries(workflow[0], 3)
-        result, = self.call_items("append", (self.chance.choice((0, 0, 6)),),
-                                  [(workflow, len(entries), *(word for entry in entries for word in (*entry, self.chance.choice(("", "", EVENTS[2])))))])
-        for _, job_id, when, *_ in entries if result > 0 else ():
-            self.accept_member(job_id, when)
+        entries = [(*entry, self.chance.choice(("", "", EVENTS[2])), self.some_step()) for entry in self.some_entries(workflow[0], 3)]
+        result, = self.call_items("append", (self.chance.choice((0, 0, 6)),), [(workflow, len(entries), *(word for entry in entries for word in entry))])
+        firsts = result if isinstance(result, list) else [""] * len(entries) if result > 0 else ["refused"] * len(entries)
+        for (_, job_id, when, *_), first in zip(entries, firsts):
+            if not first:
+                self.accept_member(job_id, when)
+
+    def some_step(self):
+        return self.chance.choice(("", *(f"{number}{kind}" for number in range(1, 4) for kind in ("", "", "c", "p"))))
 
     def accept_member(self, job_id, when):
         expect(job_id not in self.lives, job_id, "was accepted twice")
@@ -1085,9 +1091,12 @@ class World:
         read = self.chance.choice((kept[0], kept[0], kept[-1], ""))
         self.waits += 1
         item = (workflow, event, f"t={self.waits}", job_id, when, self.some_record(), f"w{self.waits}", read,
-                other, self.some_record(), f"n{self.waits}")
+                other, self.some_record(), f"n{self.waits}", self.some_step())
+        is_repeated = self.pool.job_of_step(self.pool.active_place(workflow), item[-1])
         result, = self.call_items("wait", (self.chance.choice((0, 0, 0, 6)),), [item])
-        if result == 1:
+        if is_repeated:
+            expect(result == 1, workflow, "waits twice for one step")
+        elif result == 1:
             self.accept_member(job_id, when)
         elif result == 2:
             expect(read, workflow, "has taken an event that its caller had not read")
@@ -1968,6 +1977,13 @@ CONTROLS = {
     "a workflow goes on without a job that was cancelled": [("lib/cancel", "then others = cancel_workflow_of(id) end", "then leave(id) end")],
     "a workflow that is over takes elements": [("lib/workflows", "if place and is_active(place) then return place end", "return place")],
     "a workflow goes on again and again": [("begin", "    cancel_dead(letter)\n", "")],
+    "a step is appended twice": [("append", "named[step] or job_of_step(place, step) or ''", "named[step] or ''")],
+    "a step is appended twice in one call": [("append", "named[step] or job_of_step(place, step) or ''", "job_of_step(place, step) or ''")],
+    "a step waits twice": [("wait", "  if job_of_step(place, step) then return 1 end\n", "")],
+    "a step of a parent starts two workflows": [("begin", "local started = parent ~= ''", "local started = false")],
+    "a delivery that has done its work is repeated": [("arrive", "  if role == 's' and is_done(place, id) then return {'done'} end\n", "")],
+    "the delivery of a step counts as done by its neighbour": [("lib/workflows", "after_step(place, number .. 'p')", "''")],
+    "steps of a workflow that is over stay": [("lib/leave", "call('UNLINK', open_of(place), steps_of(place))", "call('UNLINK', open_of(place))")],
     "jobs of a workflow that is over stay": [("lib/leave", "local jobs = drop_members(place, state)", "local jobs")],
     "a kept event is taken twice": [("wait", "    take_event(place, event)\n", "")],
     "a wait takes an event that its caller has not read": [("wait", "  if kept and kept ~= ARGV[10] then return {kept} end\n", "")],
@@ -1985,7 +2001,7 @@ CONTROLS = {
     "a workflow that is over keeps events": [("notify", "  if not place then return RESULT_NOT_FOUND end\n", "  place = place or place_of_workflow(ARGV[4])\n  if not place then return RESULT_NOT_FOUND end\n")],
     "waits of a workflow that is over stay": [("lib/leave", "  if role == 'w' then forget_wait(id, place) end\n", "")],
     "the room of an event that was taken is not free": [("lib/waits", "  add_event_bytes(-size)\n", "")],
-    "a step does not note its webhook": [("append", "note_hook(place, ARGV[i + 5])", "local _")],
+    "a step does not note its webhook": [("append", "note_hook(place, hook)", "local _")],
     "a workflow that waits for a webhook does not note it": [("wait", "  if is_hook(event) then note_hook(place, event) end\n", "")],
     "the room of a webhook's event that was taken is not free": [("lib/waits", "  if is_hook(event) then shrink_hooks(names, size) end\n", "")],
     "a workflow that continues another one loses its webhooks": [("begin", "  copy_hooks(from, place)\n", "")],

@@ -19,7 +19,8 @@ class Workflows:
         self.workflows = {}  # place (owner/workflowId/ms) -> fields of its hash
         self.elements = {}  # place -> texts
         self.element_jobs = {}  # place -> for each element a text 'role time bytes jobId'
-        self.open = {}  # place -> the workflow's jobs that have not ended, in the order in which they were scheduled
+        self.open = {}  # place -> the workflow's jobs that have not ended, in the order in which they were scheduled -> mark, see is_done
+        self.steps = {}  # place -> name of a step -> (number of the step after it, its first job)
         self.members = {}  # id of a job in open -> (role, number of elements up to the job's own, their bytes, place)
         self.over = {}  # place -> ms when the workflow ended
         self.waits = {}  # id of a job that waits -> (event, text, element that its deadline adds)
@@ -35,9 +36,28 @@ class Workflows:
     def is_active(self, place):
         return self.workflows.get(place, {}).get("state") == "active"
 
-    def add_membership(self, job_id, role, position, size, place):
+    def add_membership(self, job_id, role, position, size, place, mark=""):
         self.members[job_id] = role, position, size, place
-        self.open.setdefault(place, {})[job_id] = ""
+        self.open.setdefault(place, {})[job_id] = mark
+
+    def job_of_step(self, place, step):
+        return self.steps.get(place, {}).get(step, (0, ""))[1]
+
+    def note_step(self, place, step, job_id, last=None):
+        """Notes a step that is appended. Returns the mark of its job."""
+        if not step:
+            return ""
+        steps, number = self.steps.setdefault(place, {}), int(step.rstrip("cp"))
+        after = (number if last is None else last) + 1 if step.endswith("p") else steps.get(f"{number}p", (number + 1,))[0]
+        steps[step] = after, job_id
+        return "" if step.endswith("c") else f"={number}" if step.endswith("p") else str(after)
+
+    def is_done(self, place, mark):
+        """Returns whether the workflow has the step that the delivery of a job with this mark would make."""
+        steps = self.steps.get(place, {})
+        if mark.startswith("="):
+            return mark[1:] in steps or f"{mark[1:]}c" in steps
+        return bool(mark) and max((int(step.rstrip("cp")) for step in steps), default=0) >= int(mark)
 
     def add_element(self, place, role, job_id, element):
         """Appends an element. Returns its position, and the size of all elements."""
@@ -47,9 +67,9 @@ class Workflows:
         fields["bytes"] = str(int(fields.get("bytes", 0)) + len(element) + 1)
         return len(self.elements[place]), int(fields["bytes"])
 
-    def add_member(self, place, role, job_id, when, record, element):
+    def add_member(self, place, role, job_id, when, record, element, mark=""):
         position, size = self.add_element(place, role, job_id, element) if role in "sc" else (0, 0)
-        self.add_membership(job_id, role, position, size, place)
+        self.add_membership(job_id, role, position, size, place, mark)
         return self.start(job_id, when, record)[0]
 
     def leave(self, job_id):
@@ -76,11 +96,13 @@ class Workflows:
 
     def begin(self, max_jobs, items):
         answers, room = [], self.room(max_jobs)
-        for workflow, settings, parent, if_failed, if_cancelled, replaces, failed, kept, size, *first in items:
+        for workflow, settings, parent, if_failed, if_cancelled, replaces, failed, kept, size, *first, step, parent_step in items:
             place = self.active_place(workflow)
             letter = self.letter_of(failed, kept)
             if place and replaces == "0":
                 answers.append([0, int(self.workflows[place]["createdAt"]), self.workflows[place]["first"]])
+            elif parent and self.job_of_step(parent, parent_step):
+                answers.append([0, int(self.workflows[parent]["createdAt"]), self.job_of_step(parent, parent_step)])
             elif failed and not letter:
                 answers.append(-1)
             elif room < 1 or first[1] in self.jobs:
@@ -93,6 +115,7 @@ class Workflows:
                     self.drop_members(place)
                     self.elements.pop(place, None)
                     self.element_jobs.pop(place, None)
+                    self.steps.pop(place, None)
                 place = f"{workflow}/{made}"
                 previous = before.get("previous") if before else self.last_made.get(workflow)
                 self.last_made[workflow] = made
@@ -101,6 +124,9 @@ class Workflows:
                     self.workflows[place]["previous"] = str(previous)
                 if parent:
                     self.workflows[place] |= {"parent": parent, "ifFailed": if_failed, "ifCancelled": if_cancelled}
+                if parent and parent_step and self.is_active(parent):
+                    self.workflows[place]["parentStep"] = parent_step
+                    self.note_step(parent, parent_step, first[1])
                 if letter and kept:
                     self.workflows[place] |= {name: "" for name in self.workflows[failed] if name.startswith(HOOK)}
                     self.elements[place] = self.elements[failed][:kept]
@@ -108,7 +134,7 @@ class Workflows:
                     self.workflows[place]["bytes"] = str(size)
                 if letter:
                     self.remove_dead(letter)
-                self.add_member(place, *first)
+                self.add_member(place, *first, self.note_step(place, step, first[1]))
                 self.forget_old()
                 answers.append([1, made])
         self.finish()
@@ -124,19 +150,25 @@ class Workflows:
     def append(self, max_jobs, items):
         answers, room = [], self.room(max_jobs)
         for workflow, number, *words in items:
-            place, entries = self.active_place(workflow), [words[i:i + 6] for i in range(0, len(words), 6)]
+            place, entries = self.active_place(workflow), [words[i:i + 7] for i in range(0, len(words), 7)]
+            firsts, named = [], {}
+            for _, job_id, *_, step in entries:
+                firsts.append(step and (self.job_of_step(place, step) or named.get(step)) or "")
+                named.setdefault(step, job_id)
+            entries = [entry for entry, first in zip(entries, firsts) if not first]
             ids = [job_id for _, job_id, *_ in entries]
-            if not place or number > room:
+            if not place or len(ids) > room:
                 answers.append(-7 if place else -1)
-            elif len(set(ids)) < number or any(job_id in self.jobs for job_id in ids):
+            elif len(set(ids)) < len(ids) or any(job_id in self.jobs for job_id in ids):
                 answers.append(-6)
             else:
-                for *entry, hook in entries:
-                    self.add_member(place, *entry)
+                last = max((int(step[:-1]) for *_, step in entries if step.endswith("p")), default=0)
+                for *entry, hook, step in entries:
+                    self.add_member(place, *entry, self.note_step(place, step, entry[1], last))
                     if hook:
                         self.workflows[place][hook] = ""
-                room -= number
-                answers.append(int(self.workflows[place]["createdAt"]))
+                room -= len(ids)
+                answers.append(firsts if any(firsts) else int(self.workflows[place]["createdAt"]))
         self.finish()
         return answers
 
@@ -146,9 +178,12 @@ class Workflows:
         return answers
 
     def wait_one(self, max_jobs, workflow, event, text, job_id, when, record, element, read, *taking):
+        *taking, step = taking
         place = self.active_place(workflow)
         if not place:
             return -1
+        if self.job_of_step(place, step):
+            return 1
         if self.room(max_jobs) < 1:
             return -7
         events = self.kept_events.get(place, {}).get(event)
@@ -160,11 +195,11 @@ class Workflows:
             events.pop(0)
             if not events:
                 del self.kept_events[place][event]
-            self.add_member(place, "s", taking[0], "0", *taking[1:])
+            self.add_member(place, "s", taking[0], "0", *taking[1:], self.note_step(place, step, taking[0]))
             return 2
         if event.startswith(HOOK):
             self.workflows[place][event] = ""
-        self.add_member(place, "w", job_id, when, record, "")
+        self.add_member(place, "w", job_id, when, record, "", self.note_step(place, step, job_id))
         self.waits[job_id] = event, text, element
         for scope in (place.split("/")[0], place):
             self.waiters.setdefault((scope, event), {})[job_id] = self.now
@@ -193,8 +228,9 @@ class Workflows:
         if waiter not in self.waits or job_id in self.jobs:
             return 0
         place = self.members[waiter][3]
+        mark = self.open[place][waiter]
         self.drop_member(waiter, "cancelled")
-        self.add_member(place, "s", job_id, "0", record, element)
+        self.add_member(place, "s", job_id, "0", record, element, mark)
         return 1
 
     def keep_event(self, event, workflow, data):
@@ -216,6 +252,8 @@ class Workflows:
         if job_id not in self.members:
             return ["over"]
         role, position, _, place = self.members[job_id]
+        if role == "s" and self.is_done(place, self.open[place][job_id]):
+            return ["done"]
         if role == "w":
             role = "s"
             element = self.waits[job_id][2]
@@ -257,6 +295,7 @@ class Workflows:
     def end_workflow(self, place, state, prepared, **more):
         self.drop_members(place, state)
         self.kept_events.pop(place, None)
+        self.steps.pop(place, None)
         self.workflows[place] |= {"state": state, "endedAt": str(self.now), **more}
         self.over[place] = self.now
         parent = self.workflows[place].get("parent")
@@ -264,7 +303,8 @@ class Workflows:
             id_size, record_size, rest = prepared.split(" ", 2)
             job_id, rest = rest[:int(id_size)], rest[int(id_size):]
             if job_id not in self.jobs:
-                due = self.add_member(parent, "s", job_id, "0", rest[:int(record_size)], rest[int(record_size):])
+                after, _ = self.steps.get(parent, {}).get(self.workflows[place].get("parentStep"), ("", ""))
+                due = self.add_member(parent, "s", job_id, "0", rest[:int(record_size)], rest[int(record_size):], str(after))
                 self.prepared_members.append((job_id, due))
         self.forget_old()
 
@@ -291,7 +331,10 @@ class Workflows:
             "workflow_times": {place: int(place.rsplit("/", 1)[1]) for place in self.workflows},
             "workflows_over": self.over, "workflow": self.workflows, "elements": self.elements,
             "element_jobs": self.element_jobs,
-            "open": {place: list(ids) for place, ids in self.open.items() if ids},
+            "open": {place: ids for place, ids in self.open.items() if ids},
+            "steps": {place: {step: f"{after} {job_id}" for step, (after, job_id) in steps.items()}
+                      | {"": str(number) for number in [max(int(step.rstrip("cp")) for step in steps)] if number}
+                      for place, steps in self.steps.items() if steps},
             "workflow_jobs": {job_id: " ".join(map(str, words)) for job_id, words in self.members.items()},
             "waits": {job_id: f"{len(event)} {len(text)} {event}{text}{element}" for job_id, (event, text, element) in self.waits.items()},
             "waiters": {f"{scope}/{event}": jobs for (scope, event), jobs in self.waiters.items() if jobs},

@@ -5,6 +5,7 @@
 // MODULES: the folder of the clients. PORT may be 0. KEYS: {"current", "next"} of the server. EFFECTS: a file to which each effect
 // of a step is appended, a line {"run", "step"} each. Prints a line when it listens.
 import { appendFileSync } from "node:fs";
+import { randomUUID } from "node:crypto";
 import http from "node:http";
 
 const [modules, port, duepost, keys, effects] = process.argv.slice(2);
@@ -131,6 +132,18 @@ const workflows = {
     const text = "x".repeat(400_000);
     for (const name of ["one", "two", "three", "four"]) await step(context, name, text);
     return finish(context, "large");
+  },
+  // Each result is a random text, so that a test can see which effect of a step was kept.
+  async texts(context) {
+    const run = (name) => context.run(name, () => {
+      const text = randomUUID();
+      note(context.workflowRunId, name, { result: text });
+      return text;
+    });
+    const found = [];
+    for (let i = 0; i < context.requestPayload.steps; i++) found.push(await run(`step ${i}`));
+    found.push(...await Promise.all([run("a"), run("b")]), await run("last"));
+    note(context.workflowRunId, "result", { result: { texts: found } });
   },
   async long(context) {
     const { steps } = context.requestPayload;

@@ -1,4 +1,4 @@
-"""The application with durable workflows (application.mjs) as a process, and requests to it."""
+"""The applications with durable workflows (application.mjs, application_python.py) as processes, and requests to them."""
 
 import json
 import os
@@ -11,12 +11,13 @@ from patience import SLOW, until
 
 HERE = pathlib.Path(__file__).resolve().parent
 MODULES = HERE.parents[1] / "build/qstash-clients/node_modules"
+PYTHON_MODULES = HERE.parents[1] / "build/qstash-clients/python"
 ENVIRONMENT = {**os.environ, "UPSTASH_DISABLE_TELEMETRY": "1"}
 
 
 class Application:
-    def __init__(self, server):
-        self.server, self.port, self.process = server, 0, None
+    def __init__(self, server, command=("node", HERE / "application.mjs", MODULES)):
+        self.server, self.port, self.process, self.command = server, 0, None, command
         self.file = scratch.file("effects.jsonl")
         self.file.touch()
         self.output = scratch.file("application.log").open("ab")
@@ -25,7 +26,7 @@ class Application:
     def start(self):
         """Starts the process. If another process ran before, the new process listens at the same port."""
         keys = json.dumps(self.server.request("GET", "/v2/keys", check=False).expect(200))
-        self.process = subprocess.Popen(["node", HERE / "application.mjs", MODULES, str(self.port), self.server.url, keys, self.file],
+        self.process = subprocess.Popen([*self.command, str(self.port), self.server.url, keys, self.file],
                                         stdout=subprocess.PIPE, stderr=self.output, env=ENVIRONMENT)
         line = self.process.stdout.readline().decode()
         assert line.startswith("listening on "), line

@@ -57,12 +57,13 @@ static bool is_hash(struct slice name)
            slice_equal(name, SLICE("ended_last")) || slice_equal(name, SLICE("history")) ||
            slice_equal(name, SLICE("sends")) || slice_equal(name, SLICE("skipped")) ||
            slice_equal(name, SLICE("workflows")) || slice_equal(name, SLICE("waits")) ||
-           is_one_of(name, (const char *const[]){
-                               "jobs",      "holders:",      "crashes",     "attempts",     "carry",
-                               "meta",      "topics",        "patterns",    "rates",        "begun:",
-                               "hour:",     "receivers",     "idempotency", "numbers",      "survey",
-                               "groups",    "schedules",     "fired",       "lines",        "completed:",
-                               "workflow:", "workflow_jobs", "open:",       "event_names:", NULL});
+           is_one_of(name,
+                     (const char *const[]){
+                         "jobs",         "holders:",   "crashes",   "attempts",      "carry",     "meta",
+                         "topics",       "patterns",   "rates",     "begun:",        "hour:",     "receivers",
+                         "idempotency",  "numbers",    "survey",    "groups",        "schedules", "fired",
+                         "lines",        "completed:", "workflow:", "workflow_jobs", "open:",     "steps:",
+                         "event_names:", NULL});
 }
 
 static bool is_list(struct slice name)
@@ -76,7 +77,7 @@ static bool has_words(struct slice name)
     return slice_equal(name, SLICE("ended")) || slice_equal(name, SLICE("skipped")) ||
            is_one_of(name, (const char *const[]){"holders:", "crashes", "kept", "receivers", "sends", "fired",
                                                  "idempotency", "lines", "workflow:", "workflow_jobs",
-                                                 "waits", "element_jobs:", NULL});
+                                                 "waits", "element_jobs:", "steps:", NULL});
 }
 
 /* Returns how many commas of a value, counted from its beginning, stand for blanks. In kept and ended, the

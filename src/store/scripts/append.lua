@@ -4,44 +4,71 @@
 --
 -- ARGV[2]  maximum number of jobs that have not ended; 0: no limit
 -- then for each item: id of the workflow (owner/workflowId), number of entries, and for each entry
---   role, job, when, record, element: see begin.lua; name of the event of the webhook that it creates, or ''
--- Returns {now_us, result ...}. A result is the time at which the workflow was created, ms; NOT_FOUND if no
--- workflow with this id is active; TAKEN if a job has one of the ids; FULL.
+--   role, job, when, record, element: see begin.lua; name of the event of the webhook that it creates, or ''; name of
+--   the step (lib/workflows.lua), or ''. A step that the workflow has is not appended again
+-- Returns {now_us, result ...}. A result is the time at which the workflow was created, ms; {job or '', ...} if the
+-- workflow has some of the steps, with their first jobs; NOT_FOUND if no workflow with this id is active; TAKEN if a job
+-- has one of the ids; FULL.
 -- uses: probe topic waits workflows
+local SIZE = 7
 local calls, at = {}, 3
 while at <= #ARGV do
   local id, number = ARGV[at], tonumber(string.match(ARGV[at + 1] or '', '^%d+$'))
   if not string.match(id, '^[^/~]+/[^/]+$') then error('not an id') end
-  if not number or at + 1 + 6 * number > #ARGV then error('wrong number of arguments') end
-  for i = at + 2, at + 1 + 6 * number, 6 do
+  if not number or at + 1 + SIZE * number > #ARGV then error('wrong number of arguments') end
+  for i = at + 2, at + 1 + SIZE * number, SIZE do
     if not string.match(ARGV[i], '^[sca]$') or not string.match(ARGV[i + 1], '^[^/]+/.') then error('not a job') end
     if owner_of(topic_of(ARGV[i + 1])) ~= topic_of(id) then error('another owner') end
     if not string.match(ARGV[i + 2], '^@?%d+$') then error('not a number') end
     if ARGV[i + 5] ~= '' and not is_hook(ARGV[i + 5]) then error('not a webhook') end
+    if not is_step(ARGV[i + 6]) then error('not a step') end
   end
   calls[#calls + 1] = at
-  at = at + 2 + 6 * number
+  at = at + 2 + SIZE * number
 end
 probe()
 local max_jobs = tonumber(ARGV[2])
 local room = max_jobs > 0 and max_jobs - jobs_below(max_jobs) or math.huge
 
+-- Returns for each entry of an item the first job of its step, or '' if the entry is appended; the number of entries that are
+-- appended; and the highest number of a step that they plan.
+local function find_steps(place, at, number)
+  local firsts, named, count, last = {}, {}, 0, 0
+  for i = at + 2, at + 1 + SIZE * number, SIZE do
+    local step = ARGV[i + 6]
+    local first = named[step] or job_of_step(place, step) or ''
+    firsts[#firsts + 1] = first
+    if first == '' then
+      count = count + 1
+      if step ~= '' then named[step] = ARGV[i + 1] end
+      last = math.max(last, tonumber(string.match(step, '^(%d+)p$') or 0))
+    end
+  end
+  return firsts, count, last
+end
+
 local function append(at)
   local place, number = active_place(ARGV[at]), tonumber(ARGV[at + 1])
   if not place then return RESULT_NOT_FOUND end
-  if number > room or call('HLEN', open_of(place)) + number > OPEN_MAX then return RESULT_FULL end
-  if call('LLEN', elements_of(place)) + number > ELEMENTS_MAX then return RESULT_FULL end
+  local firsts, count, last = find_steps(place, at, number)
+  if count > room or call('HLEN', open_of(place)) + count > OPEN_MAX then return RESULT_FULL end
+  if call('LLEN', elements_of(place)) + count > ELEMENTS_MAX then return RESULT_FULL end
   local is_new = {}
-  for i = at + 2, at + 1 + 6 * number, 6 do
-    if is_new[ARGV[i + 1]] or call('HEXISTS', JOBS, ARGV[i + 1]) == 1 then return RESULT_TAKEN end
-    is_new[ARGV[i + 1]] = true
+  for n = 1, number do
+    local id = ARGV[at + 2 + SIZE * (n - 1) + 1]
+    if firsts[n] == '' and (is_new[id] or call('HEXISTS', JOBS, id) == 1) then return RESULT_TAKEN end
+    is_new[id] = true
   end
-  for i = at + 2, at + 1 + 6 * number, 6 do
-    add_member(place, unpack(ARGV, i, i + 4))
-    if ARGV[i + 5] ~= '' then note_hook(place, ARGV[i + 5]) end
+  for n = 1, number do
+    local i = at + 2 + SIZE * (n - 1)
+    local role, id, when, record, element, hook, step = unpack(ARGV, i, i + 6)
+    if firsts[n] == '' then
+      add_member(place, role, id, when, record, element, note_step(place, step, id, last))
+      if hook ~= '' then note_hook(place, hook) end
+    end
   end
-  room = room - number
-  return tonumber(call('HGET', workflow_of(place), 'createdAt'))
+  room = room - count
+  return count < number and firsts or tonumber(call('HGET', workflow_of(place), 'createdAt'))
 end
 
 local replies = {now_us}

@@ -8,7 +8,8 @@
 -- Returns {now_us, result ...}. A result is {'own', created, elements}: the job is delivered with its own body, and
 -- elements has the first element; {'list', created, elements}: elements has all elements up to the job's own;
 -- {'long', created, elements}: these elements are too long for one delivery, so elements has the first one only;
--- {'over'}: the job's workflow has ended; {'unreadable'}: the job is a wait whose entry cannot be read, and nothing has
+-- {'done'}: the workflow has the step that this delivery would make, so nothing is sent; {'over'}: the job's workflow has
+-- ended; {'unreadable'}: the job is a wait whose entry cannot be read, and nothing has
 -- changed. Each element begins with its kind. created is the time at which the
 -- workflow was created, ms.
 -- uses: check clock waits workflows
@@ -30,6 +31,7 @@ local function arrive(id)
   local role, position, bytes, place = membership_of(id)
   if not role then return {'over'} end
   local created = tonumber(string.match(place, '%d+$'))
+  if role == 's' and is_done(place, id) then return {'done'} end
   if role == 'w' then position, bytes = end_wait(id, place) end
   if not position then return {'unreadable'} end
   if role == 'c' or role == 'a' then return {'own', created, call('LRANGE', elements_of(place), '0', '0')} end

@@ -14,11 +14,13 @@
 --   kept, bytes  number of elements that the new workflow copies from the failed one, beginning with the first; the
 --                size of these elements, including their kinds
 --   role, job, when, record, element: its first job; when and record as in schedule.lua
+--   step, parentStep  names (lib/workflows.lua) of the first job's step, and of the parent's step that waits for the
+--                workflow, or ''. A step of the parent starts one workflow
 -- Returns {now_us, result ...}. A result is {1, time of creation}; {0, time of creation, first job} if a
--- workflow with this id is active; NOT_FOUND if the failed workflow cannot be continued; TAKEN if a job has
+-- workflow with this id is active, or the parent's step has started another workflow; NOT_FOUND if the failed workflow cannot be continued; TAKEN if a job has
 -- the id of its first job; FULL; AGAIN.
 -- uses: cancel leave probe waits
-local SIZE = 14
+local SIZE = 16
 for i = 3, #ARGV, SIZE do
   if not string.match(ARGV[i], '^[^/~]+/[^/]+$') then error('not an id') end
   local from = ARGV[i + 6]
@@ -28,6 +30,7 @@ for i = 3, #ARGV, SIZE do
   if owner_of(topic_of(ARGV[i + 10])) ~= topic_of(ARGV[i]) then error('another owner') end
   if not string.match(ARGV[i + 11], '^@?%d+$') then error('not a number') end
   if not ARGV[i + SIZE - 1] then error('wrong number of arguments') end
+  if not is_step(ARGV[i + 14]) or not is_step(ARGV[i + 15]) then error('not a step') end
 end
 probe()
 local max_jobs = tonumber(ARGV[2])
@@ -64,6 +67,9 @@ local function begin(at)
   if place and replaces ~= '1' then
     return {0, tonumber(call('HGET', workflow_of(place), 'createdAt')), call('HGET', workflow_of(place), 'first')}
   end
+  local step, parent_step = ARGV[at + 14], ARGV[at + 15]
+  local started = parent ~= '' and job_of_step(parent, parent_step)
+  if started then return {0, tonumber(call('HGET', workflow_of(parent), 'createdAt')), started} end
   local letter = from ~= '' and letter_of(from, kept)
   if from ~= '' and not letter then return RESULT_NOT_FOUND end
   if room < 1 then return RESULT_FULL end
@@ -73,7 +79,7 @@ local function begin(at)
   local created = place and call('HGET', workflow_of(place), 'createdAt') or time_of(id)
   if place then
     drop_members(place)
-    call('DEL', elements_of(place), element_jobs_of(place), workflow_of(place))
+    call('DEL', elements_of(place), element_jobs_of(place), steps_of(place), workflow_of(place))
   end
   place = id .. '/' .. created
   call('HSET', WORKFLOWS, id, created)
@@ -81,11 +87,16 @@ local function begin(at)
   call('HSET', workflow_of(place), 'state', 'active', 'createdAt', created, 'settings', settings, 'first', ARGV[at + 10])
   if previous then call('HSET', workflow_of(place), 'previous', previous) end
   if parent ~= '' then call('HSET', workflow_of(place), 'parent', parent, 'ifFailed', if_failed, 'ifCancelled', if_cancelled) end
+  if parent_step ~= '' and is_active(parent) then
+    call('HSET', workflow_of(place), 'parentStep', parent_step)
+    note_step(parent, parent_step, ARGV[at + 10])
+  end
   if letter then
     take_elements(from, kept, bytes, place)
     cancel_dead(letter)
   end
-  add_member(place, unpack(ARGV, at + 9, at + 13))
+  local role, job, when, record, element = unpack(ARGV, at + 9, at + 13)
+  add_member(place, role, job, when, record, element, note_step(place, step, job))
   forget_old_workflows()
   return {1, tonumber(created)}
 end

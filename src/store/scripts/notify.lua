@@ -19,8 +19,9 @@ probe()
 local function notify(waiter, job, record, element)
   local role, _, _, place = membership_of(waiter)
   if role ~= 'w' or call('HEXISTS', JOBS, job) == 1 then return 0 end
+  local mark = call('HGET', open_of(place), waiter)
   drop_member(waiter)
-  add_member(place, 's', job, '0', record, element)
+  add_member(place, 's', job, '0', record, element, mark)
   return 1
 end
 

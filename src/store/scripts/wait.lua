@@ -7,21 +7,24 @@
 -- ARGV[6]  job, when, record, element: delivered at the deadline, see begin.lua
 -- ARGV[10] data of the first kept event as the caller has read it, or '' [11] job, record, element: delivered at once
 --      if there is such an event
+-- ARGV[14] name of the step (lib/workflows.lua), or ''. If the workflow has this step, nothing changes, and the result is 1
 -- Returns {now_us, 1}: the workflow waits; {now_us, 2}: it has taken the event; {now_us, {data}} if the first
 -- kept event is another one, and nothing has changed; NOT_FOUND, TAKEN or FULL.
 -- uses: clock places probe topic waits workflows
-local id, event = ARGV[3], ARGV[4]
-if #ARGV ~= 13 then error('wrong number of arguments') end
+local id, event, step = ARGV[3], ARGV[4], ARGV[14]
+if #ARGV ~= 14 then error('wrong number of arguments') end
 if not string.match(id, '^[^/~]+/[^/]+$') then error('not an id') end
 for _, job in ipairs({ARGV[6], ARGV[11]}) do
   if not string.match(job, '^[^/]+/.') or owner_of(topic_of(job)) ~= topic_of(id) then error('not a job') end
 end
 if not string.match(ARGV[7], '^@?%d+$') then error('not a number') end
+if not is_step(step) then error('not a step') end
 probe()
 
 local function wait()
   local place, max_jobs = active_place(id), tonumber(ARGV[2])
   if not place then return RESULT_NOT_FOUND end
+  if job_of_step(place, step) then return 1 end
   if max_jobs > 0 and jobs_below(max_jobs) >= max_jobs or call('HLEN', open_of(place)) >= OPEN_MAX then return RESULT_FULL end
   if call('LLEN', elements_of(place)) >= ELEMENTS_MAX then return RESULT_FULL end
   local kept = call('LRANGE', events_of(place, event), '0', '0')[1]
@@ -30,11 +33,11 @@ local function wait()
   if call('HEXISTS', JOBS, job) == 1 then return RESULT_TAKEN end
   if kept then
     take_event(place, event)
-    add_member(place, 's', job, '0', ARGV[12], ARGV[13])
+    add_member(place, 's', job, '0', ARGV[12], ARGV[13], note_step(place, step, job))
     return 2
   end
   if is_hook(event) then note_hook(place, event) end
-  add_member(place, 'w', job, ARGV[7], ARGV[8], '')
+  add_member(place, 'w', job, ARGV[7], ARGV[8], '', note_step(place, step, job))
   call('HSET', WAITS, job, table.concat({#event, ' ', #ARGV[5], ' ', event, ARGV[5], ARGV[9]}))
   call('ZADD', waiters_of(owner_of_place(place), event), integer(now), job)
   call('ZADD', waiters_of(place, event), integer(now), job)

@@ -85,7 +85,7 @@ end
 local function remove_workflow(place)
   local id, created = string.match(place, '^(.*)/(%d+)$')
   if call('HGET', WORKFLOWS, id) == created then call('HDEL', WORKFLOWS, id) end
-  call('UNLINK', workflow_of(place), elements_of(place), element_jobs_of(place))
+  call('UNLINK', workflow_of(place), elements_of(place), element_jobs_of(place), steps_of(place))
   call('ZREM', WORKFLOW_TIMES, place)
   call('ZREM', WORKFLOWS_OVER, place)
 end
@@ -105,14 +105,14 @@ end
 
 -- Appends an element and its job to the parent of a workflow that has ended. The child workflow has stored both
 -- earlier, for each way in which it can end, as the text prepared: '<size of id> <size of record> ', id, record,
--- element. place: place of the parent.
+-- element. place: place of the parent; step: name of its step that waits for the child.
 -- rare: workflow
-local function add_prepared(place, prepared)
+local function add_prepared(place, step, prepared)
   if not place or not prepared or prepared == '' or not is_active(place) then return end
   local id, record, start = string.match(prepared, '^(%d+) (%d+) ()')
   local middle, last = start + tonumber(id), start + tonumber(id) + tonumber(record)
   id, record = string.sub(prepared, start, middle - 1), string.sub(prepared, middle, last - 1)
-  if call('HEXISTS', JOBS, id) == 0 then add_member(place, 's', id, '0', record, string.sub(prepared, last)) end
+  if call('HEXISTS', JOBS, id) == 0 then add_member(place, 's', id, '0', record, string.sub(prepared, last), after_step(place, step)) end
 end
 
 -- Ends a workflow: removes its jobs, waits and events, and appends prepared to its parent, see add_prepared. more:
@@ -121,13 +121,14 @@ end
 local function end_workflow(place, state, prepared, more)
   local jobs = drop_members(place, state)
   forget_events(place)
-  call('DEL', open_of(place))
+  call('UNLINK', open_of(place), steps_of(place))
   call('HSET', workflow_of(place), 'state', state, 'endedAt', integer(now), unpack(more))
   call('ZADD', WORKFLOWS_OVER, integer(now), place)
   -- Only active workflows have events. So if no workflow is active, the size of all events is 0, even if processes of
   -- a version before 0.3, which does not store this size, have ended workflows.
   if call('ZCARD', WORKFLOWS_OVER) >= call('ZCARD', WORKFLOW_TIMES) then call('HDEL', NUMBERS, 'event_bytes') end
-  add_prepared(call('HGET', workflow_of(place), 'parent'), prepared)
+  local parent, step = unpack(call('HMGET', workflow_of(place), 'parent', 'parentStep'))
+  add_prepared(parent, step or '', prepared)
   forget_old_workflows()
   return jobs
 end

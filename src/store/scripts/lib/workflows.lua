@@ -5,8 +5,8 @@
 -- have the same owner and workflowId. The hash workflow:<place> has the fields state ('active', 'succeeded', 'failed',
 -- 'cancelled'), createdAt, endedAt, settings (a text of the caller), result, first (its first job), previous (when the
 -- previous workflow with this id was created, ms), failedBy (the dead job that made it fail), bytes (size of its
--- elements), parent (place of the workflow that has started this one), and ifFailed and ifCancelled, the elements
--- that the parent gets if this workflow fails or is cancelled.
+-- elements), parent (place of the workflow that has started this one), parentStep (name of the parent's step that waits for
+-- this one), and ifFailed and ifCancelled, the elements that the parent gets if this workflow fails or is cancelled.
 --
 -- A job of a workflow has a role: s step: it is delivered with all elements up to its own; if it dies, the workflow
 --   fails c call: a request to another url, delivered with its own body; its element is not delivered with steps a
@@ -21,7 +21,12 @@ local WORKFLOW_TIMES = base .. 'workflow_times' -- place of a workflow -> when i
 local function workflow_of(place) return base .. 'workflow:' .. place end
 local function elements_of(place) return base .. 'elements:' .. place end -- LIST: 's' or 'c', and the element
 local function element_jobs_of(place) return base .. 'element_jobs:' .. place end -- LIST: 'kind time bytes job' for each element
-local function open_of(place) return base .. 'open:' .. place end -- HASH: ids of the workflow's jobs that have not ended
+-- HASH: id of a job that has not ended -> when its delivery has done its work, see is_done; '' if that cannot be known
+local function open_of(place) return base .. 'open:' .. place end
+-- HASH, while the workflow is active: name of a step -> '<number of the step that follows> <its first job>'; '' -> the highest
+-- number of a step. A client that did not get an answer appends a step again, so a step is named: '<number>' is a result, or
+-- a wait or an invoked workflow from which the result will come, '<number>c' a call, '<number>p' the plan of a parallel step.
+local function steps_of(place) return base .. 'steps:' .. place end
 local OPEN_MAX, ELEMENTS_MAX = 1000, 10000
 
 -- Returns the place of the latest workflow with this id (owner/workflowId), or nothing.
@@ -56,8 +61,46 @@ local function add_element(place, kind, element, id)
   return call('RPUSH', elements_of(place), kind .. element), call('HINCRBY', workflow_of(place), 'bytes', #element + 1)
 end
 
--- Schedules a job of a workflow. If its role is step or call, also appends its element. Returns its due time, ms.
-local function add_member(place, role, id, when, record, element)
+local function is_step(step) return step == '' or string.match(step, '^%d+[cp]?$') and #step <= 12 end
+
+-- Returns the first job of a step that the workflow has, or nothing.
+local function job_of_step(place, step)
+  local entry = step ~= '' and call('HGET', steps_of(place), step)
+  if entry then return string.match(entry, ' (.*)$') end
+end
+
+-- Returns the number of the step that follows a step, as a text, or '' if the workflow does not have the step.
+local function after_step(place, step)
+  local entry = step ~= '' and call('HGET', steps_of(place), step)
+  return entry and string.match(entry, '^%d+') or ''
+end
+
+-- Notes a step that is appended. last: the highest number of the steps that are planned together with it, if there are
+-- several. Returns the value for open_of.
+local function note_step(place, step, id, last)
+  local number, kind = string.match(step, '^(%d+)([cp]?)$')
+  if not number then return '' end
+  local steps = steps_of(place)
+  local after = kind == 'p' and integer((last or tonumber(number)) + 1) or after_step(place, number .. 'p')
+  if after == '' then after = integer(tonumber(number) + 1) end
+  call('HSET', steps, step, after .. ' ' .. id)
+  if tonumber(number) > tonumber(call('HGET', steps, '') or 0) then call('HSET', steps, '', number) end
+  return kind == 'c' and '' or kind == 'p' and '=' .. number or after
+end
+
+-- Returns whether the delivery of a step has done its work, so that another delivery would only repeat an effect whose
+-- result is kept: the result of the planned step ('=<number>'), or a step with at least this number ('<number>').
+local function is_done(place, id)
+  local mark = call('HGET', open_of(place), id)
+  if not mark or mark == '' then return false end
+  local planned = string.match(mark, '^=(%d+)$')
+  if planned then return call('HEXISTS', steps_of(place), planned) == 1 or call('HEXISTS', steps_of(place), planned .. 'c') == 1 end
+  return tonumber(call('HGET', steps_of(place), '') or 0) >= tonumber(mark)
+end
+
+-- Schedules a job of a workflow. If its role is step or call, also appends its element. mark: see open_of. Returns its due
+-- time, ms.
+local function add_member(place, role, id, when, record, element, mark)
   local position, bytes = 0, 0
   if role == 's' or role == 'c' then position, bytes = add_element(place, role, element, id) end
   local at, created = due_of(when)
@@ -65,7 +108,7 @@ local function add_member(place, role, id, when, record, element)
   call('HSET', JOBS, id, text)
   note_expiry(id, expires)
   note_membership(id, role, position, bytes, place)
-  call('HSET', open_of(place), id, '')
+  call('HSET', open_of(place), id, mark or '')
   return put_new(id, at)
 end
 
