@@ -21,7 +21,8 @@ void dead_letter_add_answer(struct json_writer *json, const struct app_job *job,
         line = next;
         has_line = true;
     }
-    const struct attempt_result *last = &view->job.last_attempt;
+    /* A delivered job has no new record, so only the line has its last attempt. */
+    const struct attempt_result *last = has_line ? &line.result : &view->job.last_attempt;
     json_add_number(json, "responseStatus", last->at_ms && last->error == FAILURE_NONE ? last->status : 0);
     if (view->job.answer_headers.size)
         answer_headers_add(json, headers_name, view->job.answer_headers);

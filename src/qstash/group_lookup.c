@@ -104,4 +104,5 @@ void group_lookup_take_defaults(struct group_lookup *lookup, const struct http_r
         group_header_take(key, value, &lookup->headers, settings);
     if (settings->forwards_all)
         http_request_each_header(request, forward_header, settings);
+    settings_check_flow(settings);
 }

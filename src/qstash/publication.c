@@ -163,6 +163,8 @@ void publication_send(struct publication *publication, struct slice destination,
     bool is_read = destination_read(destination, &publication->destination, settings, &fault);
     if (settings->forwards_all)
         http_request_each_header(publication->exchange->request, forward_header, settings);
+    if (is_read && publication->destination.url.size)
+        settings_check_flow(settings); /* the settings of a group may have the limits */
     if (!is_read) {
         publication_refuse(publication, 400, slice_of(fault));
     } else if (settings->fault[0]) {

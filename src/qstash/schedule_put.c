@@ -220,6 +220,8 @@ static const char *read_request(struct schedule_put *put)
         http_request_each_header(request, forward_header, settings);
     if (!is_read)
         return fault;
+    if (put->destination.url.size)
+        settings_check_flow(settings);
     if (settings->fault[0])
         return settings->fault;
     if (settings->run.id.size)

@@ -264,6 +264,14 @@ static void take_flow_value(struct settings *settings, struct slice value)
         refuse_value(settings, "Flow-Control-Value", value, "a text with a rate or a parallelism");
 }
 
+void settings_check_flow(struct settings *settings)
+{
+    if (settings->flow.key.size && settings->flow.parallelism == 0 && settings->flow.rate == 0)
+        settings_refuse(
+            settings, 400,
+            "Upstash-Flow-Control-Key needs Upstash-Flow-Control-Value with a rate or a parallelism");
+}
+
 /* ---- redaction ---- */
 
 /* Returns the name in "header[Name]", or an empty slice for any other text. */

@@ -102,6 +102,10 @@ void settings_take_default(struct settings *, struct slice name, struct slice va
 /* Takes a parameter of a query, whose value is percent-encoded. */
 void settings_take_encoded(struct settings *, struct slice name, struct slice value);
 
+/* Refuses a flow-control key without limits. Called when all settings of a client are taken; stored settings
+ * of earlier versions may have such a key. */
+void settings_check_flow(struct settings *);
+
 /* Forwards a header unchanged, unless it belongs to the request itself. Used for Upstash-Header-Forward. */
 void settings_forward(struct settings *, struct slice name, struct slice value);
 

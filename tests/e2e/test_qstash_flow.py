@@ -93,6 +93,18 @@ def test_wrong_values_are_refused(qstash, topic, value):
     assert qstash.call("GET", f"flowControl/{topic}").status == 404
 
 
+def test_a_key_without_limits_is_refused(qstash, topic):
+    """A key of a message to a group may get its limits from the settings of the group."""
+    for path in "publish/https://example.com/", "publish/https%3A%2F%2Fexample.com%2F", f"enqueue/{topic}/https://example.com/", "schedules/https://example.com/":
+        reply = qstash.call("POST", path, b"", Upstash_Flow_Control_Key=topic, Upstash_Cron="* * * * *")
+        assert reply.status == 400 and "needs Upstash-Flow-Control-Value" in reply.json["error"], (path, reply.body)
+    qstash.call("POST", f"topics/{topic}/endpoints", {"endpoints": [{"name": "a", "url": "https://example.com/"}]}).expect(200)
+    assert qstash.call("POST", f"publish/{topic}", b"", Upstash_Flow_Control_Key=topic, Upstash_Delay="1h").status == 400
+    qstash.call("PATCH", f"topics/{topic}", {"headers": {"Upstash-Flow-Control-Value": "rate=1"}}).expect(200)
+    assert qstash.call("POST", f"publish/{topic}", b"", Upstash_Flow_Control_Key=topic, Upstash_Delay="1h").status == 200
+    assert get(qstash, topic)["rateMax"] == 1
+
+
 def test_a_key_that_is_too_long_is_refused(qstash):
     reply = qstash.call("POST", "publish/https://example.com/", b"", Upstash_Flow_Control_Key="k" * 91, Upstash_Flow_Control_Value="rate=1")
     assert reply.status == 400 and "90 bytes" in reply.json["error"]
@@ -143,11 +155,10 @@ def test_the_limits_are_those_of_the_last_message(qstash, receiver, topic):
     for _ in range(3):
         publish(qstash, topic, receiver.url(target), "rate=1, period=1h")
     arrivals(receiver, target, 1)
-    publish(qstash, topic, receiver.url(target))  # this message names no limits, so the limits stay as they were
     assert get(qstash, topic)["rateMax"] == 1
     publish(qstash, topic, receiver.url(target), "parallelism=2")
     assert (get(qstash, topic)["rateMax"], get(qstash, topic)["parallelismMax"]) == (0, 2)
-    arrivals(receiver, target, 5)
+    arrivals(receiver, target, 4)
 
 
 # ---- pause, pin and reset ----

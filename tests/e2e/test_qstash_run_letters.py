@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+import scratch
 from patience import until
 from qstash import QStash, arrivals
 from receiver import Answer
@@ -62,6 +63,18 @@ def test_a_failed_run_has_a_dead_letter(qstash, failed, source):
     assert isinstance(letter["workflowCreatedAt"], int) and letter["workflowCreatedAt"] <= letter["createdAt"]
     info = until(lambda: state_of(qstash, letter["dlqId"], "CALLBACK_SUCCESS"), 15, "the callback is delivered")
     assert qstash.call("GET", f"workflows/dlq/{letter['dlqId']}").expect(200) == {**letter, "failureCallbackInfo": info}
+
+
+@pytest.mark.parametrize("status", [204, 201])
+def test_the_status_of_the_failure_callback_is_its_own(receiver, topic, status):
+    server = QStash("--history", f"sqlite:{scratch.file('history.sqlite')}")
+    run = failing(server, receiver, topic, Answer(503), upstash_retries="0", upstash_label=topic)
+    receiver.script(f"/{topic}/failed", Answer(500, headers=(("Retry-After", "0"),)), Answer(status))
+    run.step(step(1, 1))
+    letter = letter_of(server, run)
+    info = until(lambda: state_of(server, letter["dlqId"], "CALLBACK_SUCCESS"), 15, "the callback is delivered")
+    until(lambda: state_of(server, letter["dlqId"], "CALLBACK_SUCCESS").get("responseStatus") == status, 15, lambda: f"{status}, not {info}")
+    server.stop()
 
 
 def state_of(qstash, letter, wanted):
