@@ -386,10 +386,13 @@ class Pool(Workflows):
         if self.turns and not self.bell:
             self.bell = [self.turns[0]]
 
-    def finish(self):
+    def write_expiries(self):
         for job_id, at in self.new_expiries:
             self.expiries[job_id] = min(self.expiries.get(job_id, INF), at)
         self.new_expiries = []
+
+    def finish(self):
+        self.write_expiries()
         self.date_dead()
         self.write_outbox()
         self.ended_before.clear()
@@ -445,7 +448,6 @@ class Pool(Workflows):
                 continue
             due = self.held.get(job_id, due)
             self.again(job_id, due, self.now + ASIDE_MS)
-            self.new_expiries = []  # the job was not leased, so its entry stays
             self.held[job_id] = due
             self.suspects[job_id] = self.now
         return allowed
@@ -1450,6 +1452,7 @@ class Pool(Workflows):
             self.write_offers(moved)
         self.touched, self.places = {}, {}
         self.shown, self.last_scores = None, {}
+        self.write_expiries()
         self.ring()
         return claims
 
