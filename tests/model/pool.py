@@ -751,17 +751,21 @@ class Pool(Workflows):
     # ---- what owners do ----
 
     def schedule(self, max_jobs, items):
-        answers, room = [], self.room(max_jobs)
+        answers, room, scheduled = [], self.room(max_jobs), {}
         for job_id, when, record, _ in items:
             if room < 1 and job_id not in self.jobs:
                 answers.append(-7)
+            elif job_id in scheduled and job_id not in self.shown:
+                at = scheduled[job_id]
+                answers.append(["delayed" if at > self.now else "ready", at, self.jobs[job_id]])
             elif job_id in self.jobs:
                 answers.append([*self.state(job_id), self.jobs[job_id]])
             elif self.is_over(when, record):
                 answers.append(-10)
             else:
                 room -= 1
-                answers.append(self.start(job_id, when, record)[0])
+                scheduled[job_id] = self.start(job_id, when, record)[0]
+                answers.append(scheduled[job_id])
         self.finish()
         return answers
 
