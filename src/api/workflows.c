@@ -10,16 +10,16 @@
 #include "job/json.h"
 #include "job/url.h"
 
-static const struct slice state_words[] = {[APP_WORKFLOW_ACTIVE] = SLICE_INIT("active"),
-                                           [APP_WORKFLOW_SUCCEEDED] = SLICE_INIT("succeeded"),
-                                           [APP_WORKFLOW_FAILED] = SLICE_INIT("failed"),
-                                           [APP_WORKFLOW_CANCELLED] = SLICE_INIT("cancelled")};
+static const struct slice state_words[] = {[WORKFLOW_ACTIVE] = SLICE_INIT("active"),
+                                           [WORKFLOW_SUCCEEDED] = SLICE_INIT("succeeded"),
+                                           [WORKFLOW_FAILED] = SLICE_INIT("failed"),
+                                           [WORKFLOW_CANCELLED] = SLICE_INIT("cancelled")};
 
 /* ---- the query ---- */
 
 struct workflow_request {
     struct app *app;
-    struct app_workflow_list list;
+    struct workflow_list list;
     int64_t made_ms;
     char text[QUERY_BYTES_MAX + 1]; /* the decoded query; the values point into it */
 };
@@ -30,7 +30,7 @@ static const char *read_state(void *into, struct slice value)
     request->list.has_state = true;
     for (size_t i = 0; i < sizeof state_words / sizeof *state_words; i++) {
         if (slice_equal(value, state_words[i])) {
-            request->list.state = (enum app_workflow_state)i;
+            request->list.state = (enum workflow_state)i;
             return NULL;
         }
     }
@@ -124,7 +124,7 @@ static void add_settings(struct json_writer *json, struct slice settings)
 }
 
 /* Adds the members that a list shows of each workflow. */
-static void add_summary(struct json_writer *json, const struct app_workflow *workflow)
+static void add_summary(struct json_writer *json, const struct workflow *workflow)
 {
     add_name(json, workflow->id);
     json_add_text(json, "state", state_words[workflow->state]);
@@ -141,11 +141,11 @@ static void add_summary(struct json_writer *json, const struct app_workflow *wor
     }
 }
 
-static void add_elements(struct json_writer *json, const struct app_workflow *workflow)
+static void add_elements(struct json_writer *json, const struct workflow *workflow)
 {
     json_add_array(json, "elements");
     for (size_t i = 0; workflow->elements && i < workflow->element_count; i++) {
-        const struct app_workflow_element *element = &workflow->elements[i];
+        const struct workflow_element *element = &workflow->elements[i];
         json_put_object(json);
         add_job(json, element->job);
         json_add_text(json, "kind", element->is_call ? SLICE("call") : SLICE("step"));
@@ -156,19 +156,19 @@ static void add_elements(struct json_writer *json, const struct app_workflow *wo
     json_end_array(json);
 }
 
-static struct slice role_word(const struct app_workflow_open *job)
+static struct slice role_word(const struct workflow_open *job)
 {
-    static const struct slice words[] = {[APP_WORKFLOW_STEP] = SLICE_INIT("step"),
-                                         [APP_WORKFLOW_CALL] = SLICE_INIT("call"),
-                                         [APP_WORKFLOW_ANSWER] = SLICE_INIT("answer")};
+    static const struct slice words[] = {[WORKFLOW_STEP] = SLICE_INIT("step"),
+                                         [WORKFLOW_CALL] = SLICE_INIT("call"),
+                                         [WORKFLOW_ANSWER] = SLICE_INIT("answer")};
     return job->is_wait ? SLICE("wait") : words[job->role];
 }
 
-static void add_jobs(struct json_writer *json, const struct app_workflow *workflow)
+static void add_jobs(struct json_writer *json, const struct workflow *workflow)
 {
     json_add_array(json, "jobs");
     for (size_t i = 0; workflow->open && i < workflow->open_count; i++) {
-        const struct app_workflow_open *job = &workflow->open[i];
+        const struct workflow_open *job = &workflow->open[i];
         json_put_object(json);
         add_job(json, job->job);
         json_add_text(json, "role", role_word(job));
@@ -179,7 +179,7 @@ static void add_jobs(struct json_writer *json, const struct app_workflow *workfl
     json_end_array(json);
 }
 
-static void put_workflow(struct json_writer *json, const struct app_workflow *workflow)
+static void put_workflow(struct json_writer *json, const struct workflow *workflow)
 {
     json_put_object(json);
     add_summary(json, workflow);
@@ -197,7 +197,7 @@ static void put_workflow(struct json_writer *json, const struct app_workflow *wo
 
 /* ---- GET ---- */
 
-static void workflow_on_listed(void *arg, const struct app_workflow *workflow)
+static void workflow_on_listed(void *arg, const struct workflow *workflow)
 {
     struct page *page = arg;
     json_put_object(&page->json);
@@ -213,8 +213,7 @@ HANDLER(workflows_handle)
                           page_new(exchange, "workflows"));
 }
 
-static void workflow_on_read(void *arg, const struct app_verdict *verdict,
-                             const struct app_workflow *workflow)
+static void workflow_on_read(void *arg, const struct app_verdict *verdict, const struct workflow *workflow)
 {
     struct exchange *exchange = arg;
     if (verdict->end == APP_NOT_FOUND) {
@@ -234,8 +233,7 @@ HANDLER(workflow_read_handle)
     const struct workflow_request *request = read_request(exchange, OF_ONE);
     if (!request)
         return;
-    const struct app_workflow_query query = {
-        .id = exchange->key, .made_ms = request->made_ms, .with_jobs = true};
+    const struct workflow_query query = {.id = exchange->key, .made_ms = request->made_ms, .with_jobs = true};
     app_workflow_find(app_of(exchange), &query, workflow_on_read, exchange);
 }
 
@@ -256,7 +254,7 @@ static void workflow_on_cancelled(void *arg, const struct app_verdict *verdict)
         struct json_writer json = json_writer_to(body);
         json_put_object(&json);
         add_name(&json, exchange->key);
-        json_add_text(&json, "state", state_words[APP_WORKFLOW_CANCELLED]);
+        json_add_text(&json, "state", state_words[WORKFLOW_CANCELLED]);
         json_end_object(&json);
         exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
     }

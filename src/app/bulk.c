@@ -172,13 +172,13 @@ static int64_t spread_ms(const struct bulk *bulk, size_t number)
     return ((int64_t)number * bulk->call->step_us + 999) / 1000;
 }
 
-static struct store_when when_of(const struct bulk_item *item)
+static struct job_when when_of(const struct bulk_item *item)
 {
     const struct bulk *bulk = item->bulk;
     if (bulk->call->action == APP_RESCHEDULE)
-        return (struct store_when){true, bulk->progress.due_ms};
-    return (struct store_when){bulk->begin_ms != 0,
-                               bulk->begin_ms + spread_ms(bulk, (size_t)(item - bulk->items))};
+        return (struct job_when){true, bulk->progress.due_ms};
+    return (struct job_when){bulk->begin_ms != 0,
+                             bulk->begin_ms + spread_ms(bulk, (size_t)(item - bulk->items))};
 }
 
 static void act_on(struct bulk_item *item)

@@ -132,7 +132,7 @@ static void place_page(struct walk *walk)
     progress->due_ms = walk->begin_ms + ((int64_t)walk->count * step_us + 999) / 1000;
     for (size_t i = 0; i < walk->count; i++)
         walk->items[i].call.when =
-            (struct store_when){true, walk->begin_ms + ((int64_t)i * step_us + 999) / 1000};
+            (struct job_when){true, walk->begin_ms + ((int64_t)i * step_us + 999) / 1000};
 }
 
 /* Copies the ids, because the page is valid only until the callback returns. */

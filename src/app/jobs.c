@@ -130,5 +130,5 @@ void app_run(struct app *app, const struct app_caller *caller, const struct app_
         return;
     struct job_call *call = job_call_new(app, caller, run->id, fn, arg);
     call->is_resend = run->is_resend;
-    store_run(app->store, run->id, SLICE(""), (struct store_when){false, 0}, on_run, call);
+    store_run(app->store, run->id, SLICE(""), (struct job_when){false, 0}, on_run, call);
 }

@@ -18,6 +18,13 @@ bool app_caller_reaches_group(const struct app_caller *caller, struct slice grou
     return caller->groups.size ? topic_patterns_match(caller->groups, group) : caller->topics.size == 0;
 }
 
+void use_case_count_accepted(const struct app *app, struct slice id)
+{
+    struct slice topic, job_id;
+    slice_cut(id, '/', &topic, &job_id);
+    metrics_accepted(app->metrics, topic);
+}
+
 struct app_job use_case_job(const struct store_job *job)
 {
     return (struct app_job){

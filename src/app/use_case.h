@@ -31,6 +31,9 @@ bool use_case_is_sibling(struct slice id, app_verdict_fn *, void *arg);
  * callbacks is refused. */
 bool use_case_is_target_refused(const struct app *, const struct job *, app_verdict_fn *, void *arg);
 
+/* Counts an accepted job in the metrics. */
+void use_case_count_accepted(const struct app *, struct slice id);
+
 /* Converts a job of the store to a struct app_job. The result is valid as long as the data of the store's
  * job. */
 struct app_job use_case_job(const struct store_job *);

@@ -11,47 +11,12 @@
 
 enum { CALLS_MAX = 10 /* maximum number of store calls for one page */ };
 
-static const enum app_workflow_state app_states[] = {[WORKFLOW_ACTIVE] = APP_WORKFLOW_ACTIVE,
-                                                     [WORKFLOW_SUCCEEDED] = APP_WORKFLOW_SUCCEEDED,
-                                                     [WORKFLOW_FAILED] = APP_WORKFLOW_FAILED,
-                                                     [WORKFLOW_CANCELLED] = APP_WORKFLOW_CANCELLED};
-static const enum workflow_state stored_states[] = {[APP_WORKFLOW_ACTIVE] = WORKFLOW_ACTIVE,
-                                                    [APP_WORKFLOW_SUCCEEDED] = WORKFLOW_SUCCEEDED,
-                                                    [APP_WORKFLOW_FAILED] = WORKFLOW_FAILED,
-                                                    [APP_WORKFLOW_CANCELLED] = WORKFLOW_CANCELLED};
-static const enum app_workflow_role app_roles[] = {[WORKFLOW_STEP] = APP_WORKFLOW_STEP,
-                                                   [WORKFLOW_CALL] = APP_WORKFLOW_CALL,
-                                                   [WORKFLOW_ANSWER] = APP_WORKFLOW_ANSWER};
-
-/* Converts a workflow without its elements and jobs. */
-static struct app_workflow convert(const struct workflow *stored)
-{
-    struct app_workflow workflow = {.id = stored->id,
-                                    .state = app_states[stored->state],
-                                    .is_active = stored->state == WORKFLOW_ACTIVE,
-                                    .made_ms = stored->made_ms,
-                                    .ended_ms = stored->ended_ms,
-                                    .previous_ms = stored->previous_ms,
-                                    .settings = stored->settings,
-                                    .result = stored->result,
-                                    .failed_by = stored->failed_by,
-                                    .first_job = stored->first_job,
-                                    .has_hook = stored->has_hook,
-                                    .bytes = stored->bytes,
-                                    .open_count = stored->open_count,
-                                    .element_count = stored->element_count};
-    if (stored->parent.size &&
-        !workflow_place_parse(stored->parent, &workflow.parent, &workflow.parent_made_ms))
-        workflow.parent = SLICE("");
-    return workflow;
-}
-
 /* ---- one ---- */
 
 struct workflow_reading {
     struct app *app;
     struct slice id;
-    const struct app_workflow *workflow;
+    const struct workflow *workflow;
     app_workflow_fn *fn;
     void *arg;
 };
@@ -62,66 +27,24 @@ static void reading_end(void *arg, const struct app_verdict *verdict)
     reading->fn(reading->arg, verdict, reading->workflow);
 }
 
-static struct app_workflow_element *convert_elements(const struct workflow *stored)
-{
-    if (!stored->elements)
-        return NULL;
-    struct app_workflow_element *elements = NEW_ARRAY(struct app_workflow_element, stored->element_count + 1);
-    for (size_t i = 0; i < stored->element_count; i++) {
-        const struct workflow_element *element = &stored->elements[i];
-        elements[i] = (struct app_workflow_element){.is_call = element->is_call,
-                                                    .text = element->text,
-                                                    .job = element->job,
-                                                    .at_ms = element->at_ms,
-                                                    .bytes = element->bytes};
-    }
-    return elements;
-}
-
-static struct app_workflow_open *convert_open(const struct workflow *stored)
-{
-    if (!stored->open)
-        return NULL;
-    struct app_workflow_open *open = NEW_ARRAY(struct app_workflow_open, stored->open_count + 1);
-    for (size_t i = 0; i < stored->open_count; i++) {
-        const struct workflow_open *job = &stored->open[i];
-        open[i] = (struct app_workflow_open){job->job, app_roles[job->role], job->is_wait, job->wait,
-                                             job->position};
-    }
-    return open;
-}
-
-static void on_workflow(void *arg, enum status status, const struct workflow *stored)
+static void on_workflow(void *arg, enum status status, const struct workflow *workflow)
 {
     struct workflow_reading *reading = arg;
-    struct app_workflow workflow = {.is_active = false};
-    struct app_workflow_element *elements = NULL;
-    struct app_workflow_open *open = NULL;
-    if (stored) {
-        workflow = convert(stored);
-        workflow.elements = elements = convert_elements(stored);
-        workflow.open = open = convert_open(stored);
-    }
-    reading->workflow = stored ? &workflow : NULL;
+    reading->workflow = workflow;
     use_case_end(reading->app, reading->id, status, NULL, reading_end, reading);
-    free(elements);
-    free(open);
     free(reading);
 }
 
-void app_workflow_find(struct app *app, const struct app_workflow_query *query, app_workflow_fn *fn,
-                       void *arg)
+void app_workflow_find(struct app *app, const struct workflow_query *query, app_workflow_fn *fn, void *arg)
 {
-    const struct workflow_query stored = {query->id, query->made_ms, query->with_jobs, query->texts_max,
-                                          query->hook};
     struct workflow_reading *reading = NEW(struct workflow_reading);
     *reading = (struct workflow_reading){.app = app, .id = query->id, .fn = fn, .arg = arg};
-    workflow_read(app->store, &stored, on_workflow, reading);
+    workflow_read(app->store, query, on_workflow, reading);
 }
 
 void app_workflow_read(struct app *app, struct slice id, bool with_elements, app_workflow_fn *fn, void *arg)
 {
-    const struct app_workflow_query query = {.id = id, .texts_max = with_elements ? INT64_MAX : 0};
+    const struct workflow_query query = {.id = id, .texts_max = with_elements ? INT64_MAX : 0};
     app_workflow_find(app, &query, fn, arg);
 }
 
@@ -131,14 +54,12 @@ struct workflow_listing {
     struct app *app;
     struct workflow_list list;
     size_t left, calls;
-    char room[sizeof((struct app_workflow_cursor *)NULL)->room]; /* the slice in list.from points into this
-                                                                    position */
     app_workflow_each_fn *each;
     app_verdict_fn *fn;
     void *arg;
 };
 
-bool app_workflow_cursor_parse(const struct app *app, struct slice text, struct app_workflow_cursor *cursor)
+bool app_workflow_cursor_parse(const struct app *app, struct slice text, struct workflow_cursor *cursor)
 {
     struct buffer plain = buffer_of(cursor->room, sizeof cursor->room);
     struct slice number, id;
@@ -156,7 +77,7 @@ void app_workflow_cursor_write(const struct app *app, struct slice id, int64_t m
     struct buffer plain;
     struct slice owner, rest;
     slice_cut(id, '/', &owner, &rest);
-    buffer_init(&plain, sizeof((struct app_workflow_cursor *)NULL)->room);
+    buffer_init(&plain, sizeof((struct workflow_cursor *)NULL)->room);
     buffer_printf(&plain, "%zu@%.*s/%lld", store_shard_number(app->store, owner), SLICE_ARG(id),
                   (long long)made_ms);
     base64url_append(text, buffer_slice(&plain));
@@ -168,7 +89,7 @@ static void write_cursor(struct buffer *text, struct workflow_cursor next)
     struct buffer plain;
     if (next.place.size == 0 && next.shard == 0)
         return;
-    buffer_init(&plain, sizeof((struct app_workflow_cursor *)NULL)->room);
+    buffer_init(&plain, sizeof((struct workflow_cursor *)NULL)->room);
     buffer_printf(&plain, "%zu@", next.shard);
     buffer_append(&plain, next.place);
     base64url_append(text, buffer_slice(&plain));
@@ -195,9 +116,11 @@ static void listing_ask(struct workflow_listing *listing);
 /* Copies the position. Returns false if it is too long. */
 static bool keep_position(struct workflow_listing *listing, struct workflow_cursor next)
 {
-    struct buffer room = buffer_of(listing->room, sizeof listing->room);
+    struct workflow_cursor *from = &listing->list.from;
+    struct buffer room = buffer_of(from->room, sizeof from->room);
     buffer_append(&room, next.place);
-    listing->list.from = (struct workflow_cursor){next.shard, buffer_slice(&room)};
+    from->shard = next.shard;
+    from->place = buffer_slice(&room);
     return !room.failed;
 }
 
@@ -205,10 +128,8 @@ static void on_workflows(void *arg, enum status status, const struct workflow *w
                          struct workflow_cursor next)
 {
     struct workflow_listing *listing = arg;
-    for (size_t i = 0; status == STATUS_OK && i < count; i++) {
-        const struct app_workflow workflow = convert(&workflows[i]);
-        listing->each(listing->arg, &workflow);
-    }
+    for (size_t i = 0; status == STATUS_OK && i < count; i++)
+        listing->each(listing->arg, &workflows[i]);
     listing->left -= count;
     bool is_end = next.place.size == 0 && next.shard == 0;
     if (status == STATUS_OK && !is_end && listing->left > 0 && ++listing->calls < CALLS_MAX &&
@@ -224,15 +145,11 @@ static void listing_ask(struct workflow_listing *listing)
     workflow_list(listing->app->store, &listing->list, on_workflows, listing);
 }
 
-void app_workflow_list(struct app *app, const struct app_workflow_list *list, app_workflow_each_fn *each,
+void app_workflow_list(struct app *app, const struct workflow_list *list, app_workflow_each_fn *each,
                        app_verdict_fn *fn, void *arg)
 {
     struct workflow_listing *listing = NEW(struct workflow_listing);
-    *listing = (struct workflow_listing){.app = app, .left = list->max, .each = each, .fn = fn, .arg = arg};
-    listing->list = (struct workflow_list){.owner = list->owner,
-                                           .prefix = list->prefix,
-                                           .has_state = list->has_state,
-                                           .state = stored_states[list->state],
-                                           .from = {list->from.shard, list->from.place}};
+    *listing = (struct workflow_listing){
+        .app = app, .list = *list, .left = list->max, .each = each, .fn = fn, .arg = arg};
     listing_ask(listing);
 }

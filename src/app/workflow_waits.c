@@ -1,8 +1,8 @@
 /* workflow_waits.c - waits of workflows, and events that end them. */
 #include "app/use_case.h"
-#include "app/workflow_entry_private.h"
 #include "app/workflows.h"
 #include "base/memory.h"
+#include "store/workflow.h"
 
 /* ---- wait ---- */
 
@@ -27,18 +27,12 @@ static void on_waiting(void *arg, enum status status, const struct workflow_wait
     free(call);
 }
 
-void app_workflow_wait(struct app *app, const struct app_workflow_wait *wait, app_workflow_waiting_fn *fn,
+void app_workflow_wait(struct app *app, const struct workflow_wait *wait, app_workflow_waiting_fn *fn,
                        void *arg)
 {
     struct workflow_waiting_call *call = NEW(struct workflow_waiting_call);
     *call = (struct workflow_waiting_call){.app = app, .id = wait->id, .fn = fn, .arg = arg};
-    const struct workflow_wait stored = {.id = wait->id,
-                                         .event = wait->event,
-                                         .text = wait->text,
-                                         .deadline = workflow_entry_stored(wait->deadline),
-                                         .kept = wait->kept,
-                                         .with_kept = workflow_entry_stored(wait->with_kept)};
-    workflow_wait(app->store, &stored, on_waiting, call);
+    workflow_wait(app->store, wait, on_waiting, call);
 }
 
 /* ---- waiters ---- */
@@ -46,7 +40,7 @@ void app_workflow_wait(struct app *app, const struct app_workflow_wait *wait, ap
 struct workflow_waiters_call {
     struct app *app;
     struct slice owner;
-    const struct app_workflow_waiter *waiters;
+    const struct workflow_waiter *waiters;
     size_t count;
     struct slice next;
     app_workflow_waiters_fn *fn;
@@ -63,28 +57,19 @@ static void on_waiters(void *arg, enum status status, const struct workflow_wait
                        struct slice next)
 {
     struct workflow_waiters_call *call = arg;
-    struct app_workflow_waiter *read = NEW_ARRAY(struct app_workflow_waiter, count + 1);
-    for (size_t i = 0; i < count; i++)
-        read[i] = (struct app_workflow_waiter){waiters[i].job, waiters[i].text};
-    call->waiters = read;
+    call->waiters = waiters;
     call->count = count;
     call->next = next;
     use_case_end(call->app, call->owner, status, NULL, waiters_end, call);
-    free(read);
     free(call);
 }
 
-void app_workflow_waiters(struct app *app, const struct app_workflow_waiters_query *query,
+void app_workflow_waiters(struct app *app, const struct workflow_waiters_query *query,
                           app_workflow_waiters_fn *fn, void *arg)
 {
     struct workflow_waiters_call *call = NEW(struct workflow_waiters_call);
     *call = (struct workflow_waiters_call){.app = app, .owner = query->owner, .fn = fn, .arg = arg};
-    const struct workflow_waiters_query stored = {.owner = query->owner,
-                                                  .event = query->event,
-                                                  .id = query->id,
-                                                  .from = query->from,
-                                                  .max = APP_WORKFLOW_WAITERS_MAX};
-    workflow_waiters(app->store, &stored, on_waiters, call);
+    workflow_waiters(app->store, query, on_waiters, call);
 }
 
 /* ---- notify ---- */
@@ -92,7 +77,7 @@ void app_workflow_waiters(struct app *app, const struct app_workflow_waiters_que
 struct workflow_notify_call {
     struct app *app;
     struct slice owner;
-    struct workflow_notice *notices;
+    const struct workflow_notice *notices;
     size_t count;
     const bool *was_waiting;
     app_workflow_notified_fn *fn;
@@ -111,27 +96,20 @@ static void on_notified(void *arg, enum status status, const struct workflow_not
     call->was_waiting = notified->was_waiting;
     for (size_t i = 0; status == STATUS_OK && i < call->count; i++)
         if (notified->was_waiting[i])
-            workflow_entry_count(call->app, &call->notices[i].entry);
+            use_case_count_accepted(call->app, call->notices[i].entry.job);
     use_case_end(call->app, call->owner, status, NULL, notify_end, call);
-    free(call->notices);
     free(call);
 }
 
-void app_workflow_notify(struct app *app, const struct app_workflow_notify *notify,
-                         app_workflow_notified_fn *fn, void *arg)
+void app_workflow_notify(struct app *app, const struct workflow_notify *notify, app_workflow_notified_fn *fn,
+                         void *arg)
 {
     struct workflow_notify_call *call = NEW(struct workflow_notify_call);
-    *call = (struct workflow_notify_call){
-        .app = app, .owner = notify->owner, .count = notify->count, .fn = fn, .arg = arg};
-    call->notices = NEW_ARRAY(struct workflow_notice, notify->count + 1);
-    for (size_t i = 0; i < notify->count; i++)
-        call->notices[i] =
-            (struct workflow_notice){notify->waiters[i], workflow_entry_stored(notify->entries[i])};
-    const struct workflow_notify stored = {.owner = notify->owner,
-                                           .event = notify->event,
-                                           .id = notify->id,
-                                           .data = notify->data,
-                                           .notices = call->notices,
-                                           .count = notify->count};
-    workflow_notify(app->store, &stored, on_notified, call);
+    *call = (struct workflow_notify_call){.app = app,
+                                          .owner = notify->owner,
+                                          .notices = notify->notices,
+                                          .count = notify->count,
+                                          .fn = fn,
+                                          .arg = arg};
+    workflow_notify(app->store, notify, on_notified, call);
 }

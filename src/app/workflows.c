@@ -2,9 +2,9 @@
 
 #include "app/audit.h"
 #include "app/use_case.h"
-#include "app/workflow_entry_private.h"
 #include "base/memory.h"
 #include "job/job.h"
+#include "store/workflow.h"
 
 bool app_workflow_admit(struct app *app, const struct app_caller *caller, const struct job *job,
                         app_verdict_fn *fn, void *arg)
@@ -38,31 +38,21 @@ static void on_begun(void *arg, enum status status, const struct workflow_begun 
     struct workflow_beginning *beginning = arg;
     beginning->begun = begun;
     if (status == STATUS_OK && begun->is_new)
-        workflow_entry_count(beginning->app, &beginning->begin.first);
+        use_case_count_accepted(beginning->app, beginning->begin.first.job);
     else if (status == STATUS_OK)
         status = STATUS_REPEATED;
     use_case_end(beginning->app, beginning->begin.id, status, NULL, beginning_end, beginning);
     free(beginning);
 }
 
-void app_workflow_begin(struct app *app, const struct app_workflow_begin *begin, app_workflow_begun_fn *fn,
+void app_workflow_begin(struct app *app, const struct workflow_begin *begin, app_workflow_begun_fn *fn,
                         void *arg)
 {
     struct workflow_beginning *beginning = NEW(struct workflow_beginning);
     beginning->app = app;
     beginning->fn = fn;
     beginning->arg = arg;
-    beginning->begin = (struct workflow_begin){.id = begin->id,
-                                               .settings = begin->settings,
-                                               .parent = begin->parent,
-                                               .parent_step = begin->parent_step,
-                                               .if_failed = workflow_entry_stored(begin->if_failed),
-                                               .if_cancelled = workflow_entry_stored(begin->if_cancelled),
-                                               .replaces = begin->replaces,
-                                               .from = begin->from,
-                                               .kept = begin->kept,
-                                               .kept_bytes = begin->kept_bytes,
-                                               .first = workflow_entry_stored(begin->first)};
+    beginning->begin = *begin;
     workflow_begin(app->store, &beginning->begin, on_begun, beginning);
 }
 
@@ -71,7 +61,7 @@ void app_workflow_begin(struct app *app, const struct app_workflow_begin *begin,
 struct workflow_appending {
     struct app *app;
     struct slice id;
-    struct workflow_entry *entries;
+    const struct workflow_entry *entries;
     size_t count;
     const struct slice *firsts;
     app_workflow_appended_fn *fn;
@@ -89,26 +79,19 @@ static void on_appended(void *arg, enum status status, const struct slice *first
     struct workflow_appending *appending = arg;
     for (size_t i = 0; status == STATUS_OK && i < appending->count; i++)
         if (!firsts || firsts[i].size == 0)
-            workflow_entry_count(appending->app, &appending->entries[i]);
+            use_case_count_accepted(appending->app, appending->entries[i].job);
     appending->firsts = firsts;
     use_case_end(appending->app, appending->id, status, NULL, appending_end, appending);
-    free(appending->entries);
     free(appending);
 }
 
-void app_workflow_append(struct app *app, struct slice id, const struct app_workflow_entry *const *entries,
-                         size_t count, app_workflow_appended_fn *fn, void *arg)
+void app_workflow_append(struct app *app, struct slice id, const struct workflow_entry *entries, size_t count,
+                         app_workflow_appended_fn *fn, void *arg)
 {
     struct workflow_appending *appending = NEW(struct workflow_appending);
-    appending->app = app;
-    appending->id = id;
-    appending->entries = NEW_ARRAY(struct workflow_entry, count + 1);
-    appending->count = count;
-    appending->fn = fn;
-    appending->arg = arg;
-    for (size_t i = 0; i < count; i++)
-        appending->entries[i] = workflow_entry_stored(entries[i]);
-    workflow_append(app->store, id, appending->entries, count, on_appended, appending);
+    *appending = (struct workflow_appending){
+        .app = app, .id = id, .entries = entries, .count = count, .fn = fn, .arg = arg};
+    workflow_append(app->store, id, entries, count, on_appended, appending);
 }
 
 /* ---- end ---- */
@@ -117,7 +100,7 @@ struct workflow_ending {
     struct app *app;
     const struct app_caller *caller;
     struct slice id;
-    struct workflow_entry for_parent;
+    const struct workflow_entry *for_parent;
     bool is_cancelled;
     app_verdict_fn *fn;
     void *arg;
@@ -129,8 +112,8 @@ static void on_ended(void *arg, enum status status, int64_t made_ms)
     (void)made_ms;
     if (ending->is_cancelled)
         audit(ending->caller, "workflow_cancelled", "workflow", ending->id, status);
-    if (status == STATUS_OK && ending->for_parent.job.size)
-        workflow_entry_count(ending->app, &ending->for_parent);
+    if (status == STATUS_OK && ending->for_parent)
+        use_case_count_accepted(ending->app, ending->for_parent->job);
     use_case_end(ending->app, ending->id, status, NULL, ending->fn, ending->arg);
     free(ending);
 }
@@ -150,10 +133,10 @@ void app_workflow_end(struct app *app, const struct app_caller *caller, const st
     *ending = (struct workflow_ending){.app = app,
                                        .caller = caller,
                                        .id = end->id,
-                                       .for_parent = workflow_entry_stored(end->for_parent),
+                                       .for_parent = end->for_parent,
                                        .is_cancelled = end->is_cancelled,
                                        .fn = fn,
                                        .arg = arg};
     workflow_end(app->store, end->id, end->is_cancelled ? WORKFLOW_CANCELLED : WORKFLOW_SUCCEEDED,
-                 end->result, ending->for_parent.job.size ? &ending->for_parent : NULL, on_ended, ending);
+                 end->result, end->for_parent, on_ended, ending);
 }

@@ -115,6 +115,12 @@ enum job_member {
 };
 
 /* The slices point into the text that was parsed, and into the buffer text. */
+/* When a job is due. */
+struct job_when {
+    bool is_absolute;
+    int64_t ms; /* a time, or a delay that counts from the time at which Redis runs the script */
+};
+
 struct job {
     struct slice topic, job_id;
     struct slice url;   /* empty: the topic's is used */

@@ -7,7 +7,7 @@
 #include "qstash/waiter.h"
 
 enum {
-    ROUNDS_MAX = 1000, /* maximum number of rounds, with APP_WORKFLOW_WAITERS_MAX waiters each */
+    ROUNDS_MAX = 1000, /* maximum number of rounds, with WORKFLOW_WAITERS_MAX waiters each */
     SHOWN_MAX = 100,   /* maximum number of waiters for an event in the answer of /v2/waiters */
     ANSWER_MAX = 16 * 1024 * 1024,
     TOLD_MAX = 4 * WAITER_MAX,    /* maximum size of a waiter in the answer */
@@ -46,10 +46,8 @@ struct notifying {
     struct buffer kept; /* the event as it is kept if no run waits for it: the letter d, then the data */
     struct notice *notices;
     size_t count, pending, rounds;
-    /* entries[i] and waiters[i] belong to made[i]. */
-    const struct app_workflow_entry *entries[APP_WORKFLOW_WAITERS_MAX];
-    struct slice waiters[APP_WORKFLOW_WAITERS_MAX];
-    const struct notice *made[APP_WORKFLOW_WAITERS_MAX];
+    struct workflow_notice sent[WORKFLOW_WAITERS_MAX]; /* sent[i] belongs to made[i] */
+    const struct notice *made[WORKFLOW_WAITERS_MAX];
     size_t made_count;
     struct buffer body;
     struct json_writer json;
@@ -189,8 +187,7 @@ static void notify_all(struct notifying *notifying)
             continue;
         size_t at = notifying->made_count++;
         notifying->made[at] = notice;
-        notifying->entries[at] = &notice->step.entry;
-        notifying->waiters[at] = buffer_slice(&notice->job);
+        notifying->sent[at] = (struct workflow_notice){buffer_slice(&notice->job), notice->step.entry};
     }
     notifying->has_skipped |= notifying->made_count < notifying->count;
     if (notifying->fault) {
@@ -201,13 +198,12 @@ static void notify_all(struct notifying *notifying)
         notify_end_page(notifying);
         return;
     }
-    const struct app_workflow_notify notify = {
+    const struct workflow_notify notify = {
         .owner = SLICE(QSTASH_TOPIC),
         .event = notifying->event,
         .id = keeps_event ? slice_of(notifying->key) : SLICE(""),
         .data = keeps_event ? buffer_slice(&notifying->kept) : SLICE(""),
-        .waiters = notifying->waiters,
-        .entries = notifying->entries,
+        .notices = notifying->sent,
         .count = notifying->made_count,
     };
     app_workflow_notify(app_of(notifying->exchange), &notify, on_notified, notifying);
@@ -231,18 +227,18 @@ static void make_notice(struct notice *notice)
                                     .url = waiter->url,
                                     .headers = waiter->timeout_headers,
                                     .body = buffer_slice(&body)};
-    const struct app_workflow_entry *entry = &notice->step.entry;
     notice->is_made = !body.failed && !run_step_make_notice(&notice->step, &notice->run, &step,
                                                             app_now_ms(app_of(notice->notifying->exchange)));
-    if (body.failed || notice->step.texts.base64.failed || entry->stored.failed || entry->element.failed)
+    if (body.failed || notice->step.texts.base64.failed || notice->step.stored.failed ||
+        notice->step.element.failed)
         notice->notifying->fault = "there is no memory for the steps";
     buffer_fini(&body);
 }
 
-static void on_run(void *arg, const struct app_verdict *verdict, const struct app_workflow *workflow)
+static void on_run(void *arg, const struct app_verdict *verdict, const struct workflow *workflow)
 {
     struct notice *notice = arg;
-    bool is_active = verdict->end == APP_DONE && workflow->is_active;
+    bool is_active = verdict->end == APP_DONE && workflow->state == WORKFLOW_ACTIVE;
     if (verdict->end != APP_DONE && verdict->end != APP_NOT_FOUND)
         notice->notifying->fault = "the runs that wait cannot be read now";
     notice->has_run = is_active && run_read(workflow->settings, workflow->made_ms, &notice->run);
@@ -257,7 +253,7 @@ static void copy_text(struct buffer *copy, struct slice text)
     buffer_append(copy, text);
 }
 
-static void notice_begin(struct notice *notice, const struct app_workflow_waiter *waiter)
+static void notice_begin(struct notice *notice, const struct workflow_waiter *waiter)
 {
     copy_text(&notice->job, waiter->job);
     copy_text(&notice->text, waiter->text);
@@ -275,8 +271,8 @@ static void notice_begin(struct notice *notice, const struct app_workflow_waiter
         notify_end_one(notice->notifying);
 }
 
-static void on_waiters(void *arg, const struct app_verdict *verdict,
-                       const struct app_workflow_waiter *waiters, size_t count, struct slice next)
+static void on_waiters(void *arg, const struct app_verdict *verdict, const struct workflow_waiter *waiters,
+                       size_t count, struct slice next)
 {
     struct notifying *notifying = arg;
     if (verdict->end != APP_DONE) {
@@ -297,11 +293,12 @@ static void on_waiters(void *arg, const struct app_verdict *verdict,
 
 static void notify_round(struct notifying *notifying)
 {
-    const struct app_workflow_waiters_query query = {
+    const struct workflow_waiters_query query = {
         .owner = SLICE(QSTASH_TOPIC),
         .event = notifying->event,
         .id = notifying->run_id.size ? slice_of(notifying->key) : SLICE(""),
         .from = buffer_slice(&notifying->next),
+        .max = WORKFLOW_WAITERS_MAX,
     };
     app_workflow_waiters(app_of(notifying->exchange), &query, on_waiters, notifying);
 }
@@ -432,14 +429,14 @@ struct hook_look {
     char hook[WAITER_EVENT_MAX];
 };
 
-static void on_looked(void *arg, const struct app_verdict *verdict, const struct app_workflow *workflow)
+static void on_looked(void *arg, const struct app_verdict *verdict, const struct workflow *workflow)
 {
     struct hook_look *look = arg;
     struct exchange *exchange = look->exchange;
     struct run run;
-    bool has_hook = workflow && workflow->is_active && workflow->has_hook;
+    bool has_hook = workflow && workflow->state == WORKFLOW_ACTIVE && workflow->has_hook;
     /* Versions before 0.3 did not note the webhooks of a run. */
-    if (workflow && workflow->is_active && !has_hook &&
+    if (workflow && workflow->state == WORKFLOW_ACTIVE && !has_hook &&
         run_read(workflow->settings, workflow->made_ms, &run)) {
         has_hook = !run.knows_hooks;
         run_fini(&run);
@@ -470,7 +467,7 @@ HANDLER(hook_admit)
     look->exchange = exchange;
     exchange_keep(exchange, look, free);
     waiter_write_webhook(event, &hook);
-    const struct app_workflow_query query = {.id = run_key(run_id, look->key), .hook = buffer_slice(&hook)};
+    const struct workflow_query query = {.id = run_key(run_id, look->key), .hook = buffer_slice(&hook)};
     app_workflow_find(app_of(exchange), &query, on_looked, look);
 }
 
@@ -524,7 +521,7 @@ static void waiter_list_free(void *arg)
 static void waiter_list_read(struct waiter_list *);
 
 static void on_all_waiters(void *arg, const struct app_verdict *verdict,
-                           const struct app_workflow_waiter *waiters, size_t count, struct slice next)
+                           const struct workflow_waiter *waiters, size_t count, struct slice next)
 {
     struct waiter_list *list = arg;
     struct exchange *exchange = list->exchange;
@@ -555,10 +552,11 @@ static void on_all_waiters(void *arg, const struct app_verdict *verdict,
 
 static void waiter_list_read(struct waiter_list *list)
 {
-    const struct app_workflow_waiters_query query = {
+    const struct workflow_waiters_query query = {
         .owner = SLICE(QSTASH_TOPIC),
         .event = list->has_hooks ? buffer_slice(&list->hook) : list->exchange->key,
         .from = buffer_slice(&list->next),
+        .max = WORKFLOW_WAITERS_MAX,
     };
     app_workflow_waiters(app_of(list->exchange), &query, on_all_waiters, list);
 }

@@ -99,13 +99,13 @@ static void on_begun(void *arg, const struct app_verdict *verdict, int64_t made_
 
 static void begin(struct again *again)
 {
-    const struct app_workflow_begin begin = {
+    const struct workflow_begin begin = {
         .id = slice_of(again->new_key),
         .settings = buffer_slice(&again->kept_settings),
         .from = slice_of(again->from),
         .kept = again->kept,
         .kept_bytes = again->kept_bytes,
-        .first = &again->step.entry,
+        .first = again->step.entry,
     };
     app_workflow_begin(app_of(again->exchange), &begin, on_begun, again);
 }
@@ -207,7 +207,7 @@ static bool is_of_parallel_step(const struct job *job)
 }
 
 /* Finds the element with which the new run begins, and reads the body of its first message. */
-static bool find_beginning(struct again *again, const struct app_workflow *workflow)
+static bool find_beginning(struct again *again, const struct workflow *workflow)
 {
     const struct run_failure failure = {
         .elements = workflow->elements,
@@ -226,17 +226,17 @@ static bool find_beginning(struct again *again, const struct app_workflow *workf
         return run_resumption_read_body(workflow->elements[index].text, &again->body);
     if (again->view.data.run.call_type.size == 0) /* the failed message is a step, but has no element */
         return false;
-    again->step.entry.role = APP_WORKFLOW_ANSWER;
+    again->step.entry.role = WORKFLOW_ANSWER;
     buffer_append(&again->body, again->view.body);
     return !again->body.failed;
 }
 
-static void again_on_run(void *arg, const struct app_verdict *verdict, const struct app_workflow *workflow);
+static void again_on_run(void *arg, const struct app_verdict *verdict, const struct workflow *workflow);
 
 /* Finds the run. If made_ms is 0, finds the latest run with the id. */
 static void find_run(struct again *again, int64_t made_ms)
 {
-    const struct app_workflow_query query = {
+    const struct workflow_query query = {
         .id = slice_of(again->from_key), .made_ms = made_ms, .with_jobs = true, .texts_max = LIST_MAX};
     again->is_last_run = made_ms == 0;
     app_workflow_find(app_of(again->exchange), &query, again_on_run, again);
@@ -254,7 +254,7 @@ static void again_refuse_size(struct again *again, int64_t bytes)
     again_refuse(again, 413, text);
 }
 
-static void go_on_from(struct again *again, const struct app_workflow *workflow)
+static void go_on_from(struct again *again, const struct workflow *workflow)
 {
     again->has_run = run_read(workflow->settings, workflow->made_ms, &again->run);
     snprintf(again->from, sizeof again->from, "%s/%lld", again->from_key, (long long)workflow->made_ms);
@@ -273,7 +273,7 @@ static void go_on_from(struct again *again, const struct app_workflow *workflow)
         find_place(again);
 }
 
-static void again_on_run(void *arg, const struct app_verdict *verdict, const struct app_workflow *workflow)
+static void again_on_run(void *arg, const struct app_verdict *verdict, const struct workflow *workflow)
 {
     struct again *again = arg;
     bool is_it =

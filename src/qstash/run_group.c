@@ -16,7 +16,7 @@ struct run_group {
     char key_room[RUN_KEY_SIZE];
     struct slice key, id;
     size_t expected, ended, count;
-    const struct app_workflow_entry **entries;
+    struct workflow_entry *entries;
     struct run_group_member *members;
     unsigned status; /* status of the first refusal; 0: none */
     char error[ANSWER_TEXT_SIZE];
@@ -86,14 +86,13 @@ static void end_one(struct run_group *group)
         app_workflow_append(group->app, group->key, group->entries, group->count, on_appended, group);
 }
 
-void run_group_add(struct run_group *group, const struct app_workflow_entry *entry, run_group_fn *fn,
-                   void *arg)
+void run_group_add(struct run_group *group, const struct workflow_entry *entry, run_group_fn *fn, void *arg)
 {
     if (!group->entries) {
-        group->entries = NEW_ARRAY(const struct app_workflow_entry *, group->expected);
+        group->entries = NEW_ARRAY(struct workflow_entry, group->expected);
         group->members = NEW_ARRAY(struct run_group_member, group->expected);
     }
-    group->entries[group->count] = entry;
+    group->entries[group->count] = *entry;
     group->members[group->count++] = (struct run_group_member){fn, arg};
     end_one(group);
 }

@@ -23,9 +23,9 @@ struct slice run_group_id(const struct run_group *);
 /* Makes the group wait for one more message. */
 void run_group_expect(struct run_group *);
 
-/* Adds a message, and calls back when the last message of the group was added or refused. Borrows the entry
- * until the callback. */
-void run_group_add(struct run_group *, const struct app_workflow_entry *, run_group_fn *, void *arg);
+/* Adds a message, and calls back when the last message of the group was added or refused. Borrows the texts
+ * of the entry until the callback. */
+void run_group_add(struct run_group *, const struct workflow_entry *, run_group_fn *, void *arg);
 
 /* Reports that one message was refused. The group then refuses all its messages with the same error. */
 void run_group_miss(struct run_group *, unsigned status, struct slice error);

@@ -6,16 +6,16 @@
 #include "qstash/answer_headers.h"
 #include "qstash/message_id.h"
 
-static const struct slice states[] = {[APP_WORKFLOW_ACTIVE] = SLICE_INIT("RUN_STARTED"),
-                                      [APP_WORKFLOW_SUCCEEDED] = SLICE_INIT("RUN_SUCCESS"),
-                                      [APP_WORKFLOW_FAILED] = SLICE_INIT("RUN_FAILED"),
-                                      [APP_WORKFLOW_CANCELLED] = SLICE_INIT("RUN_CANCELED")};
+static const struct slice states[] = {[WORKFLOW_ACTIVE] = SLICE_INIT("RUN_STARTED"),
+                                      [WORKFLOW_SUCCEEDED] = SLICE_INIT("RUN_SUCCESS"),
+                                      [WORKFLOW_FAILED] = SLICE_INIT("RUN_FAILED"),
+                                      [WORKFLOW_CANCELLED] = SLICE_INIT("RUN_CANCELED")};
 
-bool run_log_state(struct slice word, enum app_workflow_state *state)
+bool run_log_state(struct slice word, enum workflow_state *state)
 {
     for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
         if (slice_equal(word, states[i])) {
-            *state = (enum app_workflow_state)i;
+            *state = (enum workflow_state)i;
             return true;
         }
     }
@@ -38,7 +38,7 @@ struct steps {
 
 static void steps_init(struct steps *steps, const struct run_log *log)
 {
-    const struct app_workflow *workflow = log->workflow;
+    const struct workflow *workflow = log->workflow;
     size_t bytes = 0;
     *steps = (struct steps){.log = log, .element_count = workflow->elements ? workflow->element_count : 0};
     size_t most = steps->element_count + workflow->open_count;
@@ -119,7 +119,7 @@ static const char *state_of(const struct run_log *log, const struct run_log_mess
 {
     if (message && message->state == JOB_STATE_DEAD)
         return "STEP_FAILED";
-    if (!log->workflow->is_active)
+    if (log->workflow->state != WORKFLOW_ACTIVE)
         return "STEP_CANCELED";
     return message && message->lines.size ? "STEP_RETRY" : "STEP_PROGRESS";
 }
@@ -379,7 +379,7 @@ static void add_invoker(struct json_writer *json, const struct run_log *log)
 
 static void add_summary(struct json_writer *json, const struct run_log *log)
 {
-    const struct app_workflow *workflow = log->workflow;
+    const struct workflow *workflow = log->workflow;
     struct slice topic, run_id;
     slice_cut(workflow->id, '/', &topic, &run_id);
     json_add_text(json, "workflowRunId", run_id);

@@ -22,6 +22,6 @@ enum {
 void run_log_put(struct json_writer *, const struct run_log *);
 
 /* Parses the word for a state of runs, such as RUN_STARTED. Returns false for another word. */
-bool run_log_state(struct slice word, enum app_workflow_state *);
+bool run_log_state(struct slice word, enum workflow_state *);
 
 #endif

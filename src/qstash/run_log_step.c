@@ -52,8 +52,7 @@ static bool is_object(struct slice text)
     return text.size && text.data[0] == '{' && json_check(text, &limits, &fault) == STATUS_OK;
 }
 
-void run_log_step_read(const struct app_workflow_element *element, struct run_log_step *step,
-                       struct buffer *text)
+void run_log_step_read(const struct workflow_element *element, struct run_log_step *step, struct buffer *text)
 {
     struct json_cursor cursor;
     struct slice key, value;
@@ -79,8 +78,7 @@ void run_log_step_read(const struct app_workflow_element *element, struct run_lo
     }
 }
 
-void run_log_step_read_wait(const struct app_workflow_open *open, struct run_log_step *step,
-                            struct buffer *text)
+void run_log_step_read_wait(const struct workflow_open *open, struct run_log_step *step, struct buffer *text)
 {
     struct waiter waiter;
     struct slice topic;

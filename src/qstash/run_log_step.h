@@ -19,7 +19,7 @@ struct run_log_message {
 /* The data of one run from which the log is written. The struct borrows the data of its pointers and
  * slices. */
 struct run_log {
-    const struct app_workflow *workflow; /* includes elements, their texts, and open jobs */
+    const struct workflow *workflow; /* includes elements, their texts, and open jobs */
     const struct run *run;
     const struct message_view *view; /* the run as a message: url, headers, labels, flow control, redaction */
     const struct settings *settings; /* settings of the run */
@@ -31,7 +31,7 @@ struct run_log {
 };
 
 struct run_log_step {
-    const struct app_workflow_element
+    const struct workflow_element
         *element; /* element of the step; NULL for a wait, which has no element yet */
     struct slice message_id;
     struct slice body;       /* decoded */
@@ -40,14 +40,14 @@ struct run_log_step {
     struct slice call; /* for a call: the member "call" of the element, see run_write_element; else empty */
     uint64_t id, target, concurrent; /* id is 0 if the element is a plan or has no step. target: for a plan,
                                         the id of the planned step; else 0 */
-    const struct app_workflow_open *wait;
+    const struct workflow_open *wait;
 };
 
 /* Parses an element. text receives decoded texts, and must have room for twice the size of the element. */
-void run_log_step_read(const struct app_workflow_element *, struct run_log_step *, struct buffer *text);
+void run_log_step_read(const struct workflow_element *, struct run_log_step *, struct buffer *text);
 
 /* As run_log_step_read, but for a wait that has not ended. Such a wait has no element yet. */
-void run_log_step_read_wait(const struct app_workflow_open *, struct run_log_step *, struct buffer *text);
+void run_log_step_read_wait(const struct workflow_open *, struct run_log_step *, struct buffer *text);
 
 /* The data from which a step is written. call: for the result of a call, the step of that call; for a call,
  * the step itself; else NULL. message: the message whose failed attempts are shown, or NULL. */

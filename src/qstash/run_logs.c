@@ -39,9 +39,9 @@ struct candidate {
 
 /* A copy of a run that was read. */
 struct read_run {
-    struct app_workflow workflow;
-    struct app_workflow_element *elements;
-    struct app_workflow_open *open;
+    struct workflow workflow;
+    struct workflow_element *elements;
+    struct workflow_open *open;
     struct buffer text; /* the slices of the members below point into this text */
     struct run run;
     struct settings settings;
@@ -58,7 +58,7 @@ struct logs {
     struct candidate candidates[PAGE_MAX];
     size_t candidate_count, at;
     /* position in the list after the candidates; place is empty at the end of the list */
-    struct app_workflow_cursor next;
+    struct workflow_cursor next;
     bool has_next;
     char next_text[EVENT_LIST_CURSOR_MAX + 1];
     struct candidate last; /* the last run that was examined */
@@ -240,7 +240,7 @@ static struct slice copy_text(struct buffer *text, struct slice from)
     return text->failed ? SLICE("") : slice_from(text->data + start, from.size);
 }
 
-static size_t bytes_of(const struct app_workflow *workflow)
+static size_t bytes_of(const struct workflow *workflow)
 {
     size_t bytes = workflow->id.size + workflow->settings.size + workflow->result.size +
                    workflow->parent.size + workflow->failed_by.size;
@@ -251,12 +251,12 @@ static size_t bytes_of(const struct app_workflow *workflow)
     return bytes;
 }
 
-static void copy_lists(struct read_run *run, const struct app_workflow *workflow)
+static void copy_lists(struct read_run *run, const struct workflow *workflow)
 {
     size_t elements = workflow->elements ? workflow->element_count : 0;
     size_t open = workflow->open ? workflow->open_count : 0;
-    run->elements = NEW_ARRAY(struct app_workflow_element, elements + 1);
-    run->open = NEW_ARRAY(struct app_workflow_open, open + 1);
+    run->elements = NEW_ARRAY(struct workflow_element, elements + 1);
+    run->open = NEW_ARRAY(struct workflow_open, open + 1);
     for (size_t i = 0; i < elements; i++) {
         run->elements[i] = workflow->elements[i];
         run->elements[i].text = copy_text(&run->text, workflow->elements[i].text);
@@ -290,7 +290,7 @@ static void make_view(struct read_run *run)
 }
 
 /* Copies a run. Returns false if it cannot be read, or if there is no memory. */
-static bool keep_run(struct logs *logs, const struct app_workflow *workflow)
+static bool keep_run(struct logs *logs, const struct workflow *workflow)
 {
     struct read_run *run = &logs->run;
     size_t bytes = bytes_of(workflow);
@@ -328,7 +328,7 @@ static void take_message_id(struct logs *logs)
 
 static bool is_wanted(struct logs *logs)
 {
-    const struct app_workflow *workflow = &logs->run.workflow;
+    const struct workflow *workflow = &logs->run.workflow;
     take_message_id(logs);
     return logs->states & 1U << workflow->state && filters_match_time(&logs->filters, workflow->made_ms) &&
            filters_match(&logs->filters, &logs->run.view);
@@ -348,7 +348,7 @@ static void find_previous(struct logs *logs, int64_t previous_ms)
     }
 }
 
-static void on_run(void *arg, const struct app_verdict *verdict, const struct app_workflow *workflow)
+static void on_run(void *arg, const struct app_verdict *verdict, const struct workflow *workflow)
 {
     struct logs *logs = arg;
     if (verdict->end != APP_DONE && verdict->end != APP_NOT_FOUND) {
@@ -377,10 +377,10 @@ static void logs_read(struct logs *logs)
 {
     logs->last = logs->candidates[logs->at++];
     logs->reads++;
-    const struct app_workflow_query query = {.id = slice_of(logs->last.id),
-                                             .made_ms = logs->last.made_ms,
-                                             .with_jobs = true,
-                                             .texts_max = RUN_LOG_TEXTS_MAX};
+    const struct workflow_query query = {.id = slice_of(logs->last.id),
+                                         .made_ms = logs->last.made_ms,
+                                         .with_jobs = true,
+                                         .texts_max = RUN_LOG_TEXTS_MAX};
     app_workflow_find(app_of(logs->exchange), &query, on_run, logs);
 }
 
@@ -388,12 +388,12 @@ static void logs_read(struct logs *logs)
 
 /* Returns whether a run may match the filters. The list has only a part of a run's data, so a run that may
  * match is read. */
-static bool may_match(const struct logs *logs, const struct app_workflow *workflow)
+static bool may_match(const struct logs *logs, const struct workflow *workflow)
 {
     return logs->states & 1U << workflow->state && filters_match_time(&logs->filters, workflow->made_ms);
 }
 
-static void logs_on_listed(void *arg, const struct app_workflow *workflow)
+static void logs_on_listed(void *arg, const struct workflow *workflow)
 {
     struct logs *logs = arg;
     struct candidate *candidate = &logs->candidates[logs->candidate_count];
@@ -415,7 +415,7 @@ static void on_list_end(void *arg, const struct app_verdict *verdict)
     struct buffer text = buffer_of(logs->next_text, sizeof logs->next_text);
     buffer_append(&text, verdict->page.cursor);
     buffer_append_byte(&text, '\0');
-    logs->next = (struct app_workflow_cursor){.shard = 0};
+    logs->next = (struct workflow_cursor){.shard = 0};
     logs->has_next = verdict->page.cursor.size > 0 && !text.failed &&
                      app_workflow_cursor_parse(app_of(logs->exchange), verdict->page.cursor, &logs->next);
     logs_go_on(logs);
@@ -423,13 +423,13 @@ static void on_list_end(void *arg, const struct app_verdict *verdict)
 
 static void logs_list(struct logs *logs)
 {
-    struct app_workflow_list list = {
+    struct workflow_list list = {
         .owner = SLICE(QSTASH_TOPIC), .max = PAGE_MAX, .from = {.shard = logs->next.shard}};
     list.from.place = logs->next.place;
-    for (unsigned i = APP_WORKFLOW_ACTIVE; i <= APP_WORKFLOW_CANCELLED; i++) {
+    for (unsigned i = WORKFLOW_ACTIVE; i <= WORKFLOW_CANCELLED; i++) {
         if (logs->states == 1U << i) {
             list.has_state = true;
-            list.state = (enum app_workflow_state)i;
+            list.state = (enum workflow_state)i;
         }
     }
     logs->candidate_count = logs->at = 0;
@@ -443,7 +443,7 @@ static const char *read_states(struct logs *logs)
 {
     struct slice word;
     for (size_t at = 0; (word = filters_next(&logs->filters, FILTER_STATE, &at)).size;) {
-        enum app_workflow_state state;
+        enum workflow_state state;
         if (!run_log_state(word, &state))
             return "parameter state: must be RUN_STARTED, RUN_SUCCESS, RUN_FAILED or RUN_CANCELED";
         logs->states |= 1U << state;

@@ -139,15 +139,15 @@ static void begin_run(struct run_message *message)
         message_refuse(message, 503, SLICE("there is no memory for the message"));
         return;
     }
-    const struct app_workflow_begin begin = {
+    const struct workflow_begin begin = {
         .id = slice_of(message->key),
         .settings = buffer_slice(&message->kept),
         .parent = buffer_slice(&message->parent),
-        .parent_step = slice_of(message->if_failed.entry.step),
-        .if_failed = is_invoked ? &message->if_failed.entry : NULL,
-        .if_cancelled = is_invoked ? &message->if_cancelled.entry : NULL,
+        .parent_step = message->if_failed.entry.step,
+        .if_failed = message->if_failed.entry,
+        .if_cancelled = message->if_cancelled.entry,
         .replaces = settings->run.is_by_sdk,
-        .first = &message->step.entry,
+        .first = message->step.entry,
     };
     app_workflow_begin(message->app, &begin, on_begun, message);
 }
@@ -239,7 +239,7 @@ static void take_run(struct run_message *message)
     if (run_is_call(data)) {
         data->inherits = message->run.headers;
         data->url = message->run.url;
-        message->step.entry.role = APP_WORKFLOW_CALL;
+        message->step.entry.role = WORKFLOW_CALL;
     } else {
         run_apply(&message->run, message->settings);
     }
@@ -248,14 +248,14 @@ static void take_run(struct run_message *message)
 
 /* Takes the settings of the run that will be replaced: the new run keeps those that the client does not send
  * again. */
-static void on_replaced(void *arg, const struct app_verdict *verdict, const struct app_workflow *workflow)
+static void on_replaced(void *arg, const struct app_verdict *verdict, const struct workflow *workflow)
 {
     struct run_message *message = arg;
     if (verdict->end != APP_DONE && verdict->end != APP_NOT_FOUND) {
         refuse_verdict(message, verdict);
         return;
     }
-    if (workflow && workflow->is_active)
+    if (workflow && workflow->state == WORKFLOW_ACTIVE)
         message->has_run = run_read(workflow->settings, workflow->made_ms, &message->run);
     if (message->has_run) {
         run_keep(&message->run, message->settings);
@@ -267,12 +267,12 @@ static void on_replaced(void *arg, const struct app_verdict *verdict, const stru
         find_topic(message);
 }
 
-static void on_run(void *arg, const struct app_verdict *verdict, const struct app_workflow *workflow)
+static void on_run(void *arg, const struct app_verdict *verdict, const struct workflow *workflow)
 {
     struct run_message *message = arg;
     bool is_invoke = message->settings->run.is_invoke;
     struct slice id = is_invoke ? message->invoker.run_id : message->settings->run.id;
-    if (workflow ? !workflow->is_active : verdict->end == APP_NOT_FOUND) {
+    if (workflow ? workflow->state != WORKFLOW_ACTIVE : verdict->end == APP_NOT_FOUND) {
         refuse_inactive(message, id);
     } else if (!workflow) {
         refuse_verdict(message, verdict);

@@ -33,7 +33,7 @@ bool run_resumption_read_body(struct slice element, struct buffer *body)
     return text.size == 0 || (base64_decode(text, body) && !body->failed);
 }
 
-static struct step read_step(const struct app_workflow_element *element)
+static struct step read_step(const struct workflow_element *element)
 {
     static const struct json_limits limits = {JOB_DEPTH_MAX, JOB_MEMBERS_MAX};
     struct step step = {.concurrent = 1};

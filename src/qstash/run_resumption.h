@@ -7,7 +7,7 @@
 
 /* The elements of a failed run with their texts and jobs, and the message that made it fail. */
 struct run_failure {
-    const struct app_workflow_element *elements;
+    const struct workflow_element *elements;
     size_t count;
     struct slice job; /* topic/messageId of the message that made the run fail; it has an element, unless it
                          is the answer to a call */

@@ -8,13 +8,19 @@
 
 void run_step_init(struct run_step *step)
 {
-    app_workflow_entry_init(&step->entry, APP_WORKFLOW_STEP);
+    step->entry = (struct workflow_entry){.role = WORKFLOW_STEP};
+    step->name[0] = '\0';
+    buffer_init_fallible(&step->stored, JOB_RECORD_MAX);
+    buffer_init_fallible(&step->element, JOB_RECORD_MAX);
+    buffer_init_fallible(&step->hook, WAITER_EVENT_MAX);
     message_texts_init(&step->texts);
 }
 
 void run_step_fini(struct run_step *step)
 {
-    app_workflow_entry_fini(&step->entry);
+    buffer_fini(&step->stored);
+    buffer_fini(&step->element);
+    buffer_fini(&step->hook);
     message_texts_fini(&step->texts);
 }
 
@@ -24,7 +30,7 @@ enum { STEP_MAX = 999999999 };
 
 /* Names a step of the SDK by its number, and the plan of a parallel step by that of the planned step. Other
  * bodies have no name. */
-static void name_step(struct slice body, char name[APP_WORKFLOW_STEP_SIZE])
+static void name_step(struct slice body, char name[RUN_STEP_NAME_SIZE])
 {
     struct json_cursor cursor;
     struct slice key, value;
@@ -38,29 +44,29 @@ static void name_step(struct slice body, char name[APP_WORKFLOW_STEP_SIZE])
             slice_to_number(value, STEP_MAX, &target);
     }
     if (cursor.is_ended && target)
-        snprintf(name, APP_WORKFLOW_STEP_SIZE, "%up", (unsigned)target);
+        snprintf(name, RUN_STEP_NAME_SIZE, "%up", (unsigned)target);
     else if (cursor.is_ended && number)
-        snprintf(name, APP_WORKFLOW_STEP_SIZE, "%u", (unsigned)number);
+        snprintf(name, RUN_STEP_NAME_SIZE, "%u", (unsigned)number);
 }
 
 /* Names a call by the number of its step, which the headers of its callback have. */
-static void name_call(const struct settings_callback *callback, char name[APP_WORKFLOW_STEP_SIZE])
+static void name_call(const struct settings_callback *callback, char name[RUN_STEP_NAME_SIZE])
 {
     uint64_t number;
     for (size_t i = 0; i < callback->count; i++)
         if (slice_equal_nocase(callback->pairs[i].name, SLICE("Forward-Upstash-Workflow-StepId")) &&
             slice_to_number(callback->pairs[i].value, STEP_MAX, &number))
-            snprintf(name, APP_WORKFLOW_STEP_SIZE, "%uc", (unsigned)number);
+            snprintf(name, RUN_STEP_NAME_SIZE, "%uc", (unsigned)number);
 }
 
-static void name_entry(struct app_workflow_entry *entry, const struct message_request *request)
+static void name_step_of(struct run_step *step, const struct message_request *request)
 {
     if (request->data.run.is_init)
-        snprintf(entry->step, sizeof entry->step, "0");
-    else if (entry->role == APP_WORKFLOW_STEP)
-        name_step(request->body, entry->step);
-    else if (entry->role == APP_WORKFLOW_CALL)
-        name_call(&request->settings->callback, entry->step);
+        snprintf(step->name, sizeof step->name, "0");
+    else if (step->entry.role == WORKFLOW_STEP)
+        name_step(request->body, step->name);
+    else if (step->entry.role == WORKFLOW_CALL)
+        name_call(&request->settings->callback, step->name);
 }
 
 /* ---- the job ---- */
@@ -72,24 +78,37 @@ const char *run_step_make(struct run_step *step, const struct message_request *r
     bool is_call = run_is_call(&request->data.run);
     /* The job of a step needs no body, because its element contains the body, and deliveries contain the
      * elements. */
-    if (step->entry.role == APP_WORKFLOW_STEP) {
+    if (step->entry.role == WORKFLOW_STEP) {
         own.body = SLICE("");
-        waiter_write_created(request->body, &step->entry.hook);
+        waiter_write_created(request->body, &step->hook);
     }
     const char *fault = message_job_make(&own, topic, now_ms, &step->texts, &step->job);
     if (fault)
         return fault;
     step->job.job_id = message_id_make(topic, now_ms, step->id);
-    name_entry(&step->entry, request);
-    if (step->entry.role != APP_WORKFLOW_ANSWER)
-        run_write_element(&step->entry.element, step->job.job_id, request->body,
-                          is_call ? request->settings : NULL, request->url);
+    name_step_of(step, request);
+    if (step->entry.role != WORKFLOW_ANSWER)
+        run_write_element(&step->element, step->job.job_id, request->body, is_call ? request->settings : NULL,
+                          request->url);
     return NULL;
 }
 
 bool run_step_write(struct run_step *step)
 {
-    return !step->texts.base64.failed && app_workflow_entry_write(&step->entry, &step->job);
+    const struct job *job = &step->job;
+    struct buffer *stored = &step->stored;
+    buffer_append(stored, job->topic);
+    buffer_append_byte(stored, '/');
+    buffer_append(stored, job->job_id);
+    size_t id_size = stored->size;
+    job_write(job, stored);
+    step->entry.job = slice_from(stored->data, id_size);
+    step->entry.record = slice_skip(buffer_slice(stored), id_size);
+    step->entry.when = (struct job_when){job->has_due_at, job->has_due_at ? job->due_at_ms : job->delay_ms};
+    step->entry.element = buffer_slice(&step->element);
+    step->entry.hook = buffer_slice(&step->hook);
+    step->entry.step = slice_of(step->name);
+    return !step->texts.base64.failed && !stored->failed && !step->element.failed;
 }
 
 /* ---- steps of the server ---- */

@@ -7,12 +7,16 @@
 #include "qstash/message_job.h"
 #include "qstash/run.h"
 
+enum { RUN_STEP_NAME_SIZE = 16 };
+
 /* A message of a run, while it is created. */
 struct run_step {
-    struct app_workflow_entry entry;
+    struct workflow_entry entry;         /* borrows the buffers */
+    struct buffer stored, element, hook; /* id and record of the job; members of the entry */
     struct message_texts texts;
     struct job job; /* the job borrows the request and texts */
     char id[MESSAGE_ID_MAX + 1];
+    char name[RUN_STEP_NAME_SIZE];        /* name of the step, see struct workflow_entry; empty: none */
     char fault[SETTINGS_FAULT_SIZE + 64]; /* text of an error in the headers of a notice */
 };
 

@@ -23,7 +23,7 @@ struct run_reading {
 };
 
 /* Answers with all elements, including those of calls. */
-static void answer_list(struct exchange *exchange, const struct app_workflow *workflow)
+static void answer_list(struct exchange *exchange, const struct workflow *workflow)
 {
     struct buffer *body = exchange_scratch(exchange);
     struct json_writer json = json_writer_to(body);
@@ -34,10 +34,10 @@ static void answer_list(struct exchange *exchange, const struct app_workflow *wo
     exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
 }
 
-static void on_list(void *arg, const struct app_verdict *verdict, const struct app_workflow *workflow)
+static void on_list(void *arg, const struct app_verdict *verdict, const struct workflow *workflow)
 {
     struct run_reading *reading = arg;
-    if (workflow ? !workflow->is_active : verdict->end == APP_NOT_FOUND)
+    if (workflow ? workflow->state != WORKFLOW_ACTIVE : verdict->end == APP_NOT_FOUND)
         refuse_inactive(reading->exchange, reading->exchange->key);
     else if (!workflow)
         answer_refuse_verdict(reading->exchange, verdict);
@@ -123,11 +123,11 @@ static const char *make_step(struct run_ending *ending)
     return fault;
 }
 
-static void on_parent(void *arg, const struct app_verdict *verdict, const struct app_workflow *workflow)
+static void on_parent(void *arg, const struct app_verdict *verdict, const struct workflow *workflow)
 {
     struct run_ending *ending = arg;
     const char *fault = NULL;
-    bool is_waiting = workflow && workflow->is_active;
+    bool is_waiting = workflow && workflow->state == WORKFLOW_ACTIVE;
     if (verdict->end != APP_DONE && verdict->end != APP_NOT_FOUND) {
         answer_refuse_verdict(ending->exchange, verdict);
         return;
@@ -143,11 +143,11 @@ static void on_parent(void *arg, const struct app_verdict *verdict, const struct
         end_run(ending, false);
 }
 
-static void on_run(void *arg, const struct app_verdict *verdict, const struct app_workflow *workflow)
+static void on_run(void *arg, const struct app_verdict *verdict, const struct workflow *workflow)
 {
     struct run_ending *ending = arg;
     struct exchange *exchange = ending->exchange;
-    if (workflow ? !workflow->is_active : verdict->end == APP_NOT_FOUND) {
+    if (workflow ? workflow->state != WORKFLOW_ACTIVE : verdict->end == APP_NOT_FOUND) {
         refuse_inactive(exchange, exchange->key);
         return;
     }

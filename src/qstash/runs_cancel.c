@@ -27,7 +27,7 @@ struct cancelling {
     struct exchange *exchange;
     struct filters filters;
     bool is_url_prefix;
-    struct app_workflow_list list;
+    struct workflow_list list;
     bool has_more;  /* the list has further pages */
     int64_t left;   /* number of runs that may still be cancelled */
     size_t pending; /* number of runs being cancelled, plus 1 while further ones are started */
@@ -102,7 +102,7 @@ static void cancel(struct victim *victim)
     app_workflow_end(app_of(exchange), &exchange->caller, &end, on_cancelled, victim);
 }
 
-static bool cancelling_matches(struct cancelling *cancelling, const struct app_workflow *workflow)
+static bool cancelling_matches(struct cancelling *cancelling, const struct workflow *workflow)
 {
     struct run run;
     if (!run_read(workflow->settings, workflow->made_ms, &run))
@@ -112,12 +112,12 @@ static bool cancelling_matches(struct cancelling *cancelling, const struct app_w
     return is_match;
 }
 
-static void victim_on_read(void *arg, const struct app_verdict *verdict, const struct app_workflow *workflow)
+static void victim_on_read(void *arg, const struct app_verdict *verdict, const struct workflow *workflow)
 {
     struct victim *victim = arg;
     if (verdict->end != APP_DONE)
         victim_end(victim, verdict->end);
-    else if (workflow->is_active && cancelling_matches(victim->cancelling, workflow))
+    else if (workflow->state == WORKFLOW_ACTIVE && cancelling_matches(victim->cancelling, workflow))
         cancel(victim);
     else
         victim_end(victim, APP_NOT_FOUND);
@@ -149,7 +149,7 @@ static void add_victim(struct cancelling *cancelling, struct slice id, bool is_u
 
 /* ---- 1. page ---- */
 
-static void on_workflow(void *arg, const struct app_workflow *workflow)
+static void on_workflow(void *arg, const struct workflow *workflow)
 {
     struct cancelling *cancelling = arg;
     struct slice owner, id;
@@ -165,7 +165,7 @@ static void on_page(void *arg, const struct app_verdict *verdict)
     struct slice next = verdict->page.cursor;
     if (verdict->end != APP_DONE)
         cancelling->is_unknown = true;
-    cancelling->list.from = (struct app_workflow_cursor){.shard = 0};
+    cancelling->list.from = (struct workflow_cursor){.shard = 0};
     cancelling->has_more =
         next.size && app_workflow_cursor_parse(app_of(cancelling->exchange), next, &cancelling->list.from);
     cancel_found(cancelling);
@@ -217,8 +217,8 @@ HANDLER(workflow_runs_cancel_handle)
 {
     struct cancelling *cancelling = NEW(struct cancelling);
     cancelling->exchange = exchange;
-    cancelling->list = (struct app_workflow_list){
-        .owner = SLICE(QSTASH_TOPIC), .has_state = true, .state = APP_WORKFLOW_ACTIVE};
+    cancelling->list =
+        (struct workflow_list){.owner = SLICE(QSTASH_TOPIC), .has_state = true, .state = WORKFLOW_ACTIVE};
     list_init(&cancelling->found);
     exchange_keep(exchange, cancelling, cancelling_free);
     if (filters_read(exchange, ACCEPTED, &cancelling->filters))

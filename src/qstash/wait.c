@@ -97,12 +97,12 @@ static void on_waiting(void *arg, const struct app_verdict *verdict, struct slic
 static void wait_begin(struct waiting *waiting)
 {
     struct slice kept = buffer_slice(&waiting->kept);
-    const struct app_workflow_wait wait = {.id = slice_of(waiting->key),
-                                           .event = buffer_slice(&waiting->event),
-                                           .text = buffer_slice(&waiting->text),
-                                           .deadline = &waiting->deadline.entry,
-                                           .kept = kept,
-                                           .with_kept = kept.size ? &waiting->with_kept.entry : NULL};
+    const struct workflow_wait wait = {.id = slice_of(waiting->key),
+                                       .event = buffer_slice(&waiting->event),
+                                       .text = buffer_slice(&waiting->text),
+                                       .deadline = waiting->deadline.entry,
+                                       .kept = kept,
+                                       .with_kept = waiting->with_kept.entry};
     app_workflow_wait(app_of(waiting->exchange), &wait, on_waiting, waiting);
 }
 
@@ -123,15 +123,14 @@ static void wait_in_run(struct waiting *waiting)
         exchange_refuse(waiting->exchange, 400, "%s", fault ? fault : "the waiter is too large");
         return;
     }
-    waiting->deadline.entry.is_absolute = false;
-    waiting->deadline.entry.at_ms = waiting->timeout_ms;
+    waiting->deadline.entry.when = (struct job_when){false, waiting->timeout_ms};
     wait_begin(waiting);
 }
 
-static void on_run(void *arg, const struct app_verdict *verdict, const struct app_workflow *workflow)
+static void on_run(void *arg, const struct app_verdict *verdict, const struct workflow *workflow)
 {
     struct waiting *waiting = arg;
-    if (workflow ? !workflow->is_active : verdict->end == APP_NOT_FOUND) {
+    if (workflow ? workflow->state != WORKFLOW_ACTIVE : verdict->end == APP_NOT_FOUND) {
         refuse_inactive(waiting);
     } else if (!workflow) {
         answer_refuse_verdict(waiting->exchange, verdict);

@@ -37,7 +37,7 @@ void store_call_number(struct store_call *call, int64_t number)
     script_args_number(&call->args, number);
 }
 
-void store_call_when(struct store_call *call, struct store_when when)
+void store_call_when(struct store_call *call, struct job_when when)
 {
     script_args_when(&call->args, when);
 }

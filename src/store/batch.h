@@ -116,7 +116,7 @@ struct slice store_call_argument(const struct store_call *, size_t index);
 /* Each adds an argument. The text is borrowed until the end of the call. */
 void store_call_text(struct store_call *, struct slice text);
 void store_call_number(struct store_call *, int64_t number);
-void store_call_when(struct store_call *, struct store_when); /* "@ms" for a time, "ms" for a delay */
+void store_call_when(struct store_call *, struct job_when); /* "@ms" for a time, "ms" for a delay */
 
 /* Sets the jobs that the script schedules when it ends the call's lease. The jobs are borrowed until the end
  * of the call. */

@@ -313,7 +313,7 @@ static void send_fire(struct shard *shard, enum shard_batch batch, const struct 
     else
         store_call_text(call, fire->progress.data ? SLICE("-") : SLICE("="));
     store_call_text(call, fire->job);
-    store_call_when(call, (struct store_when){fire->due_ms > 0, fire->due_ms});
+    store_call_when(call, (struct job_when){fire->due_ms > 0, fire->due_ms});
     store_call_text(call, fire->record);
     store_call_text(call, fire->once.size ? fire->once : SLICE("-"));
     store_call_number(call, (int64_t)fire->count);

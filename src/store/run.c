@@ -12,7 +12,7 @@
 struct run {
     struct store_call call;
     struct slice id, tags;
-    struct store_when when;
+    struct job_when when;
     struct buffer old_record, new_record; /* empty in the first call; set only for a dead job */
     int tries;
 };
@@ -104,7 +104,7 @@ static void run_end(struct store_call *call, enum status status, const struct re
     run_tell(run, status == STATUS_OK && code < 0 ? run_status(code) : status, code);
 }
 
-void store_run(struct store *store, struct slice id, struct slice tags, struct store_when when,
+void store_run(struct store *store, struct slice id, struct slice tags, struct job_when when,
                store_run_fn *fn, void *arg)
 {
     struct run *run = NEW(struct run);

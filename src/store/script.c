@@ -88,7 +88,7 @@ void script_args_number(struct script_args *args, int64_t number)
     add_number(args, "", number);
 }
 
-void script_args_when(struct script_args *args, struct store_when when)
+void script_args_when(struct script_args *args, struct job_when when)
 {
     add_number(args, when.is_absolute ? "@" : "", when.ms);
 }

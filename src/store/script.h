@@ -47,7 +47,7 @@ struct script_args {
 
 void script_args_text(struct script_args *, struct slice text);
 void script_args_number(struct script_args *, int64_t number);
-void script_args_when(struct script_args *, struct store_when); /* "@ms" for a time, "ms" for a delay */
+void script_args_when(struct script_args *, struct job_when); /* "@ms" for a time, "ms" for a delay */
 void script_args_fini(struct script_args *);
 const struct slice *script_args_all(const struct script_args *);
 

@@ -195,14 +195,9 @@ void store_job_tag(const struct store_job *, char tag[JOB_TAG_SIZE]);
  * of the first answer if REPEATED. Called without them if FULL, REUSED, NO_URL, UNAVAILABLE or UNKNOWN. */
 typedef void store_scheduled_fn(void *arg, enum status, int64_t due_ms, const struct store_job *job);
 
-struct store_when {
-    bool is_absolute;
-    int64_t ms; /* a time, or a delay that counts from the time at which Redis runs the script */
-};
-
 struct store_schedule {
     struct slice id;
-    struct store_when when;
+    struct job_when when;
     struct slice record; /* see job_write */
     struct slice once;   /* fingerprint of the request, a space and topic/idempotency key; empty: no key */
 };
@@ -241,7 +236,7 @@ typedef void store_replaced_fn(void *arg, enum status, const struct store_replac
 
 struct store_replace {
     struct slice id;
-    struct store_when when;
+    struct job_when when;
     struct slice record; /* see job_write */
     struct slice tags;
 };
@@ -260,7 +255,7 @@ struct store_change {
     struct slice record; /* the whole new record, as job_write writes it; empty: the record stays as it is */
     bool is_moved;       /* false: the job keeps its due time, or stays dead */
     bool is_buried;      /* the job dies with the new record, and follow is scheduled; not with is_moved */
-    struct store_when when;
+    struct job_when when;
     struct shard_follow_ups follow;
 };
 
@@ -279,7 +274,7 @@ void store_cancel(struct store *, struct slice id, struct slice tags, store_canc
  * starts over, without attempts. For a dead job, the status is also EXPIRED if the job would expire before it
  * is due, EXISTS if another job has its id, and UNREADABLE or LACKING if its record cannot be rewritten. */
 typedef void store_run_fn(void *arg, enum status, int64_t due_ms);
-void store_run(struct store *, struct slice id, struct slice tags, struct store_when, store_run_fn *,
+void store_run(struct store *, struct slice id, struct slice tags, struct job_when, store_run_fn *,
                void *arg);
 
 /* Called with OK or NOT_FOUND. A dead job is found if no job of the pool has its id. */
@@ -481,7 +476,7 @@ struct store_send {
     struct slice id; /* topic/jobId */
     struct slice group;
     struct slice mark; /* a text that identifies the content of the send */
-    struct store_when when;
+    struct job_when when;
     struct slice once; /* as in store_schedule */
     const struct store_send_job *jobs;
     size_t count;     /* number of jobs; 0: only looks for an earlier send */

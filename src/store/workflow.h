@@ -11,50 +11,10 @@
 #ifndef DUEPOST_STORE_WORKFLOW_H
 #define DUEPOST_STORE_WORKFLOW_H
 
+#include "job/workflow.h"
 #include "store/store.h"
 
-/* The role of a job in its workflow decides which body the job has and what happens if the job dies. */
-enum workflow_role {
-    WORKFLOW_STEP, /* the body is the list of elements up to the job's own; the job's death fails the workflow
-                    */
-    WORKFLOW_CALL, /* the job has its own body; its element can be read, but is not delivered with steps; the
-                      job's death does not end the workflow */
-    WORKFLOW_ANSWER, /* the job has its own body and no element; the job's death fails the workflow */
-};
-
-/* An element and its job. The job's topic is a sibling of the owner. */
-struct workflow_entry {
-    enum workflow_role role;
-    struct slice job; /* topic/jobId; no job of the pool may have this id */
-    struct store_when when;
-    struct slice record;  /* see job_write */
-    struct slice element; /* empty for ANSWER */
-    struct slice hook;    /* appended: name of the event of the webhook that this step creates; empty: none */
-    /* Name of the step, see scripts/lib/workflows.lua; empty: none. A workflow has each step once: if a
-     * client repeats a request, the step's first job stays, and this entry is not stored. */
-    struct slice step;
-};
-
-enum workflow_state { WORKFLOW_ACTIVE, WORKFLOW_SUCCEEDED, WORKFLOW_FAILED, WORKFLOW_CANCELLED };
-
 /* ---- Changes ---- */
-
-struct workflow_begin {
-    struct slice id, settings; /* settings is a text of the caller, stored with the workflow */
-    /* The parent is the workflow that gets an element when this workflow ends; empty: none. The two
-     * entries below are this element for a workflow that fails and for one that is cancelled. */
-    struct slice parent;      /* owner/workflowId/time, see workflow_place */
-    struct slice parent_step; /* name of the parent's step that waits for this workflow; empty: unknown */
-    struct workflow_entry if_failed, if_cancelled;
-    bool replaces; /* if a workflow with this id is active, it starts again */
-    /* The failed workflow that this one continues; empty: none. A failed workflow can be continued once,
-     * because this removes the dead job that failed it. The new workflow begins with copies of the first
-     * elements of the failed workflow: kept is the number of these elements, and kept_bytes the size of
-     * their texts. */
-    struct slice from; /* owner/workflowId/time, see workflow_place */
-    size_t kept, kept_bytes;
-    struct workflow_entry first;
-};
 
 /* made_ms is the time at which the workflow was created. If is_new is false, a workflow with this id is
  * already active, or the parent's step has already started a workflow; first_job is its first job. */
@@ -89,13 +49,6 @@ void workflow_end(struct store *, struct slice id, enum workflow_state, struct s
 
 /* ---- Waits ---- */
 
-struct workflow_wait {
-    struct slice id, event, text;   /* text is a text of the caller, see workflow_waiters */
-    struct workflow_entry deadline; /* job that is delivered when it is due, unless an event comes earlier */
-    struct slice kept; /* the first kept event for this wait, if the caller has read it; empty: none */
-    struct workflow_entry with_kept; /* if kept is set: job that is delivered at once, instead of deadline */
-};
-
 /* has_taken: the workflow has taken the kept event and does not wait. kept: the first kept event, if it is
  * not the one that the caller has read; nothing has changed then. */
 struct workflow_waiting {
@@ -108,17 +61,6 @@ struct workflow_waiting {
 typedef void workflow_waiting_fn(void *arg, enum status, const struct workflow_waiting *);
 void workflow_wait(struct store *, const struct workflow_wait *, workflow_waiting_fn *, void *arg);
 
-struct workflow_waiter {
-    struct slice job, text; /* text is empty if the wait cannot be read */
-};
-
-struct workflow_waiters_query {
-    struct slice owner, event;
-    struct slice id;   /* owner/workflowId; empty: all workflows of the owner */
-    struct slice from; /* next of the previous page; empty: begins with the first job */
-    size_t max;        /* maximum number of jobs */
-};
-
 /* next is where the next page begins; empty: there are no more jobs. The status is OK or UNAVAILABLE. */
 typedef void workflow_waiters_fn(void *arg, enum status, const struct workflow_waiter *, size_t count,
                                  struct slice next);
@@ -126,20 +68,6 @@ typedef void workflow_waiters_fn(void *arg, enum status, const struct workflow_w
 /* Reads a page of the jobs that wait for an event, in the order in which they began to wait. */
 void workflow_waiters(struct store *, const struct workflow_waiters_query *, workflow_waiters_fn *,
                       void *arg);
-
-/* A job that waits for an event, and the job that is delivered instead. */
-struct workflow_notice {
-    struct slice waiter;
-    struct workflow_entry entry;
-};
-
-struct workflow_notify {
-    struct slice owner, event;
-    struct slice id, data; /* id: the event is for this workflow only, and is kept if the workflow does not
-                              wait; empty: for all workflows */
-    const struct workflow_notice *notices;
-    size_t count;
-};
 
 struct workflow_notified {
     const bool *was_waiting; /* for each notice: whether its job was still waiting */
@@ -154,68 +82,9 @@ void workflow_notify(struct store *, const struct workflow_notify *, workflow_no
 
 /* ---- Reading ---- */
 
-/* Slices are valid until the callback returns. */
-struct workflow_element {
-    bool is_call;
-    struct slice text; /* empty unless it was requested */
-    /* Set if jobs were requested: the element's job, the time at which the element was appended, and the size
-     * of its text. */
-    struct slice job;
-    int64_t at_ms;
-    size_t bytes;
-};
-
-/* A job that has not ended. */
-struct workflow_open {
-    struct slice job;
-    enum workflow_role role;
-    bool is_wait;      /* the job is a step that waits for an event, and has no element yet */
-    struct slice wait; /* text of the caller, see workflow_wait */
-    size_t position;   /* number of the job's element, from 1; 0: it has no element */
-};
-
-struct workflow {
-    struct slice id; /* owner/workflowId */
-    enum workflow_state state;
-    int64_t made_ms, ended_ms; /* ended_ms is 0 while the workflow is active */
-    int64_t previous_ms;       /* when the previous workflow with this id was created; 0: none, or unknown */
-    struct slice settings, result, parent, failed_by, first_job;
-    int64_t bytes; /* size of all elements */
-    bool has_hook; /* the workflow has the webhook of the query */
-    size_t open_count, element_count;
-    const struct workflow_element *elements; /* NULL unless elements or jobs were requested */
-    const struct workflow_open *open;        /* NULL unless jobs were requested */
-};
-
-struct workflow_query {
-    struct slice id;
-    int64_t made_ms; /* 0: the latest workflow with this id */
-    bool with_jobs;
-    /* Maximum size of all elements, bytes; if the elements are larger, only the text of the first element
-     * is read; 0: no text is read. */
-    size_t texts_max;
-    struct slice hook; /* name of the event of a webhook, for has_hook; may be empty */
-};
-
 /* The status is OK, NOT_FOUND, UNAVAILABLE or NO_MEMORY. Borrows the id until the callback. */
 typedef void workflow_read_fn(void *arg, enum status, const struct workflow *);
 void workflow_read(struct store *, const struct workflow_query *, workflow_read_fn *, void *arg);
-
-/* The position at which a list continues. At the beginning and at the end, all members are 0. */
-struct workflow_cursor {
-    size_t shard;
-    struct slice place; /* owner/workflowId/made_ms */
-};
-
-struct workflow_list {
-    struct slice owner, prefix; /* prefix: beginning of the workflowIds; empty: all */
-    bool has_state;
-    enum workflow_state state;
-    size_t max; /* up to WORKFLOW_PAGE_MAX */
-    struct workflow_cursor from;
-};
-
-enum { WORKFLOW_PAGE_MAX = 100 };
 
 /* The status is OK or UNAVAILABLE. */
 typedef void workflow_list_fn(void *arg, enum status, const struct workflow *, size_t count,
@@ -225,9 +94,5 @@ typedef void workflow_list_fn(void *arg, enum status, const struct workflow *, s
  * no jobs of the workflows; settings and results of more than 8 KiB are empty. A page may have few
  * workflows, or none, although more pages follow. Borrows all arguments until the callback. */
 void workflow_list(struct store *, const struct workflow_list *, workflow_list_fn *, void *arg);
-
-/* Splits a place (the text owner/workflowId/time, which names one workflow) into its parts. Returns false
- * if the text is not a place. */
-bool workflow_place_parse(struct slice place, struct slice *id, int64_t *made_ms);
 
 #endif

@@ -42,6 +42,7 @@ struct reading {
 static bool read_fields(const struct redis_reply *fields, struct slice hook, struct workflow *workflow)
 {
     bool has_state = false;
+    struct slice parent = SLICE("");
     for (size_t i = 0; i + 1 < redis_reply_size(fields); i += 2) {
         struct slice name = redis_reply_text(redis_reply_at(fields, i));
         const struct redis_reply *value = redis_reply_at(fields, i + 1);
@@ -54,7 +55,7 @@ static bool read_fields(const struct redis_reply *fields, struct slice hook, str
             {SLICE("endedAt"), NULL, &workflow->ended_ms},
             {SLICE("settings"), &workflow->settings, NULL},
             {SLICE("result"), &workflow->result, NULL},
-            {SLICE("parent"), &workflow->parent, NULL},
+            {SLICE("parent"), &parent, NULL},
             {SLICE("failedBy"), &workflow->failed_by, NULL},
             {SLICE("first"), &workflow->first_job, NULL},
             {SLICE("bytes"), NULL, &workflow->bytes},
@@ -72,6 +73,8 @@ static bool read_fields(const struct redis_reply *fields, struct slice hook, str
                 *rows[row].number = redis_reply_integer(value);
         }
     }
+    if (!workflow_place_parse(parent, &workflow->parent, &workflow->parent_made_ms))
+        workflow->parent = SLICE("");
     return has_state && workflow->made_ms > 0;
 }
 
@@ -220,9 +223,9 @@ static struct workflow_cursor next_of(const struct listing *listing, struct slic
 {
     size_t shard = listing->list.from.shard;
     if (looked.size)
-        return (struct workflow_cursor){shard, looked};
+        return (struct workflow_cursor){.shard = shard, .place = looked};
     bool has_next_shard = listing->list.owner.size == 0 && shard + 1 < store_shards(listing->store);
-    return (struct workflow_cursor){has_next_shard ? shard + 1 : 0, {NULL, 0}};
+    return (struct workflow_cursor){.shard = has_next_shard ? shard + 1 : 0};
 }
 
 static void on_page(struct store_call *call, enum status status, const struct redis_reply *reply)

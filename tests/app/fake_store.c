@@ -196,7 +196,7 @@ void store_cancel(struct store *store, struct slice id, struct slice tags, store
     kept->fn.cancelled = fn;
 }
 
-void store_run(struct store *store, struct slice id, struct slice tags, struct store_when when,
+void store_run(struct store *store, struct slice id, struct slice tags, struct job_when when,
                store_run_fn *fn, void *arg)
 {
     struct fake_call *kept = add_call("run", id, arg);

@@ -16,7 +16,7 @@ struct fake_call {
     const char *name; /* name of the function, without store_ */
     char id[FAKE_TEXT_MAX], record[FAKE_TEXT_MAX], tags[FAKE_TEXT_MAX], once[FAKE_TEXT_MAX];
     char old_settings[FAKE_TEXT_MAX], new_settings[FAKE_TEXT_MAX];
-    struct store_when when;
+    struct job_when when;
     bool is_moved;
     struct store_list list;
     size_t max, shard;

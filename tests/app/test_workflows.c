@@ -88,7 +88,7 @@ static struct {
 } seen;
 
 /* Writes the workflow that the callback got to seen.text. */
-static void on_workflow(void *arg, const struct app_verdict *verdict, const struct app_workflow *workflow)
+static void on_workflow(void *arg, const struct app_verdict *verdict, const struct workflow *workflow)
 {
     ck_assert_ptr_eq(arg, &seen);
     seen.count++;
@@ -98,7 +98,7 @@ static void on_workflow(void *arg, const struct app_verdict *verdict, const stru
         return;
     int size = snprintf(
         seen.text, sizeof seen.text, "%.*s %d %d %lld-%lld<%lld %.*s/%lld %.*s %.*s", SLICE_ARG(workflow->id),
-        (int)workflow->state, workflow->is_active, (long long)workflow->made_ms,
+        (int)workflow->state, workflow->state == WORKFLOW_ACTIVE, (long long)workflow->made_ms,
         (long long)workflow->ended_ms, (long long)workflow->previous_ms, SLICE_ARG(workflow->parent),
         (long long)workflow->parent_made_ms, SLICE_ARG(workflow->failed_by), SLICE_ARG(workflow->settings));
     for (size_t i = 0; workflow->elements && i < workflow->element_count; i++)
@@ -114,7 +114,7 @@ static void on_workflow(void *arg, const struct app_verdict *verdict, const stru
 
 START_TEST(a_workflow_is_read_with_what_is_asked_for)
 {
-    const struct app_workflow_query query = {
+    const struct workflow_query query = {
         .id = SLICE("t/w"), .made_ms = 7, .with_jobs = true, .texts_max = 99};
     const struct workflow_element elements[] = {
         {.text = SLICE("e1"), .job = SLICE("t/a"), .at_ms = 7, .bytes = 2},
@@ -127,7 +127,8 @@ START_TEST(a_workflow_is_read_with_what_is_asked_for)
                                 .made_ms = 7,
                                 .previous_ms = 3,
                                 .settings = SLICE("{}"),
-                                .parent = SLICE("t/p/5"),
+                                .parent = SLICE("t/p"),
+                                .parent_made_ms = 5,
                                 .open_count = 3,
                                 .element_count = 2,
                                 .elements = elements,
@@ -139,14 +140,12 @@ START_TEST(a_workflow_is_read_with_what_is_asked_for)
     ck_assert_uint_eq(seen.end, APP_DONE);
     ck_assert_str_eq(seen.text, "t/w 0 1 7-0<3 t/p/5  {} e:0,7,2,t/a,e1 e:1,8,2,t/b,e2 o:1,0,2,t/b, "
                                 "o:0,1,0,t/c,text o:2,0,0,t/d,");
-    /* the workflow has neither elements nor jobs; its parent is left out, because "nonsense" is not the place
-     * of a workflow */
+    /* the workflow has neither elements nor jobs */
     workflow = (struct workflow){.id = SLICE("t/w"),
                                  .state = WORKFLOW_FAILED,
                                  .made_ms = 7,
                                  .ended_ms = 9,
                                  .failed_by = SLICE("t/a"),
-                                 .parent = SLICE("nonsense"),
                                  .open_count = 3,
                                  .element_count = 2};
     app_workflow_read(app, SLICE("t/w"), false, on_workflow, &seen);
@@ -178,18 +177,28 @@ START_TEST(a_workflow_that_cannot_be_read)
 }
 END_TEST
 
+START_TEST(the_place_of_a_workflow_has_its_id_and_its_time)
+{
+    struct slice id;
+    int64_t made_ms;
+    ck_assert(workflow_place_parse(SLICE("t/p/5"), &id, &made_ms));
+    ck_assert(slice_equal(id, SLICE("t/p")) && made_ms == 5);
+    ck_assert(!workflow_place_parse(SLICE("nonsense"), &id, &made_ms));
+}
+END_TEST
+
 /* ---- lists ---- */
 
 static char listed[256];
 
-static void on_listed(void *arg, const struct app_workflow *workflow)
+static void on_listed(void *arg, const struct workflow *workflow)
 {
     ck_assert_ptr_eq(arg, &fake_verdict);
     strncat(listed, workflow->id.data, workflow->id.size);
     strcat(listed, " ");
 }
 
-static void list(const struct app_workflow_list *of)
+static void list(const struct workflow_list *of)
 {
     listed[0] = '\0';
     fake_forget();
@@ -207,11 +216,8 @@ static const struct workflow_cursor at_end = {.shard = 0};
 
 START_TEST(a_list_asks_until_its_page_is_full)
 {
-    const struct app_workflow_list of = {.owner = SLICE("t"),
-                                         .prefix = SLICE("w"),
-                                         .has_state = true,
-                                         .state = APP_WORKFLOW_CANCELLED,
-                                         .max = 3};
+    const struct workflow_list of = {
+        .owner = SLICE("t"), .prefix = SLICE("w"), .has_state = true, .state = WORKFLOW_CANCELLED, .max = 3};
     list(&of);
     ck_assert(slice_equal(fake.list.owner, SLICE("t")) && slice_equal(fake.list.prefix, SLICE("w")));
     ck_assert(fake.list.has_state && fake.list.state == WORKFLOW_CANCELLED);
@@ -225,7 +231,7 @@ START_TEST(a_list_asks_until_its_page_is_full)
     fake_expect(APP_DONE);
     ck_assert_str_eq(listed, "t/w9 t/w8 t/w5 ");
     ck_assert_uint_eq(fake.calls, 3);
-    struct app_workflow_cursor cursor;
+    struct workflow_cursor cursor;
     ck_assert(app_workflow_cursor_parse(app, slice_of(fake_verdict.cursor), &cursor));
     ck_assert(cursor.shard == 0 && slice_equal(cursor.place, SLICE("t/w5/3")));
 }
@@ -233,7 +239,7 @@ END_TEST
 
 START_TEST(a_list_ends)
 {
-    const struct app_workflow_list of = {.max = 9};
+    const struct workflow_list of = {.max = 9};
     list(&of);
     tell_page(STATUS_OK, "t/w", "", at_end);
     fake_expect(APP_DONE);
@@ -247,7 +253,7 @@ END_TEST
 
 START_TEST(a_list_asks_the_store_ten_times_at_most)
 {
-    const struct app_workflow_list of = {.max = 9};
+    const struct workflow_list of = {.max = 9};
     list(&of);
     for (int i = 0; i < 9; i++) {
         tell_page(STATUS_OK, "", "", (struct workflow_cursor){.place = SLICE("t/w/5")});
@@ -263,7 +269,7 @@ END_TEST
 START_TEST(cursors_of_lists)
 {
     static const char *const wrong[] = {"", "x", "QA", "MUA", "MEB0L3c", "MEB0L3cv", "MEB0", "!", "MEB3LzE"};
-    struct app_workflow_cursor cursor;
+    struct workflow_cursor cursor;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         ck_assert_msg(!app_workflow_cursor_parse(app, slice_of(wrong[i]), &cursor), "%s", wrong[i]);
     ck_assert(app_workflow_cursor_parse(app, SLICE("MEA"),
@@ -324,6 +330,7 @@ Suite *suite(void)
     tcase_add_checked_fixture(tests, begin, end);
     tcase_add_test(tests, a_workflow_is_read_with_what_is_asked_for);
     tcase_add_test(tests, a_workflow_that_cannot_be_read);
+    tcase_add_test(tests, the_place_of_a_workflow_has_its_id_and_its_time);
     tcase_add_test(tests, a_list_asks_until_its_page_is_full);
     tcase_add_test(tests, a_list_ends);
     tcase_add_test(tests, a_list_asks_the_store_ten_times_at_most);

@@ -830,7 +830,7 @@ enum { CALLS = 51 };
 static unsigned begin(struct store *store, unsigned number)
 {
     struct shard *shard = store_shard(store, 0);
-    struct store_when when = {false, 0};
+    struct job_when when = {false, 0};
     struct coming_walk *walk;
     switch (number) {
     case 0:

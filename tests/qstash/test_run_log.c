@@ -10,9 +10,9 @@
 enum { STEPS_MAX = 16 };
 
 static struct buffer text, out;
-static struct app_workflow_element elements[STEPS_MAX];
-static struct app_workflow_open open_jobs[STEPS_MAX];
-static struct app_workflow workflow;
+static struct workflow_element elements[STEPS_MAX];
+static struct workflow_open open_jobs[STEPS_MAX];
+static struct workflow workflow;
 static struct run run;
 static struct settings settings;
 static struct message_view view;
@@ -26,11 +26,11 @@ static void begin(void)
     settings_init(&settings);
     view = (struct message_view){.body = {NULL, 0}};
     run = (struct run){.url = SLICE("http://a/"), .caller_ip = SLICE("1.2.3.4")};
-    workflow = (struct app_workflow){.id = SLICE("qstash/wfr_1"),
-                                     .is_active = true,
-                                     .made_ms = 5,
-                                     .elements = elements,
-                                     .open = open_jobs};
+    workflow = (struct workflow){.id = SLICE("qstash/wfr_1"),
+                                 .state = WORKFLOW_ACTIVE,
+                                 .made_ms = 5,
+                                 .elements = elements,
+                                 .open = open_jobs};
     the_log = (struct run_log){
         .workflow = &workflow, .run = &run, .view = &view, .settings = &settings, .trim = SIZE_MAX};
 }
@@ -49,7 +49,7 @@ static void add(bool is_call, const char *body, const char *more)
     buffer_printf(&text, "{\"messageId\":\"msg_%zu\",\"body\":\"", workflow.element_count);
     base64_append(&text, slice_of(body));
     buffer_printf(&text, "\",\"callType\":\"%s\"%s}", is_call ? "toCallback" : "step", more);
-    elements[workflow.element_count++] = (struct app_workflow_element){
+    elements[workflow.element_count++] = (struct workflow_element){
         .is_call = is_call, .text = slice_from(text.data + start, text.size - start), .at_ms = 7};
 }
 
@@ -134,7 +134,7 @@ START_TEST(a_plan_that_is_not_whole_is_shown_as_far_as_it_is_known)
     step(PLAN("1", "3", "a"));
     step(RUN("1", "3", "a"));
     ck_assert_str_eq(shape(), INIT " [a=SUCCESS;]parallel");
-    workflow.is_active = false;
+    workflow.state = WORKFLOW_CANCELLED;
     step(PLAN("2", "3", "b"));
     ck_assert_str_eq(shape(), INIT " [a=SUCCESS;]parallel [b=CANCELED;]parallel");
 }
@@ -197,8 +197,8 @@ END_TEST
 
 START_TEST(elements_whose_texts_are_not_read)
 {
-    elements[0] = (struct app_workflow_element){.job = SLICE("qstash~messages/msg_a"), .at_ms = 7};
-    elements[1] = (struct app_workflow_element){.job = SLICE("qstash~messages/msg_b"), .at_ms = 8};
+    elements[0] = (struct workflow_element){.job = SLICE("qstash~messages/msg_a"), .at_ms = 7};
+    elements[1] = (struct workflow_element){.job = SLICE("qstash~messages/msg_b"), .at_ms = 8};
     workflow.element_count = 2;
     ck_assert_str_eq(shape(), INIT " [=SUCCESS;]sequential");
     ck_assert_ptr_nonnull(strstr(buffer_text(&out), "\"messageId\":\"msg_a\",\"out\":\"\""));
@@ -231,11 +231,11 @@ END_TEST
 
 START_TEST(words_of_states)
 {
-    enum app_workflow_state state;
-    ck_assert(run_log_state(SLICE("RUN_STARTED"), &state) && state == APP_WORKFLOW_ACTIVE);
-    ck_assert(run_log_state(SLICE("RUN_SUCCESS"), &state) && state == APP_WORKFLOW_SUCCEEDED);
-    ck_assert(run_log_state(SLICE("RUN_FAILED"), &state) && state == APP_WORKFLOW_FAILED);
-    ck_assert(run_log_state(SLICE("RUN_CANCELED"), &state) && state == APP_WORKFLOW_CANCELLED);
+    enum workflow_state state;
+    ck_assert(run_log_state(SLICE("RUN_STARTED"), &state) && state == WORKFLOW_ACTIVE);
+    ck_assert(run_log_state(SLICE("RUN_SUCCESS"), &state) && state == WORKFLOW_SUCCEEDED);
+    ck_assert(run_log_state(SLICE("RUN_FAILED"), &state) && state == WORKFLOW_FAILED);
+    ck_assert(run_log_state(SLICE("RUN_CANCELED"), &state) && state == WORKFLOW_CANCELLED);
     ck_assert(!run_log_state(SLICE("RUN_CANCELLED"), &state) && !run_log_state(SLICE(""), &state));
 }
 END_TEST

@@ -1,8 +1,6 @@
-/* workflow_place.c - splits the place of a workflow, the text owner/workflowId/time, into its parts. It is
- * a file of its own, so that tests with a fake store can link it. */
-#include <string.h>
+#include "job/workflow.h"
 
-#include "store/workflow.h"
+#include <string.h>
 
 bool workflow_place_parse(struct slice place, struct slice *id, int64_t *made_ms)
 {
