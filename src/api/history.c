@@ -15,7 +15,7 @@ enum { STEP_MS = 60000, STEP_MIN_MS = 1000, SPAN_MS = 3600000, ANSWER_MAX = 4 * 
 
 /* The parameters of a request. The exchange has this struct as its state. */
 struct history_query {
-    struct app_stats stats;
+    struct outcome_steps stats;
     struct app_removal removal;
     struct slice topic;             /* the parameter topic, which is copied to stats and removal */
     char text[QUERY_BYTES_MAX + 1]; /* the decoded query; the values point into it */
@@ -84,7 +84,7 @@ static void read_parameters(struct query_reading *reading, struct exchange *exch
 
 /* ---- GET /stats ---- */
 
-static void write_stats(struct json_writer *json, const struct app_stats *stats,
+static void write_stats(struct json_writer *json, const struct outcome_steps *stats,
                         const struct app_verdict *verdict)
 {
     json_put_object(json);
@@ -127,7 +127,7 @@ static void on_stats(void *arg, const struct app_verdict *verdict)
 /* Sets the parameters that the client has left out. The defaults give the last hour in steps of a minute. */
 static void complete_stats(struct query_reading *reading)
 {
-    struct app_stats *stats = &query_of(reading->exchange)->stats;
+    struct outcome_steps *stats = &query_of(reading->exchange)->stats;
     if (!stats->step_ms)
         stats->step_ms = STEP_MS;
     if (!stats->to_ms)
@@ -147,7 +147,7 @@ HANDLER(stats_handle)
     struct query_reading reading;
     read_parameters(&reading, exchange, STATS_PARAMETERS);
     complete_stats(&reading);
-    const struct app_stats *stats = &query_of(exchange)->stats;
+    const struct outcome_steps *stats = &query_of(exchange)->stats;
     if (query_end(&reading) && access_admit_topic(exchange, stats->topic))
         app_stats(app_of(exchange), stats, on_stats, exchange);
 }

@@ -27,12 +27,12 @@ static const char *read_state(void *into, struct slice value)
     struct list_query *query = into;
     query->is_any = slice_equal(value, SLICE("any"));
     if (query->is_any)
-        query->bulk.list.states = ENDED_STATES;
+        query->bulk.list.filter.states = ENDED_STATES;
     if (query->is_any)
         return NULL;
     for (int i = JOB_STATE_DELAYED; i <= JOB_STATE_CANCELLED; i++) {
         if (slice_equal(value, slice_of(job_state_word((enum job_state)i)))) {
-            query->bulk.list.states = 1U << i;
+            query->bulk.list.filter.states = 1U << i;
             return NULL;
         }
     }
@@ -55,7 +55,7 @@ static const char *read_host(void *into, struct slice value)
     char *text = query->text + (value.data - query->text);
     for (size_t i = 0; i < value.size; i++)
         text[i] = (char)tolower((unsigned char)text[i]);
-    query->bulk.list.host = value;
+    query->bulk.list.filter.host = value;
     return value.size > 0 && !memchr(value.data, '/', value.size)
                ? NULL
                : "must be a host, with or without its port";
@@ -94,14 +94,14 @@ static bool are_words(struct slice words, bool (*is_one)(struct slice))
 static const char *read_reason(void *into, struct slice value)
 {
     struct list_query *query = into;
-    query->bulk.list.reasons = value;
+    query->bulk.list.filter.reasons = value;
     return are_words(value, is_reason) ? NULL : "must be a reason such as gone, or several with commas";
 }
 
 static const char *read_last_status(void *into, struct slice value)
 {
     struct list_query *query = into;
-    query->bulk.list.statuses = value;
+    query->bulk.list.filter.statuses = value;
     return are_words(value, is_status) ? NULL
                                        : "must be a status such as 503, or 5xx, or several with commas";
 }
@@ -216,15 +216,15 @@ enum parameter {
 
 static const struct query_parameter parameters[PARAMETER_COUNT] = {
     [PARAMETER_STATE] = {"state", read_state, 0},
-    [PARAMETER_TOPIC] = {"topic", QUERY_TOPIC(struct list_query, bulk.list.topic)},
-    [PARAMETER_DUE_AFTER] = {"dueAfter", QUERY_TIME(struct list_query, bulk.list.after_ms)},
-    [PARAMETER_DUE_BEFORE] = {"dueBefore", QUERY_TIME(struct list_query, bulk.list.before_ms)},
-    [PARAMETER_DIED_AFTER] = {"diedAfter", QUERY_TIME(struct list_query, bulk.list.after_ms)},
-    [PARAMETER_DIED_BEFORE] = {"diedBefore", QUERY_TIME(struct list_query, bulk.list.before_ms)},
-    [PARAMETER_ENDED_AFTER] = {"endedAfter", QUERY_TIME(struct list_query, bulk.list.after_ms)},
-    [PARAMETER_ENDED_BEFORE] = {"endedBefore", QUERY_TIME(struct list_query, bulk.list.before_ms)},
+    [PARAMETER_TOPIC] = {"topic", QUERY_TOPIC(struct list_query, bulk.list.filter.topic)},
+    [PARAMETER_DUE_AFTER] = {"dueAfter", QUERY_TIME(struct list_query, bulk.list.filter.after_ms)},
+    [PARAMETER_DUE_BEFORE] = {"dueBefore", QUERY_TIME(struct list_query, bulk.list.filter.before_ms)},
+    [PARAMETER_DIED_AFTER] = {"diedAfter", QUERY_TIME(struct list_query, bulk.list.filter.after_ms)},
+    [PARAMETER_DIED_BEFORE] = {"diedBefore", QUERY_TIME(struct list_query, bulk.list.filter.before_ms)},
+    [PARAMETER_ENDED_AFTER] = {"endedAfter", QUERY_TIME(struct list_query, bulk.list.filter.after_ms)},
+    [PARAMETER_ENDED_BEFORE] = {"endedBefore", QUERY_TIME(struct list_query, bulk.list.filter.before_ms)},
     [PARAMETER_URL_HOST] = {"urlHost", read_host, 0},
-    [PARAMETER_ID_PREFIX] = {"idPrefix", QUERY_ID_PREFIX(struct list_query, bulk.list.id_prefix)},
+    [PARAMETER_ID_PREFIX] = {"idPrefix", QUERY_ID_PREFIX(struct list_query, bulk.list.filter.id_prefix)},
     [PARAMETER_REASON] = {"reason", read_reason, 0},
     [PARAMETER_LAST_STATUS] = {"lastStatus", read_last_status, 0},
     [PARAMETER_LABEL] = {"label", QUERY_LABELS(struct list_query, labels)},
@@ -273,7 +273,7 @@ static void join_labels(struct list_query *query)
             buffer_append_byte(&joined, '\n');
         buffer_append(&joined, query->labels.items[i]);
     }
-    query->bulk.list.labels = buffer_slice(&joined);
+    query->bulk.list.filter.labels = buffer_slice(&joined);
 }
 
 /* Reads the parameters into a list_query, which the exchange keeps. */
@@ -300,7 +300,7 @@ static void check_cursor(struct query_reading *reading)
     const struct app_list *list = &list_query(reading->exchange)->bulk.list;
     if (reading->errors.count == 0 && reading->given & 1U << PARAMETER_CURSOR &&
         (list->from.is_of_history != list->is_of_history ||
-         (!list->is_of_history && !(list->states & 1U << list->from.state))))
+         (!list->is_of_history && !(list->filter.states & 1U << list->from.at.state))))
         query_add_error(reading, SLICE("cursor"), "is from another list");
 }
 
@@ -320,15 +320,15 @@ static void check_times(struct query_reading *reading)
          list->is_of_history ? "is for jobs that have ended only"
                              : "is for delivered and cancelled jobs only"},
     };
-    bool has_state = list->states != 0 && !list_query(reading->exchange)->is_any;
+    bool has_state = list->filter.states != 0 && !list_query(reading->exchange)->is_any;
     if (!has_state)
-        list->states = list->is_of_history ? ENDED_STATES : ALL_STATES;
+        list->filter.states = list->is_of_history ? ENDED_STATES : ALL_STATES;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         unsigned given = reading->given & kinds[k].parameters;
         if (given && !has_state)
-            list->states &= kinds[k].states;
+            list->filter.states &= kinds[k].states;
         for (int i = 0; i < PARAMETER_COUNT; i++)
-            if (given & 1U << i && !(list->states & kinds[k].states))
+            if (given & 1U << i && !(list->filter.states & kinds[k].states))
                 query_add_error(reading, slice_of(parameters[i].name), kinds[k].detail);
     }
 }
@@ -353,12 +353,12 @@ static void check_history(struct query_reading *reading)
         add_source_error(reading,
                          list_query(reading->exchange)->has_source ? PARAMETER_SOURCE : PARAMETER_STATE,
                          "needs a history, and this server keeps none (--history)");
-    if (list->states & ~(unsigned)ENDED_STATES)
+    if (list->filter.states & ~(unsigned)ENDED_STATES)
         add_source_error(reading, PARAMETER_STATE,
                          "with source=history, must be dead, delivered, cancelled or any");
-    if (count_words(list->reasons) > WORDS_MAX)
+    if (count_words(list->filter.reasons) > WORDS_MAX)
         add_source_error(reading, PARAMETER_REASON, "must have at most 16 values with source=history");
-    if (count_words(list->statuses) > WORDS_MAX)
+    if (count_words(list->filter.statuses) > WORDS_MAX)
         add_source_error(reading, PARAMETER_LAST_STATUS, "must have at most 16 values with source=history");
 }
 
@@ -372,7 +372,7 @@ static void choose_source(struct query_reading *reading)
     if (query->has_source && !list->is_of_history && query->is_any)
         add_source_error(reading, PARAMETER_STATE, "cannot be any with source=redis");
     else if (!query->has_source)
-        list->is_of_history = query->is_any || (query->app->history && list->states & KEPT_STATES);
+        list->is_of_history = query->is_any || (query->app->history && list->filter.states & KEPT_STATES);
     if (list->is_of_history)
         check_history(reading);
 }
@@ -385,12 +385,12 @@ bool query_read_list(struct exchange *exchange)
     list = &list_query(exchange)->bulk.list;
     choose_source(&reading);
     if (!list->is_of_history && !list_query(exchange)->is_any && !(reading.given & 1U << PARAMETER_TOPIC) &&
-        list->states & KEPT_STATES)
+        list->filter.states & KEPT_STATES)
         query_add_error(&reading, SLICE("topic"), "is required with this state");
     else
         check_times(&reading);
     check_cursor(&reading);
-    return query_end(&reading) && access_admit_topic(exchange, list->topic);
+    return query_end(&reading) && access_admit_topic(exchange, list->filter.topic);
 }
 
 /* ---- bulk actions ---- */
@@ -413,14 +413,14 @@ static void check_states(struct query_reading *reading, enum app_action action)
 {
     struct app_list *list = &list_query(reading->exchange)->bulk.list;
     char detail[64];
-    if (list->states & ~actions[action].states) {
+    if (list->filter.states & ~actions[action].states) {
         snprintf(detail, sizeof detail, "must be %s", actions[action].states_text);
         query_add_error(reading, SLICE("state"), detail);
     } else if (action == APP_REDRIVE) {
         if (!(reading->given & (1U << PARAMETER_STATE | 1U << PARAMETER_TOPIC)))
             query_add_error(reading, SLICE("topic"),
                             "is required; for the dead jobs of all topics, send state=dead instead");
-        list->states = 1U << JOB_STATE_DEAD;
+        list->filter.states = 1U << JOB_STATE_DEAD;
     } else if (!(reading->given & 1U << PARAMETER_STATE)) {
         snprintf(detail, sizeof detail, "is required: %s", actions[action].states_text);
         query_add_error(reading, SLICE("state"), detail);
@@ -463,10 +463,10 @@ bool query_read_bulk(struct exchange *exchange, enum app_action action)
         check_when(&reading);
     if (query->bulk.list.is_of_history)
         check_history(&reading);
-    if (query->bulk.list.states)
+    if (query->bulk.list.filter.states)
         check_times(&reading);
     check_cursor(&reading);
-    return query_end(&reading) && access_admit_topic(exchange, query->bulk.list.topic);
+    return query_end(&reading) && access_admit_topic(exchange, query->bulk.list.filter.topic);
 }
 
 bool query_read_topics(struct exchange *exchange)

@@ -30,7 +30,7 @@ struct bulk {
     struct app_progress progress;
     struct bulk_item *items;
     struct buffer names; /* ids and tags; the items' slices point into this buffer */
-    struct store_cursor next;
+    struct list_cursor next;
     char next_id[JOB_KEY_MAX];
     struct app_bulk_counts counts;
     size_t pending;
@@ -60,7 +60,7 @@ static void bulk_free(struct bulk *bulk)
 
 static bool has_sides(const struct bulk *bulk)
 {
-    return bulk->call->action == APP_RESCHEDULE && !(bulk->call->list.states & 1U << JOB_STATE_DEAD);
+    return bulk->call->action == APP_RESCHEDULE && !(bulk->call->list.filter.states & 1U << JOB_STATE_DEAD);
 }
 
 /* Limits the walk to its current side of due_ms (progress.h). Returns whether this side may have jobs. */
@@ -72,11 +72,13 @@ static bool limit_to_side(struct bulk *bulk)
     bool is_after = progress->is_second != list->is_newest_first;
     if (!has_sides(bulk))
         return true;
-    bulk->list.after_ms = is_after && list->after_ms <= until_ms ? until_ms + 1 : list->after_ms;
-    bulk->list.before_ms = !is_after && (!list->before_ms || list->before_ms > progress->due_ms)
-                               ? progress->due_ms
-                               : list->before_ms;
-    return !bulk->list.before_ms || bulk->list.after_ms < bulk->list.before_ms;
+    bulk->list.filter.after_ms =
+        is_after && list->filter.after_ms <= until_ms ? until_ms + 1 : list->filter.after_ms;
+    bulk->list.filter.before_ms =
+        !is_after && (!list->filter.before_ms || list->filter.before_ms > progress->due_ms)
+            ? progress->due_ms
+            : list->filter.before_ms;
+    return !bulk->list.filter.before_ms || bulk->list.filter.after_ms < bulk->list.filter.before_ms;
 }
 
 /* When the first side of the walk has ended, continues with the second side. */
@@ -85,7 +87,7 @@ static void turn_side(struct bulk *bulk)
     if (bulk->next.has_more || !has_sides(bulk) || bulk->progress.is_second)
         return;
     bulk->progress.is_second = true;
-    bulk->next.state = store_first_state(bulk->call->list.states);
+    bulk->next.state = store_first_state(bulk->call->list.filter.states);
     bulk->next.shard = 0;
     bulk->next.id = (struct slice){NULL, 0};
     bulk->next.has_more = true;
@@ -111,7 +113,7 @@ static void bulk_end(struct bulk *bulk)
 
 static void bulk_fail(struct bulk *bulk, enum status status)
 {
-    use_case_end(bulk->app, bulk->call->list.topic, status, NULL, bulk->fn, bulk->arg);
+    use_case_end(bulk->app, bulk->call->list.filter.topic, status, NULL, bulk->fn, bulk->arg);
     bulk_free(bulk);
 }
 
@@ -216,7 +218,7 @@ static bool keep_items(struct bulk *bulk, const struct store_seen *jobs, size_t 
 }
 
 /* Stores the beginning of the next page. */
-static void keep_next(struct bulk *bulk, const struct store_cursor *next, size_t count)
+static void keep_next(struct bulk *bulk, const struct list_cursor *next, size_t count)
 {
     uint64_t *left = &bulk->progress.left;
     bulk->next = *next;
@@ -243,7 +245,7 @@ static void place_page(struct bulk *bulk, size_t count, int64_t now_ms)
 }
 
 static void on_seen(void *arg, enum status status, const struct store_seen *jobs, size_t count,
-                    struct store_cursor next, int64_t now_ms)
+                    struct list_cursor next, int64_t now_ms)
 {
     struct bulk *bulk = arg;
     if (status != STATUS_OK) {
@@ -293,7 +295,7 @@ static void see_page(struct bulk *bulk)
 /* 1. time */
 
 static void on_time(void *arg, enum status status, const struct store_seen *jobs, size_t count,
-                    struct store_cursor next, int64_t now_ms)
+                    struct list_cursor next, int64_t now_ms)
 {
     struct bulk *bulk = arg;
     (void)jobs;
@@ -317,7 +319,7 @@ static void ask_time(struct bulk *bulk)
 void app_bulk(struct app *app, const struct app_caller *caller, const struct app_bulk *call,
               app_verdict_fn *fn, void *arg)
 {
-    if (use_case_is_unready(app, call->list.topic, fn, arg))
+    if (use_case_is_unready(app, call->list.filter.topic, fn, arg))
         return;
     struct bulk *bulk = NEW(struct bulk);
     *bulk = (struct bulk){.app = app,

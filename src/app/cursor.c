@@ -32,7 +32,7 @@ static bool take_shard(struct slice *text, size_t shards, size_t *shard)
     return true;
 }
 
-void cursor_write(struct buffer *text, const struct store_cursor *cursor, const struct app_progress *progress)
+void cursor_write(struct buffer *text, const struct list_cursor *cursor, const struct app_progress *progress)
 {
     char room[CURSOR_ROOM];
     struct buffer plain = buffer_of(room, sizeof room);
@@ -82,13 +82,13 @@ static bool read_score(struct slice text, double *score)
     return true;
 }
 
-bool cursor_parse(struct slice text, size_t shards, char room[CURSOR_ROOM], struct store_cursor *cursor,
+bool cursor_parse(struct slice text, size_t shards, char room[CURSOR_ROOM], struct list_cursor *cursor,
                   struct app_progress *progress)
 {
     struct buffer plain = buffer_of(room, CURSOR_ROOM);
     struct slice rest, score, topic, job_id;
     uint64_t began, state, shard;
-    *cursor = (struct store_cursor){.shard = 0};
+    *cursor = (struct list_cursor){.shard = 0};
     if (!base64url_decode(text, &plain))
         return false;
     rest = buffer_slice(&plain);

@@ -20,11 +20,11 @@ enum {
 };
 
 /* Writes a cursor of jobs. Writes nothing at the end of a list. */
-void cursor_write(struct buffer *, const struct store_cursor *, const struct app_progress *);
+void cursor_write(struct buffer *, const struct list_cursor *, const struct app_progress *);
 
 /* Reads a cursor of a store with this many shards. The cursor is decoded into room, and the id points into
  * room. Returns false if the text is not a cursor. */
-bool cursor_parse(struct slice text, size_t shards, char room[CURSOR_ROOM], struct store_cursor *,
+bool cursor_parse(struct slice text, size_t shards, char room[CURSOR_ROOM], struct list_cursor *,
                   struct app_progress *);
 
 /* A position in a list of the history: when the list began, when the page's last job ended, and that job's

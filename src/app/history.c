@@ -50,21 +50,6 @@ static bool is_off(const struct app *app, app_verdict_fn *fn, void *arg)
     return !app->history;
 }
 
-static struct history_filter filter_of(const struct app_list *list)
-{
-    return (struct history_filter){
-        .states = list->states,
-        .topic = list->topic,
-        .labels = list->labels,
-        .id_prefix = list->id_prefix,
-        .host = list->host,
-        .reasons = list->reasons,
-        .statuses = list->statuses,
-        .after_ms = list->after_ms,
-        .before_ms = list->before_ms,
-    };
-}
-
 /* ---- lists ---- */
 
 static void on_page(void *arg, enum status status, const struct history_page *page, const char *why)
@@ -94,7 +79,7 @@ struct history_list lists_of_history(const struct app_list *list, int64_t began_
 {
     const struct app_cursor *from = &list->from;
     struct history_list page = {
-        .filter = filter_of(list),
+        .filter = list->filter,
         .is_newest_first = list->is_newest_first,
         .max = list->max,
         .from = {from->is_set, from->ended_ms, from->number},
@@ -111,7 +96,7 @@ void lists_page_history(struct app *app, const struct app_list *list, app_job_fn
         return;
     struct history_call *call = history_call_new(fn, arg);
     call->each = each;
-    call->began_ms = list->from.is_set ? list->from.began_ms : app_now_ms(app);
+    call->began_ms = list->from.is_set ? list->from.at.began_ms : app_now_ms(app);
     struct history_list page = lists_of_history(list, call->began_ms);
     page.has_bodies = true;
     history_list(app->history, &page, on_page, call);
@@ -141,8 +126,7 @@ void lists_count_history(struct app *app, const struct app_list *list, app_verdi
 {
     if (is_off(app, fn, arg))
         return;
-    struct history_filter filter = filter_of(list);
-    history_count(app->history, &filter, on_count, history_call_new(fn, arg));
+    history_count(app->history, &list->filter, on_count, history_call_new(fn, arg));
 }
 
 /* ---- statistics ---- */
@@ -161,12 +145,11 @@ static void on_stats(void *arg, enum status status, const struct outcome_counts 
     history_call_end(call, &verdict);
 }
 
-void app_stats(struct app *app, const struct app_stats *stats, app_verdict_fn *fn, void *arg)
+void app_stats(struct app *app, const struct outcome_steps *stats, app_verdict_fn *fn, void *arg)
 {
     if (is_off(app, fn, arg))
         return;
-    struct history_stats steps = {stats->topic, stats->from_ms, stats->to_ms, stats->step_ms};
-    history_stats(app->history, &steps, on_stats, history_call_new(fn, arg));
+    history_stats(app->history, stats, on_stats, history_call_new(fn, arg));
 }
 
 /* ---- removal ---- */
@@ -189,7 +172,7 @@ void app_remove_history(struct app *app, const struct app_caller *caller, const 
     if (is_off(app, fn, arg))
         return;
     struct history_call *call = history_call_new(fn, arg);
-    struct history_filter filter = {
+    struct job_filter filter = {
         .states = removal->states, .topic = removal->topic, .before_ms = removal->before_ms};
     call->caller = caller;
     call->filter = removal->filter;

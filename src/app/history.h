@@ -10,15 +10,9 @@
 
 enum { APP_STATS_STEPS_MAX = 10000 };
 
-/* The steps of statistics. Step n counts the jobs that ended at from_ms + n * step_ms or later, but before
- * the next step begins, and before to_ms. */
-struct app_stats {
-    struct slice topic; /* empty: all */
-    int64_t from_ms, to_ms, step_ms;
-};
-
-/* Counts the jobs that ended in each step. The verdict has the outcomes. */
-void app_stats(struct app *, const struct app_stats *, app_verdict_fn *, void *arg);
+/* Counts the jobs that ended in each step, at most APP_STATS_STEPS_MAX steps. The verdict has the outcomes.
+ */
+void app_stats(struct app *, const struct outcome_steps *, app_verdict_fn *, void *arg);
 
 struct app_removal {
     unsigned states; /* set of the states dead, delivered and cancelled, with the bit 1 << state for each; 0:

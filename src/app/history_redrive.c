@@ -194,7 +194,7 @@ static void on_page(void *arg, enum status status, const struct history_page *pa
 void app_redrive_history(struct app *app, const struct app_caller *caller, const struct app_bulk *call,
                          app_verdict_fn *fn, void *arg)
 {
-    if (use_case_is_unready(app, call->list.topic, fn, arg))
+    if (use_case_is_unready(app, call->list.filter.topic, fn, arg))
         return;
     if (!app->history) {
         use_case_refuse(APP_NO_HISTORY, fn, arg);
@@ -204,7 +204,7 @@ void app_redrive_history(struct app *app, const struct app_caller *caller, const
     struct walk *walk = NEW(struct walk);
     *walk = (struct walk){.app = app, .caller = caller, .call = call, .fn = fn, .arg = arg};
     walk->progress = from->progress;
-    walk->next.began_ms = from->is_set ? from->began_ms : app_now_ms(app);
+    walk->next.began_ms = from->is_set ? from->at.began_ms : app_now_ms(app);
     uint64_t *left = &walk->progress.left;
     *left = *left && *left < call->limit ? *left : call->limit;
     struct history_list page = lists_of_history(&call->list, walk->next.began_ms);

@@ -12,49 +12,25 @@ static_assert((int)APP_CURSOR_ROOM == (int)CURSOR_ROOM, "every cursor fits into 
 
 bool app_cursor_parse(const struct app *app, struct slice text, struct app_cursor *cursor)
 {
-    struct store_cursor found;
     struct history_position position;
     if (cursor_parse_history(text, &position, &cursor->progress)) {
         cursor->is_set = cursor->is_of_history = true;
-        cursor->began_ms = position.began_ms;
+        cursor->at.began_ms = position.began_ms;
         cursor->ended_ms = position.ended_ms;
         cursor->number = position.number;
         return true;
     }
-    if (!cursor_parse(text, store_shards(app->store), cursor->room, &found, &cursor->progress))
-        return false;
-    cursor->is_set = true;
-    cursor->began_ms = found.began_ms;
-    cursor->state = found.state;
-    cursor->shard = found.shard;
-    cursor->score = found.score;
-    cursor->id = found.id;
-    return true;
+    cursor->is_set =
+        cursor_parse(text, store_shards(app->store), cursor->room, &cursor->at, &cursor->progress);
+    return cursor->is_set;
 }
 
 struct store_list lists_of_store(const struct app_list *list)
 {
-    const struct app_cursor *from = &list->from;
-    return (struct store_list){
-        .states = list->states,
-        .is_newest_first = list->is_newest_first,
-        .topic = list->topic,
-        .owner = list->owner,
-        .host = list->host,
-        .id_prefix = list->id_prefix,
-        .reasons = list->reasons,
-        .statuses = list->statuses,
-        .labels = list->labels,
-        .after_ms = list->after_ms,
-        .before_ms = list->before_ms,
-        .max = list->max,
-        .from = {.began_ms = from->began_ms,
-                 .state = from->state,
-                 .has_more = from->is_set,
-                 .shard = from->shard,
-                 .score = from->score,
-                 .id = from->id},
-    };
+    return (struct store_list){.filter = list->filter,
+                               .is_newest_first = list->is_newest_first,
+                               .max = list->max,
+                               .from = list->from.at};
 }
 
 struct list_call {
@@ -69,12 +45,12 @@ static struct list_call *list_call_new(struct app *app, const struct app_list *l
                                        app_verdict_fn *fn, void *arg)
 {
     struct list_call *call = NEW(struct list_call);
-    *call = (struct list_call){app, list->topic, each, fn, arg};
+    *call = (struct list_call){app, list->filter.topic, each, fn, arg};
     return call;
 }
 
 static void end_list(struct list_call *call, enum status status, int64_t count,
-                     const struct store_cursor *next)
+                     const struct list_cursor *next)
 {
     char room[CURSOR_TEXT_MAX + 1];
     struct buffer text = buffer_of(room, sizeof room);
@@ -91,7 +67,7 @@ static void end_list(struct list_call *call, enum status status, int64_t count,
 }
 
 static void on_list(void *arg, enum status status, const struct store_job *jobs, size_t count,
-                    struct store_cursor next)
+                    struct list_cursor next)
 {
     struct list_call *call = arg;
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
@@ -111,7 +87,7 @@ void app_list(struct app *app, const struct app_list *list, app_job_fn *each, ap
     store_list(app->store, &stored, on_list, list_call_new(app, list, each, fn, arg));
 }
 
-static void on_count(void *arg, enum status status, int64_t count, struct store_cursor next)
+static void on_count(void *arg, enum status status, int64_t count, struct list_cursor next)
 {
     end_list(arg, status, count, &next);
 }

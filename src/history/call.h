@@ -30,7 +30,7 @@ struct history_call {
     size_t entry_count;
     struct slice id;
     struct history_list list; /* for a count or a deletion, only its filter is used */
-    struct history_stats stats;
+    struct outcome_steps stats;
 
     enum status status;
     struct problem problem;

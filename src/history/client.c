@@ -213,16 +213,17 @@ void history_find(struct history *history, struct slice id, history_found_fn *fn
     call_send(history, call);
 }
 
-static size_t filter_bytes(const struct history_filter *filter)
+static size_t filter_bytes(const struct job_filter *filter)
 {
     return filter->topic.size + filter->labels.size + filter->id_prefix.size + filter->reasons.size +
            filter->statuses.size + filter->host.size;
 }
 
-static void copy_filter(struct history_call *call, const struct history_filter *filter)
+static void copy_filter(struct history_call *call, const struct job_filter *filter)
 {
-    struct history_filter *copy = &call->list.filter;
+    struct job_filter *copy = &call->list.filter;
     *copy = *filter;
+    copy->owner = SLICE("");
     copy->topic = copy_text(call, filter->topic);
     copy->labels = copy_text(call, filter->labels);
     copy->id_prefix = copy_text(call, filter->id_prefix);
@@ -241,8 +242,7 @@ void history_list(struct history *history, const struct history_list *list, hist
     call_send(history, call);
 }
 
-void history_count(struct history *history, const struct history_filter *filter, history_counts_fn *fn,
-                   void *arg)
+void history_count(struct history *history, const struct job_filter *filter, history_counts_fn *fn, void *arg)
 {
     struct history_call *call = call_new(history, CALL_COUNT, filter_bytes(filter), arg);
     call->fn.counts = fn;
@@ -250,7 +250,7 @@ void history_count(struct history *history, const struct history_filter *filter,
     call_send(history, call);
 }
 
-void history_stats(struct history *history, const struct history_stats *stats, history_stats_fn *fn,
+void history_stats(struct history *history, const struct outcome_steps *stats, history_stats_fn *fn,
                    void *arg)
 {
     assert(stats->step_ms > 0 && stats->from_ms <= stats->to_ms);
@@ -270,7 +270,7 @@ void history_prune(struct history *history, int64_t now_ms)
     history_thread_prune(history->thread, now_ms);
 }
 
-void history_delete(struct history *history, const struct history_filter *filter, history_deleted_fn *fn,
+void history_delete(struct history *history, const struct job_filter *filter, history_deleted_fn *fn,
                     void *arg)
 {
     assert(!filter->labels.size && !filter->id_prefix.size && !filter->host.size && !filter->reasons.size &&

@@ -25,7 +25,7 @@
 #include "base/status.h"
 #include "io/loop.h"
 #include "job/counts.h"
-#include "job/job_state.h"
+#include "job/listing.h"
 
 enum {
     HISTORY_DEADLINE_MS = 10000,
@@ -136,19 +136,6 @@ typedef void history_found_fn(void *arg, enum status, const struct history_row *
 /* Finds the job that ended last under this id. */
 void history_find(struct history *, struct slice id, history_found_fn *, void *arg);
 
-/* A filter. A member that is empty or 0 matches all jobs. Each call copies the filter. */
-struct history_filter {
-    unsigned states;        /* bits 1 << state, for DEAD, DELIVERED and CANCELLED; 0: all three */
-    struct slice topic;     /* name of the topic; empty: all */
-    struct slice labels;    /* a job must have all these labels, separated by newlines */
-    struct slice id_prefix; /* beginning of the jobId */
-    struct slice host;      /* host of the job's own url, in lower case, with or without its port */
-    /* Words separated by commas. reasons says why a job died. statuses has statuses of the last attempt,
-     * such as 503, or 5xx for all that begin with 5. */
-    struct slice reasons, statuses;
-    int64_t after_ms, before_ms; /* the job ended at or after after_ms, and before before_ms */
-};
-
 /* A position in a list: the last row that was examined. All zeros mean the beginning. A cursor stays valid
  * for any time; the history does not store it. */
 struct history_cursor {
@@ -166,10 +153,10 @@ struct history_page {
 typedef void history_page_fn(void *arg, enum status, const struct history_page *, const char *why);
 
 struct history_list {
-    struct history_filter filter;
-    bool is_newest_first; /* in the order of ended_ms, the latest first */
-    bool has_bodies;      /* false: records come without body, which is much faster for long bodies */
-    size_t max;           /* 1 to HISTORY_PAGE_MAX */
+    struct job_filter filter; /* copied; owner is ignored */
+    bool is_newest_first;     /* in the order of ended_ms, the latest first */
+    bool has_bodies;          /* false: records come without body, which is much faster for long bodies */
+    size_t max;               /* 1 to HISTORY_PAGE_MAX */
     struct history_cursor from;
 };
 
@@ -180,19 +167,13 @@ void history_list(struct history *, const struct history_list *, history_page_fn
 typedef void history_counts_fn(void *arg, enum status, const struct outcome_counts *, const char *why);
 
 /* Counts the jobs by outcome. */
-void history_count(struct history *, const struct history_filter *, history_counts_fn *, void *arg);
-
-/* Counts in steps of time. Step n, counted from 0, has the jobs that ended at or after from_ms + n * step_ms
- * and before the beginning of step n + 1. The last step ends at to_ms. */
-struct history_stats {
-    struct slice topic;              /* empty: all */
-    int64_t from_ms, to_ms, step_ms; /* not more than HISTORY_STEPS_MAX steps */
-};
+void history_count(struct history *, const struct job_filter *, history_counts_fn *, void *arg);
 
 typedef void history_stats_fn(void *arg, enum status, const struct outcome_counts *steps, size_t count,
                               const char *why);
 
-void history_stats(struct history *, const struct history_stats *, history_stats_fn *, void *arg);
+/* Counts the jobs that ended in each step, at most HISTORY_STEPS_MAX steps. */
+void history_stats(struct history *, const struct outcome_steps *, history_stats_fn *, void *arg);
 
 /* Lets the thread remove old rows for some seconds: those of jobs that ended more than max_age_ms before
  * now_ms, and then the oldest ones above max_bytes. now_ms is Redis's time, which all processes share; 0:
@@ -206,7 +187,7 @@ typedef void history_deleted_fn(void *arg, enum status, size_t deleted, bool has
 
 /* Removes at most HISTORY_DELETE_MAX jobs that match the filter, the oldest first. Only states, topic,
  * after_ms and before_ms of the filter may be set. */
-void history_delete(struct history *, const struct history_filter *, history_deleted_fn *, void *arg);
+void history_delete(struct history *, const struct job_filter *, history_deleted_fn *, void *arg);
 
 /* Name the libraries of the databases and their versions. */
 void sqlite_library(struct library *);

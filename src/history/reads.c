@@ -116,7 +116,7 @@ static enum status decide_by_prefix(struct driver *driver, struct window *window
  * window match, so slightly more than max rows are enough. */
 static int64_t rows_to_examine(const struct window *window, size_t max)
 {
-    struct history_filter rest = window->filter;
+    struct job_filter rest = window->filter;
     rest.labels.size = 0;
     const struct window without_label = {.filter = rest, .is_by_prefix = window->is_by_prefix};
     if (window_is_covered(window))
@@ -190,7 +190,7 @@ enum status read_list(struct driver *driver, const struct history_list *list, st
     return status;
 }
 
-enum status read_oldest(struct driver *driver, const struct history_filter *filter, int64_t max_bytes,
+enum status read_oldest(struct driver *driver, const struct job_filter *filter, int64_t max_bytes,
                         int64_t *ids, size_t max, size_t *count, struct problem *problem)
 {
     struct window window = {.filter = *filter};
@@ -225,8 +225,8 @@ static bool on_outcome(void *arg, const struct sql_value *columns, size_t count)
     return true;
 }
 
-enum status read_counts(struct driver *driver, const struct history_filter *filter,
-                        struct outcome_counts *counts, struct problem *problem)
+enum status read_counts(struct driver *driver, const struct job_filter *filter, struct outcome_counts *counts,
+                        struct problem *problem)
 {
     struct window window = {.filter = *filter, .is_newest_first = true};
     struct counting counting = {.counts = counts};
@@ -265,7 +265,7 @@ static bool on_step(void *arg, const struct sql_value *columns, size_t count)
     return true;
 }
 
-enum status read_stats(struct driver *driver, const struct history_stats *stats, struct outcome_counts *steps,
+enum status read_stats(struct driver *driver, const struct outcome_steps *stats, struct outcome_counts *steps,
                        size_t count, struct problem *problem)
 {
     struct plotting plotting = {steps, count};

@@ -308,7 +308,7 @@ static void adapt_step(struct history_thread *thread, int64_t took_us, bool was_
 }
 
 /* Removes the oldest rows that match, as many as STEP_US and max_bytes allow. */
-static enum status remove_step(struct history_thread *thread, const struct history_filter *filter,
+static enum status remove_step(struct history_thread *thread, const struct job_filter *filter,
                                int64_t max_bytes, size_t *removed, bool *has_more, struct problem *problem)
 {
     struct driver *driver = thread->driver;
@@ -420,7 +420,7 @@ static enum status prune(struct history_thread *thread, int64_t before_ms, bool 
                          struct problem *problem)
 {
     struct driver *driver = thread->driver;
-    struct history_filter filter = {.before_ms = before_ms};
+    struct job_filter filter = {.before_ms = before_ms};
     int64_t bytes = 0;
     size_t by_age = 0, by_size = 0;
     enum status status = STATUS_OK;

@@ -53,7 +53,7 @@ static void put_text(struct window_sql *sql, struct slice text)
     put_value(sql, SQL_TEXT_OF(text));
 }
 
-unsigned window_states(const struct history_filter *filter)
+unsigned window_states(const struct job_filter *filter)
 {
     unsigned states = filter->states ? filter->states & ALL_STATES : ALL_STATES;
     struct slice rest = filter->statuses, word;
@@ -67,14 +67,14 @@ unsigned window_states(const struct history_filter *filter)
     return may_be_delivered ? states : states & ~(1u << JOB_STATE_DELIVERED);
 }
 
-static bool has_conditions(const struct history_filter *filter)
+static bool has_conditions(const struct job_filter *filter)
 {
     return filter->reasons.size || filter->statuses.size || filter->host.size;
 }
 
 bool window_is_covered(const struct window *window)
 {
-    const struct history_filter *filter = &window->filter;
+    const struct job_filter *filter = &window->filter;
     if (has_conditions(filter))
         return false;
     if (window->is_by_prefix || filter->labels.size)
@@ -87,7 +87,7 @@ bool window_is_covered(const struct window *window)
  * the filter's other limit of time. */
 static void put_range(struct window_sql *sql, const struct window *window, const char *id)
 {
-    const struct history_filter *filter = &window->filter;
+    const struct job_filter *filter = &window->filter;
     int64_t after_ms = filter->after_ms, before_ms = filter->before_ms ? filter->before_ms : INT64_MAX;
     int64_t row = window->is_newest_first ? 0 : INT64_MAX;
     int64_t ms = window->is_newest_first ? before_ms : after_ms - 1;
@@ -145,7 +145,7 @@ static void put_by_outcome(struct window_sql *sql, const struct window *window, 
 }
 
 /* Returns the label by which a window selects its rows. The other labels are conditions. */
-static struct slice first_label(const struct history_filter *filter)
+static struct slice first_label(const struct job_filter *filter)
 {
     struct slice first, others;
     slice_cut(filter->labels, '\n', &first, &others);
@@ -281,7 +281,7 @@ static void put_host(struct window_sql *sql, struct slice host)
     put_sql(sql, ")");
 }
 
-static void put_states(struct window_sql *sql, const struct history_filter *filter)
+static void put_states(struct window_sql *sql, const struct job_filter *filter)
 {
     unsigned states = window_states(filter);
     const char *before = " AND j.outcome IN (";
@@ -321,7 +321,7 @@ static void put_labels(struct window_sql *sql, const struct window *window)
  * belongs to an earlier end of the job. */
 static void put_conditions(struct window_sql *sql, const struct window *window)
 {
-    const struct history_filter *filter = &window->filter;
+    const struct job_filter *filter = &window->filter;
     put_sql(sql, "j.ended_at=s.ended_at");
     if (window->is_by_prefix || filter->labels.size) {
         put_states(sql, filter);
@@ -375,7 +375,7 @@ static void put_matching(struct window_sql *sql, struct slice topic, enum job_st
 /* Appends the number of rows of each outcome. Reads only an index. */
 static void put_covered_counts(struct window_sql *sql, const struct window *window)
 {
-    const struct history_filter *filter = &window->filter;
+    const struct job_filter *filter = &window->filter;
     const char *before = "";
     unsigned states = window_states(filter);
     for (enum job_state state = JOB_STATE_DEAD; state <= JOB_STATE_CANCELLED; state++) {
@@ -416,7 +416,7 @@ void window_write_prefix(struct window_sql *sql, struct slice prefix)
 
 /* Appends the number of rows with this outcome in each step. A step is a range of an index, so the
  * database only counts its rows. GROUP BY would sort all rows, which is ten times slower. */
-static void put_steps(struct window_sql *sql, const struct history_stats *stats, enum job_state state)
+static void put_steps(struct window_sql *sql, const struct outcome_steps *stats, enum job_state state)
 {
     buffer_printf(&sql->text, "SELECT '%s',n,(SELECT count(*) FROM duepost_jobs WHERE ",
                   job_state_word(state));
@@ -425,7 +425,7 @@ static void put_steps(struct window_sql *sql, const struct history_stats *stats,
 }
 
 /* Appends a table named "step", which has a row for each step: its number, its beginning and its end. */
-static void put_step_table(struct window_sql *sql, const struct history_stats *stats)
+static void put_step_table(struct window_sql *sql, const struct outcome_steps *stats)
 {
     int64_t last = (stats->to_ms - stats->from_ms - 1) / stats->step_ms;
     put_sql(sql, "WITH RECURSIVE step(n,begins,ends) AS (SELECT 0,CAST(");
@@ -443,7 +443,7 @@ static void put_step_table(struct window_sql *sql, const struct history_stats *s
     put_sql(sql, ") ");
 }
 
-void window_write_stats(struct window_sql *sql, const struct history_stats *stats)
+void window_write_stats(struct window_sql *sql, const struct outcome_steps *stats)
 {
     put_step_table(sql, stats);
     for (enum job_state state = JOB_STATE_DEAD; state <= JOB_STATE_CANCELLED; state++) {

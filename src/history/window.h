@@ -19,7 +19,7 @@ enum {
 };
 
 struct window {
-    struct history_filter filter; /* borrowed */
+    struct job_filter filter; /* borrowed */
     bool is_newest_first;
     struct history_cursor from;
     int64_t rows_max; /* maximum number of rows in the window */
@@ -44,7 +44,7 @@ struct sql window_sql_of(struct window_sql *);
 bool window_is_covered(const struct window *);
 
 /* Returns the states that jobs matching the filter can have, as bits. */
-unsigned window_states(const struct history_filter *);
+unsigned window_states(const struct job_filter *);
 
 /* Each function below writes the statement in its comment.
  *
@@ -60,6 +60,6 @@ void window_write_counts(struct window_sql *, const struct window *);
 void window_write_prefix(struct window_sql *, struct slice prefix);
 
 /* "SELECT outcome, step, count(*)". */
-void window_write_stats(struct window_sql *, const struct history_stats *);
+void window_write_stats(struct window_sql *, const struct outcome_steps *);
 
 #endif

@@ -5,10 +5,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/slice.h"
+
 /* Numbers of jobs that have ended. */
 struct outcome_counts {
     int64_t dead, delivered, cancelled;
     bool is_partial; /* there were too many jobs, and only the latest ones were counted */
+};
+
+/* Steps of time for counts of the jobs that have ended. Step n, counted from 0, has the jobs that ended at or
+ * after from_ms + n * step_ms and before the beginning of step n + 1. The last step ends at to_ms. */
+struct outcome_steps {
+    struct slice topic; /* empty: all */
+    int64_t from_ms, to_ms, step_ms;
 };
 
 enum {

@@ -302,10 +302,10 @@ static void bulk_start(struct bulk *bulk)
     bulk->left = has_no_limit ? INT64_MAX : filters->count ? filters->count : BULK_COUNT;
     struct slice queue = filters_only(filters, FILTER_QUEUE);
     struct slice topic = queue.size ? place_of_queue(queue, bulk->topic) : queue;
-    bulk->list = (struct app_list){.states = bulk->kind->states,
-                                   .topic = topic,
-                                   .owner = topic.size ? SLICE("") : SLICE(QSTASH_TOPIC),
-                                   .id_prefix = SLICE("msg_"),
+    bulk->list = (struct app_list){.filter = {.states = bulk->kind->states,
+                                              .topic = topic,
+                                              .owner = topic.size ? SLICE("") : SLICE(QSTASH_TOPIC),
+                                              .id_prefix = SLICE("msg_")},
                                    .is_newest_first = bulk->kind->is_newest_first};
     bulk->cursor_bytes = filters->cursor.size <= BULK_CURSOR_MAX ? filters->cursor.size : 0;
     if (bulk->cursor_bytes)

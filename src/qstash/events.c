@@ -150,14 +150,14 @@ static void read_list(struct walk *walk, size_t max, size_t to_pass)
     struct slice cursor = slice_of(walk->from);
     walk->to_pass = to_pass;
     walk->list = (struct app_list){
-        .states = states_in(walk, walk->place),
+        .filter = {.states = states_in(walk, walk->place),
+                   .topic = walk->queue,
+                   .owner = is_of_history || walk->queue.size ? SLICE("") : SLICE(QSTASH_TOPIC),
+                   .id_prefix = SLICE(MESSAGE_ID_PREFIX),
+                   .labels = filters_only(&walk->filters, FILTER_LABEL),
+                   .after_ms = is_of_history ? walk->filters.from_ms : 0},
         .is_of_history = is_of_history,
         .is_newest_first = true,
-        .topic = walk->queue,
-        .owner = is_of_history || walk->queue.size ? SLICE("") : SLICE(QSTASH_TOPIC),
-        .id_prefix = SLICE(MESSAGE_ID_PREFIX),
-        .labels = filters_only(&walk->filters, FILTER_LABEL),
-        .after_ms = is_of_history ? walk->filters.from_ms : 0,
         .max = max,
     };
     if (cursor.size && (!app_cursor_parse(app_of(walk->exchange), cursor, &walk->list.from) ||

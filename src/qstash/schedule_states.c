@@ -62,14 +62,14 @@ static struct slice prefix_of(struct slice message_id)
 static void add_older(struct schedule_states *states)
 {
     states->list = (struct app_list){
-        .states = 1U << JOB_STATE_DEAD | 1U << JOB_STATE_DELIVERED | 1U << JOB_STATE_CANCELLED,
+        .filter = {.states = 1U << JOB_STATE_DEAD | 1U << JOB_STATE_DELIVERED | 1U << JOB_STATE_CANCELLED,
+                   .topic = states->topic,
+                   .id_prefix = prefix_of(states->message_id)},
         .is_of_history = true,
         .is_newest_first = true,
-        .topic = states->topic,
-        .id_prefix = prefix_of(states->message_id),
         .max = SCHEDULE_STATES_MAX,
     };
-    if (states->list.id_prefix.size)
+    if (states->list.filter.id_prefix.size)
         app_list(states->app, &states->list, on_older, on_older_end, states);
     else
         on_older_end(states, NULL);

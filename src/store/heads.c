@@ -112,7 +112,7 @@ static void on_heads_step(struct store_call *call, enum status status, const str
     keep_heads(walk, reply, (size - FIRST_HEAD) / HEAD_PARTS);
     buffer_clear(&walk->behind);
     buffer_append(&walk->behind, last);
-    size_t most = walk->list->owner.size ? HEADS_SIBLINGS_MAX : HEADS_TOPICS_MAX;
+    size_t most = walk->list->filter.owner.size ? HEADS_SIBLINGS_MAX : HEADS_TOPICS_MAX;
     walk->page.is_partial = last.size && walk->looked >= most;
     if (last.size && !walk->page.is_partial)
         heads_step(walk);
@@ -133,7 +133,7 @@ static void heads_step(struct heads_walk *walk)
     store_call_number(call, list->from.began_ms);
     list_call_order(call, list);
     store_call_text(call, walk->is_count ? SLICE("count") : SLICE("heads"));
-    store_call_text(call, list->owner);
+    store_call_text(call, list->filter.owner);
     store_call_send(call);
 }
 

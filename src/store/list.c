@@ -63,12 +63,12 @@ enum job_state store_first_state(unsigned states)
 }
 
 /* Moves the cursor next to the next shard, or after the last shard to the next state in the first shard. */
-static void leave_shard(const struct walk *walk, struct store_cursor *next)
+static void leave_shard(const struct walk *walk, struct list_cursor *next)
 {
     const struct store_list *list = &walk->list;
     bool is_behind = false;
     next->has_more = true;
-    bool is_of_one_shard = list->topic.size + list->owner.size > 0;
+    bool is_of_one_shard = list->filter.topic.size + list->filter.owner.size > 0;
     if (!is_of_one_shard && next->shard + 1 < store_shards(walk->store)) {
         next->shard++;
         return;
@@ -76,7 +76,7 @@ static void leave_shard(const struct walk *walk, struct store_cursor *next)
     if (!is_of_one_shard)
         next->shard = 0;
     for (size_t i = 0; i < STATES; i++) {
-        if (is_behind && list->states & 1U << order[i]) {
+        if (is_behind && list->filter.states & 1U << order[i]) {
             next->state = order[i];
             return;
         }
@@ -96,9 +96,9 @@ static struct slice last_line(struct slice lines)
     return newline ? slice_skip(lines, (size_t)(newline + 1 - lines.data)) : lines;
 }
 
-static struct store_cursor read_cursor(struct walk *walk, const struct redis_reply *reply)
+static struct list_cursor read_cursor(struct walk *walk, const struct redis_reply *reply)
 {
-    struct store_cursor next = walk->list.from;
+    struct list_cursor next = walk->list.from;
     char score[40];
     if (!next.began_ms) /* rounded up, like the createdAt of a job that has just been created */
         next.began_ms = (redis_reply_integer(redis_reply_at(reply, 0)) + 999) / 1000;
@@ -117,7 +117,7 @@ static struct store_cursor read_cursor(struct walk *walk, const struct redis_rep
 }
 
 static void give_jobs(const struct walk *walk, enum status status, const struct redis_reply *reply,
-                      size_t count, struct store_cursor next)
+                      size_t count, struct list_cursor next)
 {
     struct store_job *jobs = calloc(count + 1, sizeof *jobs);
     if (!jobs) {
@@ -144,7 +144,7 @@ static void give_jobs(const struct walk *walk, enum status status, const struct 
 }
 
 static void give_seen(const struct walk *walk, enum status status, const struct redis_reply *reply,
-                      size_t count, struct store_cursor next)
+                      size_t count, struct list_cursor next)
 {
     struct store_seen *jobs = calloc(count + 1, sizeof *jobs);
     if (!jobs) {
@@ -161,7 +161,7 @@ static void give_seen(const struct walk *walk, enum status status, const struct 
 }
 
 static void walk_end(struct walk *walk, enum status status, const struct redis_reply *reply, size_t count,
-                     struct store_cursor next)
+                     struct list_cursor next)
 {
     if (walk->kind == WALK_JOBS)
         give_jobs(walk, status, reply, count, next);
@@ -177,8 +177,8 @@ static void walk_end(struct walk *walk, enum status status, const struct redis_r
 /* Returns whether the records must be read to count the jobs of the list. */
 static bool reads_records(const struct store_list *list)
 {
-    return list->host.size + list->id_prefix.size + list->reasons.size + list->statuses.size +
-               list->labels.size >
+    return list->filter.host.size + list->filter.id_prefix.size + list->filter.reasons.size +
+               list->filter.statuses.size + list->filter.labels.size >
            0;
 }
 
@@ -190,7 +190,7 @@ static bool is_plain_count(const struct walk *walk)
 /* Returns whether the walk continues at once, without calling back: at the end of a shard or state, if the
  * page was empty, or if its jobs were counted without reading records. So clients need not request such
  * pages. */
-static bool may_go_on(const struct walk *walk, size_t count, const struct store_cursor *next)
+static bool may_go_on(const struct walk *walk, size_t count, const struct list_cursor *next)
 {
     return next->has_more && next->id.size == 0 && (count == 0 || is_plain_count(walk));
 }
@@ -198,7 +198,7 @@ static bool may_go_on(const struct walk *walk, size_t count, const struct store_
 static void page_end(struct walk *walk, enum status status, const struct redis_reply *reply)
 {
     static const size_t parts[] = {[WALK_JOBS] = JOB_PARTS, [WALK_SEEN] = SEEN_PARTS};
-    struct store_cursor next = {.score = 0};
+    struct list_cursor next = {.score = 0};
     size_t count = 0;
     if (status == STATUS_OK && walk->kind == WALK_COUNT)
         count = (size_t)llabs(redis_reply_integer(redis_reply_at(reply, FOUND)));
@@ -227,25 +227,25 @@ static void list_ask(struct walk *walk)
     struct shard *shard = store_shard(walk->store, list->from.shard);
     struct store_call *call = store_call_alone(shard, SCRIPT_LIST, shard->reads, on_page, NULL, walk);
     store_call_text(call, slice_of(job_state_word(list->from.state)));
-    store_call_text(call, list->topic);
+    store_call_text(call, list->filter.topic);
     store_call_number(call, walk->kind == WALK_COUNT ? LOOK_MAX : (int64_t)list->max);
     list_call_place(call, list, walk->score);
     store_call_number(call, LOOK_MAX);
     store_call_number(call, BATCH_BYTES_MAX);
     list_call_bounds(call, list);
-    store_call_text(call, list->host);
+    store_call_text(call, list->filter.host);
     store_call_text(call, slice_of(kind_words[walk->kind]));
     store_call_number(call, list->from.began_ms);
     store_call_text(call, buffer_slice(&walk->ids));
-    store_call_text(call, list->id_prefix);
-    store_call_text(call, list->reasons);
-    store_call_text(call, list->statuses);
+    store_call_text(call, list->filter.id_prefix);
+    store_call_text(call, list->filter.reasons);
+    store_call_text(call, list->filter.statuses);
     list_call_order(call, list);
     store_call_text(call, slice_of(walk->last_score));
     store_call_text(call, buffer_slice(&walk->last_id));
-    store_call_text(call, list->labels);
+    store_call_text(call, list->filter.labels);
     store_call_text(call, list->leaves_begun ? SLICE("unbegun") : SLICE(""));
-    store_call_text(call, list->owner);
+    store_call_text(call, list->filter.owner);
     store_call_send(call);
 }
 
@@ -271,7 +271,7 @@ static void on_leased(void *arg, enum status status, const struct leased_page *p
 /* Adds the number of jobs that heads_find has counted, and continues with the next shard or state. */
 static void on_heads_counted(struct walk *walk, const struct heads_page *page)
 {
-    struct store_cursor next = walk->list.from;
+    struct list_cursor next = walk->list.from;
     if (!next.began_ms)
         next.began_ms = (page->now_us + 999) / 1000;
     next.id = (struct slice){NULL, 0};
@@ -315,15 +315,16 @@ static void list_begin(struct walk *walk)
     const struct store_list *list = &walk->list;
     struct shard *shard = store_shard(walk->store, list->from.shard);
     enum job_state state = list->from.state;
-    bool is_of_all = list->topic.size == 0;
+    bool is_of_all = list->filter.topic.size == 0;
     buffer_clear(&walk->ids);
     buffer_clear(&walk->last_id);
     walk->last_score[0] = '\0';
     walk->has_more = false;
-    if (state == JOB_STATE_LEASED && !(is_of_all && !list->owner.size && is_plain_count(walk))) {
-        leased_find(shard, list->topic, list->owner, list->from.id,
+    if (state == JOB_STATE_LEASED && !(is_of_all && !list->filter.owner.size && is_plain_count(walk))) {
+        leased_find(shard, list->filter.topic, list->filter.owner, list->from.id,
                     walk->kind == WALK_COUNT ? LEASED_MAX : list->max, on_leased, walk);
-    } else if (is_of_all && (list->owner.size || state == JOB_STATE_DELAYED || state == JOB_STATE_READY)) {
+    } else if (is_of_all &&
+               (list->filter.owner.size || state == JOB_STATE_DELAYED || state == JOB_STATE_READY)) {
         walk->list.max = list->max < MERGED_MAX ? list->max : MERGED_MAX;
         heads_find(shard, list, is_plain_count(walk), on_heads, walk);
     } else {
@@ -342,11 +343,11 @@ static struct walk *walk_new(struct store *store, const struct store_list *list,
     buffer_init_fallible(&walk->ids, (size_t)LEASED_MAX * (JOB_KEY_MAX + 1));
     buffer_init_fallible(&walk->last_id, JOB_KEY_MAX);
     if (!list->from.began_ms)
-        walk->list.from.state = store_first_state(list->states);
-    if (list->topic.size)
-        walk->list.from.shard = store_shard_of(store, list->topic)->number;
-    else if (list->owner.size)
-        walk->list.from.shard = store_shard_of(store, list->owner)->number;
+        walk->list.from.state = store_first_state(list->filter.states);
+    if (list->filter.topic.size)
+        walk->list.from.shard = store_shard_of(store, list->filter.topic)->number;
+    else if (list->filter.owner.size)
+        walk->list.from.shard = store_shard_of(store, list->filter.owner)->number;
     assert(walk->list.from.shard < store_shards(store));
     return walk;
 }

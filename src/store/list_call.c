@@ -21,8 +21,8 @@ static void add_bound(struct store_call *call, int64_t ms, const char *none)
 
 void list_call_bounds(struct store_call *call, const struct store_list *list)
 {
-    add_bound(call, list->after_ms, "-inf");
-    add_bound(call, list->before_ms, "+inf");
+    add_bound(call, list->filter.after_ms, "-inf");
+    add_bound(call, list->filter.before_ms, "+inf");
 }
 
 void list_call_order(struct store_call *call, const struct store_list *list)

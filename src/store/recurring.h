@@ -42,7 +42,7 @@ struct store_recurring {
     } last;
 };
 
-/* Where a walk continues: in this shard, after the schedule with this id; see store_cursor. */
+/* Where a walk continues: in this shard, after the schedule with this id; see list_cursor. */
 struct store_recurring_cursor {
     size_t shard;
     struct slice id;

@@ -24,6 +24,7 @@
 #include "job/address.h"
 #include "job/job_state.h"
 #include "job/job_tag.h"
+#include "job/listing.h"
 #include "job/receiver.h"
 #include "store/durability.h"
 #include "store/follow_up.h"
@@ -292,37 +293,14 @@ typedef void store_attempts_fn(void *arg, enum status, struct slice lines);
 /* Borrows the id until the callback. */
 void store_attempts(struct store *, struct slice id, store_attempts_fn *, void *arg);
 
-/* Where a walk (a list of jobs that is read page by page) continues: in this shard, after the job with
- * this score and id. If id is empty, the walk continues at the start of the shard. A walk leaves out jobs
- * that were created, died or became ready after it began. Therefore every walk ends. */
-struct store_cursor {
-    int64_t began_ms;     /* time at which the walk began; 0: it begins with this page */
-    enum job_state state; /* the state of the jobs that the walk lists next */
-    bool has_more;        /* in a result: false at the end */
-    bool is_partial;      /* in a result: there are more topics with such jobs than a walk examines */
-    size_t shard;
-    double score;
-    struct slice id;
-};
-
 struct store_list {
-    unsigned states;      /* set of states, with the bit 1 << state for each */
+    struct job_filter filter;
     bool is_newest_first; /* leased jobs are always in the order of their ids */
-    struct slice topic; /* empty for all topics, shard by shard; required for delivered and cancelled jobs */
-    struct slice owner; /* if topic is empty: only jobs of this topic and its siblings; empty: all */
-    struct slice host;  /* host of the url, in lower case, with or without its port; empty for all */
-    struct slice id_prefix; /* beginning of the jobId; empty for all */
-    /* Words separated by commas; empty for all. reasons says why a job died. statuses has statuses of the
-     * last attempt, such as 503, or 5xx for all that begin with 5. */
-    struct slice reasons, statuses;
-    struct slice labels; /* a job must have all these labels, separated by newlines; empty: any job */
-    /* Limits of a job's at_ms (see store_job): at or after after_ms, and before before_ms; 0: no limit. */
-    int64_t after_ms, before_ms;
-    /* For store_see: leave out waiting jobs that became due, or whose last attempt began, after the walk
+    /* For store_see: leave out waiting jobs that became due, or whose last attempt began, after the list
      * began. */
     bool leaves_begun;
     size_t max; /* 1 to STORE_LIST_MAX */
-    struct store_cursor from;
+    struct list_cursor from;
 };
 
 /* Returns the state with which a walk through these states begins: the first of leased, ready, delayed, dead,
@@ -332,7 +310,7 @@ enum job_state store_first_state(unsigned states);
 /* Called with a page of jobs. A page may have fewer jobs than max although next.has_more is true, because one
  * call examines a limited number of entries and bytes, and a page ends at the end of its shard. */
 typedef void store_list_fn(void *arg, enum status, const struct store_job *jobs, size_t count,
-                           struct store_cursor next);
+                           struct list_cursor next);
 void store_list(struct store *, const struct store_list *, store_list_fn *, void *arg);
 
 /* A job that a walk has found, with its tag. A later call can change the job only if it still has this tag:
@@ -343,11 +321,11 @@ struct store_seen {
 
 /* Called with a page that has only ids and tags, which were read at now_ms. */
 typedef void store_seen_fn(void *arg, enum status, const struct store_seen *jobs, size_t count,
-                           struct store_cursor next, int64_t now_ms);
+                           struct list_cursor next, int64_t now_ms);
 void store_see(struct store *, const struct store_list *, store_seen_fn *, void *arg);
 
 /* Called with the number of matching jobs. The member max of store_list is ignored. */
-typedef void store_count_fn(void *arg, enum status, int64_t count, struct store_cursor next);
+typedef void store_count_fn(void *arg, enum status, int64_t count, struct list_cursor next);
 void store_count(struct store *, const struct store_list *, store_count_fn *, void *arg);
 
 /* ---- For operators ---- */
@@ -391,7 +369,7 @@ struct store_topic {
     struct slice last_answer; /* status or word for the last error within the hour; empty: none */
 };
 
-/* Where a walk continues: in this shard, after the topic with this name; see store_cursor. */
+/* Where a walk continues: in this shard, after the topic with this name; see list_cursor. */
 struct store_topic_cursor {
     size_t shard;
     struct slice name;

@@ -50,15 +50,14 @@ void history_list(struct history *history, const struct history_list *list, hist
     call->fn.page = fn;
 }
 
-void history_count(struct history *history, const struct history_filter *filter, history_counts_fn *fn,
-                   void *arg)
+void history_count(struct history *history, const struct job_filter *filter, history_counts_fn *fn, void *arg)
 {
     struct fake_history_call *call = keep_call(history, "count", arg);
     call->filter = *filter;
     call->fn.counts = fn;
 }
 
-void history_stats(struct history *history, const struct history_stats *stats, history_stats_fn *fn,
+void history_stats(struct history *history, const struct outcome_steps *stats, history_stats_fn *fn,
                    void *arg)
 {
     struct fake_history_call *call = keep_call(history, "stats", arg);
@@ -66,7 +65,7 @@ void history_stats(struct history *history, const struct history_stats *stats, h
     call->fn.stats = fn;
 }
 
-void history_delete(struct history *history, const struct history_filter *filter, history_deleted_fn *fn,
+void history_delete(struct history *history, const struct job_filter *filter, history_deleted_fn *fn,
                     void *arg)
 {
     struct fake_history_call *call = keep_call(history, "delete", arg);

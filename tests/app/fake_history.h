@@ -10,9 +10,9 @@
 struct fake_history_call {
     const char *name; /* name of the function, without history_; NULL: there is no call */
     struct slice id;
-    struct history_filter filter;
+    struct job_filter filter;
     struct history_list list;
-    struct history_stats stats;
+    struct outcome_steps stats;
     union {
         history_found_fn *found;
         history_page_fn *page;

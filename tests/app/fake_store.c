@@ -231,7 +231,7 @@ enum job_state store_first_state(unsigned states)
 
 void store_list(struct store *store, const struct store_list *list, store_list_fn *fn, void *arg)
 {
-    struct fake_call *kept = add_call("list", list->topic, arg);
+    struct fake_call *kept = add_call("list", list->filter.topic, arg);
     (void)store;
     kept->list = *list;
     kept->fn.list = fn;
@@ -239,7 +239,7 @@ void store_list(struct store *store, const struct store_list *list, store_list_f
 
 void store_see(struct store *store, const struct store_list *list, store_seen_fn *fn, void *arg)
 {
-    struct fake_call *kept = add_call("see", list->topic, arg);
+    struct fake_call *kept = add_call("see", list->filter.topic, arg);
     (void)store;
     kept->list = *list;
     kept->fn.seen = fn;
@@ -247,7 +247,7 @@ void store_see(struct store *store, const struct store_list *list, store_seen_fn
 
 void store_count(struct store *store, const struct store_list *list, store_count_fn *fn, void *arg)
 {
-    struct fake_call *kept = add_call("count", list->topic, arg);
+    struct fake_call *kept = add_call("count", list->filter.topic, arg);
     (void)store;
     kept->list = *list;
     kept->fn.count = fn;

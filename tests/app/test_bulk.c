@@ -10,7 +10,8 @@ static struct app_list list;
 static void begin(void)
 {
     app = fake_app();
-    list = (struct app_list){.states = 1U << JOB_STATE_DELAYED, .topic = SLICE("orders-1"), .max = 2};
+    list = (struct app_list){.filter = {.states = 1U << JOB_STATE_DELAYED, .topic = SLICE("orders-1")},
+                             .max = 2};
 }
 
 static void end(void)
@@ -26,12 +27,12 @@ static const struct {
     {STATUS_UNAVAILABLE, APP_UNAVAILABLE}, {STATUS_UNKNOWN, APP_UNKNOWN}, {STATUS_NO_MEMORY, APP_NO_MEMORY}};
 enum { ENDINGS = sizeof endings / sizeof *endings };
 
-static const struct store_cursor behind_b = {.began_ms = 5,
-                                             .state = JOB_STATE_DELAYED,
-                                             .has_more = true,
-                                             .is_partial = true,
-                                             .score = 20,
-                                             .id = {"orders-1/b", 10}};
+static const struct list_cursor behind_b = {.began_ms = 5,
+                                            .state = JOB_STATE_DELAYED,
+                                            .has_more = true,
+                                            .is_partial = true,
+                                            .score = 20,
+                                            .id = {"orders-1/b", 10}};
 
 static struct app_bulk bulk;
 static const struct store_seen seen[] = {
@@ -213,10 +214,10 @@ static void reschedule(void)
  * reschedule the jobs of the page. */
 static void expect_side(int64_t after_ms, int64_t before_ms, size_t count, bool has_more, int64_t due_ms)
 {
-    struct store_cursor next = behind_b;
+    struct list_cursor next = behind_b;
     struct fake_call *call = fake_take("see");
-    ck_assert_int_eq(call->list.after_ms, after_ms);
-    ck_assert_int_eq(call->list.before_ms, before_ms);
+    ck_assert_int_eq(call->list.filter.after_ms, after_ms);
+    ck_assert_int_eq(call->list.filter.before_ms, before_ms);
     next.has_more = has_more;
     if (!has_more)
         next.id.size = 0;
@@ -258,8 +259,8 @@ START_TEST(the_newest_first_is_the_other_way_round)
 {
     bulk = (struct app_bulk){.action = APP_RESCHEDULE, .has_due_at = true, .at_ms = 1000};
     list.is_newest_first = true;
-    list.after_ms = 10;
-    list.before_ms = 5000;
+    list.filter.after_ms = 10;
+    list.filter.before_ms = 5000;
     reschedule();
     expect_side(1001, 5000, 0, false, 0);
     expect_side(10, 1000, 2, false, 1000); /* no job is due after the new time, so the call continues with the
@@ -272,12 +273,12 @@ END_TEST
 START_TEST(a_side_without_times_is_left_out)
 {
     bulk = (struct app_bulk){.action = APP_RESCHEDULE, .has_due_at = true, .at_ms = 1000};
-    list.after_ms = 2000;
+    list.filter.after_ms = 2000;
     reschedule();
     expect_side(2000, 0, 0, false, 0);
     fake_expect(APP_DONE);
-    list.after_ms = 0;
-    list.before_ms = 900;
+    list.filter.after_ms = 0;
+    list.filter.before_ms = 900;
     reschedule();
     expect_side(0, 900, 1, false, 1000);
     go_on();
@@ -325,11 +326,11 @@ END_TEST
 START_TEST(dead_jobs_are_brought_back_at_the_new_time)
 {
     bulk = (struct app_bulk){.action = APP_RESCHEDULE, .has_due_at = true, .at_ms = 1000};
-    list.states = 1U << JOB_STATE_DEAD;
-    list.after_ms = 7;
+    list.filter.states = 1U << JOB_STATE_DEAD;
+    list.filter.after_ms = 7;
     reschedule();
     struct fake_call *call = fake_take("see");
-    ck_assert(call->list.after_ms == 7 && call->list.before_ms == 0);
+    ck_assert(call->list.filter.after_ms == 7 && call->list.filter.before_ms == 0);
     call->fn.seen(call->arg, STATUS_OK, seen, 1, behind_b, 100);
     call = fake_take("run");
     ck_assert(call->when.is_absolute && call->when.ms == 1000);

@@ -19,7 +19,7 @@ static void tear_down(void)
 START_TEST(one_comes_back_as_it_went)
 {
     static const struct {
-        struct store_cursor cursor;
+        struct list_cursor cursor;
         size_t shards;
         struct app_progress progress;
     } cases[] = {
@@ -34,7 +34,7 @@ START_TEST(one_comes_back_as_it_went)
         {{1893456000000, JOB_STATE_CANCELLED, true, false, 15, 0., {NULL, 0}}, 16, {.left = 0}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct store_cursor found;
+        struct list_cursor found;
         struct app_progress progress;
         buffer_clear(&text);
         cursor_write(&text, &cases[i].cursor, &cases[i].progress);
@@ -55,7 +55,7 @@ END_TEST
 
 START_TEST(at_the_end_there_is_none)
 {
-    cursor_write(&text, &(struct store_cursor){.began_ms = 1}, &(struct app_progress){.due_ms = 2});
+    cursor_write(&text, &(struct list_cursor){.began_ms = 1}, &(struct app_progress){.due_ms = 2});
     ck_assert_str_eq(buffer_text(&text), "");
 }
 END_TEST
@@ -86,7 +86,7 @@ START_TEST(others_are_refused)
                                         "1:0:0:0:2:3:0:1:o/a",
                                         "1:0:3:0:1:o/a",
                                         "253402300800000:0:0:0:0:3:0:1:o/a"};
-    struct store_cursor found;
+    struct list_cursor found;
     struct app_progress progress;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         buffer_clear(&text);

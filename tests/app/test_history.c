@@ -255,7 +255,7 @@ static void begin_redrive(struct app_bulk call, bool has_more)
     rows[1].ended_ms = 6000;
     redrive = call;
     redrive.action = APP_REDRIVE;
-    redrive.list.states = 1U << JOB_STATE_DEAD;
+    redrive.list.filter.states = 1U << JOB_STATE_DEAD;
     redrive.list.is_of_history = true;
     redrive.list.max = APP_PAGE_MAX;
     redrive.filter = SLICE("source=history");
@@ -441,13 +441,13 @@ static void on_job(void *arg, const struct app_job *job)
 static struct app_list list_of(const char *topic)
 {
     return (struct app_list){.is_of_history = true,
-                             .states = 1U << JOB_STATE_DELIVERED,
-                             .topic = slice_of(topic),
-                             .labels = SLICE("red"),
-                             .id_prefix = SLICE("x"),
-                             .reasons = SLICE("gone"),
-                             .statuses = SLICE("5xx"),
-                             .after_ms = 10,
+                             .filter = {.states = 1U << JOB_STATE_DELIVERED,
+                                        .topic = slice_of(topic),
+                                        .labels = SLICE("red"),
+                                        .id_prefix = SLICE("x"),
+                                        .reasons = SLICE("gone"),
+                                        .statuses = SLICE("5xx"),
+                                        .after_ms = 10},
                              .max = 7};
 }
 
@@ -523,7 +523,7 @@ END_TEST
 
 START_TEST(statistics_have_each_step)
 {
-    static const struct app_stats stats = {.from_ms = 1000, .to_ms = 3000, .step_ms = 1000};
+    static const struct outcome_steps stats = {.from_ms = 1000, .to_ms = 3000, .step_ms = 1000};
     struct outcome_counts steps[] = {{.delivered = 5}, {.dead = 2}};
     fake_forget();
     app_stats(app, &stats, fake_on_verdict, &fake_verdict);
@@ -567,7 +567,7 @@ END_TEST
 
 START_TEST(a_server_without_a_history_says_so)
 {
-    static const struct app_stats stats = {.from_ms = 1000, .to_ms = 3000, .step_ms = 1000};
+    static const struct outcome_steps stats = {.from_ms = 1000, .to_ms = 3000, .step_ms = 1000};
     struct app_list list = list_of("orders-1");
     struct app_removal removal = {.topic = SLICE("orders-1")};
     app->history = NULL;

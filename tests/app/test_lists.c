@@ -13,7 +13,8 @@ static size_t jobs;
 static void begin(void)
 {
     app = fake_app();
-    list = (struct app_list){.states = 1U << JOB_STATE_DELAYED, .topic = SLICE("orders-1"), .max = 2};
+    list = (struct app_list){.filter = {.states = 1U << JOB_STATE_DELAYED, .topic = SLICE("orders-1")},
+                             .max = 2};
     jobs = 0;
 }
 
@@ -41,12 +42,12 @@ static const struct store_job stored[] = {
     {.id = {"orders-1/a", 10}, .state = JOB_STATE_DELAYED, .at_ms = 10},
     {.id = {"orders-1/b", 10}, .state = JOB_STATE_DELAYED, .at_ms = 20},
 };
-static const struct store_cursor behind_b = {.began_ms = 5,
-                                             .state = JOB_STATE_DELAYED,
-                                             .has_more = true,
-                                             .is_partial = true,
-                                             .score = 20,
-                                             .id = {"orders-1/b", 10}};
+static const struct list_cursor behind_b = {.began_ms = 5,
+                                            .state = JOB_STATE_DELAYED,
+                                            .has_more = true,
+                                            .is_partial = true,
+                                            .score = 20,
+                                            .id = {"orders-1/b", 10}};
 
 START_TEST(a_page_goes_on_where_its_cursor_says)
 {
@@ -65,7 +66,7 @@ START_TEST(a_page_goes_on_where_its_cursor_says)
     ck_assert_int_eq(call->list.from.began_ms, 5);
     ck_assert(call->list.from.score == 20. && call->list.from.has_more);
     ck_assert(slice_equal(call->list.from.id, SLICE("orders-1/b")));
-    call->fn.list(call->arg, STATUS_OK, NULL, 0, (struct store_cursor){.began_ms = 5});
+    call->fn.list(call->arg, STATUS_OK, NULL, 0, (struct list_cursor){.began_ms = 5});
     fake_expect(APP_DONE);
     ck_assert_str_eq(fake_verdict.cursor, "");
 }

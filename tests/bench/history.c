@@ -205,7 +205,7 @@ static void time_all(struct bench *bench)
                   middle_ms = end_ms - (int64_t)bench->rows / 2;
     const struct {
         const char *name;
-        struct history_filter filter;
+        struct job_filter filter;
     } lists[] = {
         {"all", {.states = 0}},
         {"middle", {.before_ms = middle_ms}},
@@ -232,8 +232,8 @@ static void time_all(struct bench *bench)
     time_call(bench, "find", call_find, id);
     time_call(bench, "count", call_count, &lists[0].filter);
     time_call(bench, "count_topic", call_count, &lists[2].filter);
-    const struct history_stats hour = {SLICE("topic-3"), end_ms - 3600000, end_ms, 60000};
-    const struct history_stats all = {SLICE_INIT(""), bench->begin_ms, end_ms,
+    const struct outcome_steps hour = {SLICE("topic-3"), end_ms - 3600000, end_ms, 60000};
+    const struct outcome_steps all = {SLICE_INIT(""), bench->begin_ms, end_ms,
                                       (end_ms - bench->begin_ms) / 100 + 1};
     time_call(bench, "stats_topic_hour", call_stats, &hour);
     time_call(bench, "stats_all", call_stats, &all);

@@ -8,7 +8,7 @@ enum { SHARDS = 16 };
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct slice text = input_of(data, size);
-    struct store_cursor jobs, jobs_again;
+    struct list_cursor jobs, jobs_again;
     struct store_topic_cursor topics;
     struct receiver_cursor receivers;
     struct app_progress progress, again;

@@ -397,7 +397,7 @@ static void on_attempts(void *arg, enum status status, struct slice lines)
 }
 
 static void on_list(void *arg, enum status status, const struct store_job *jobs, size_t count,
-                    struct store_cursor next)
+                    struct list_cursor next)
 {
     struct buffer text;
     (void)arg;
@@ -414,7 +414,7 @@ static void on_list(void *arg, enum status status, const struct store_job *jobs,
 }
 
 static void on_seen(void *arg, enum status status, const struct store_seen *jobs, size_t count,
-                    struct store_cursor next, int64_t now_ms)
+                    struct list_cursor next, int64_t now_ms)
 {
     (void)arg, (void)status, (void)next, (void)now_ms;
     called++;
@@ -424,7 +424,7 @@ static void on_seen(void *arg, enum status status, const struct store_seen *jobs
     }
 }
 
-static void on_count(void *arg, enum status status, int64_t count, struct store_cursor next)
+static void on_count(void *arg, enum status status, int64_t count, struct list_cursor next)
 {
     (void)arg, (void)status, (void)next;
     called++;
@@ -810,10 +810,10 @@ static const struct store_send_job sent_job = {{"a", 1}, {"{}", 2}};
 
 static void list_jobs(struct store *store, enum job_state state, struct slice topic)
 {
-    struct store_list list = {.states = 1U << state, .topic = topic, .max = 2};
+    struct store_list list = {.filter = {.states = 1U << state, .topic = topic}, .max = 2};
     store_list(store, &list, on_list, NULL);
     store_see(store, &list, on_seen, NULL);
-    list.host = SLICE("h");
+    list.filter.host = SLICE("h");
     store_count(store, &list, on_count, NULL);
 }
 

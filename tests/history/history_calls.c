@@ -184,7 +184,7 @@ static void on_counts(void *arg, enum status status, const struct outcome_counts
     end(answer, status, why);
 }
 
-enum status count_jobs(struct history_world *world, const struct history_filter *filter,
+enum status count_jobs(struct history_world *world, const struct job_filter *filter,
                        struct outcome_counts *counts)
 {
     struct answer answer = {.loop = world->loop, .counts = counts};
@@ -202,7 +202,7 @@ static void on_stats(void *arg, enum status status, const struct outcome_counts 
     end(answer, status, why);
 }
 
-enum status plot_jobs(struct history_world *world, const struct history_stats *stats,
+enum status plot_jobs(struct history_world *world, const struct outcome_steps *stats,
                       struct outcome_counts *counts, size_t max)
 {
     struct answer answer = {.loop = world->loop, .counts = counts, .count = max};
@@ -218,7 +218,7 @@ static void on_deleted(void *arg, enum status status, size_t deleted, bool has_m
     end(answer, status, why);
 }
 
-enum status delete_jobs(struct history_world *world, const struct history_filter *filter, size_t *deleted,
+enum status delete_jobs(struct history_world *world, const struct job_filter *filter, size_t *deleted,
                         bool *has_more)
 {
     struct answer answer = {.loop = world->loop};

@@ -47,11 +47,10 @@ enum { FOUND_SIZE = 4096 };
 enum status list_jobs(struct history_world *, const struct history_list *, char found[FOUND_SIZE],
                       struct history_cursor *next);
 
-enum status count_jobs(struct history_world *, const struct history_filter *, struct outcome_counts *);
-enum status plot_jobs(struct history_world *, const struct history_stats *, struct outcome_counts *,
+enum status count_jobs(struct history_world *, const struct job_filter *, struct outcome_counts *);
+enum status plot_jobs(struct history_world *, const struct outcome_steps *, struct outcome_counts *,
                       size_t max);
-enum status delete_jobs(struct history_world *, const struct history_filter *, size_t *deleted,
-                        bool *has_more);
+enum status delete_jobs(struct history_world *, const struct job_filter *, size_t *deleted, bool *has_more);
 
 /* Returns the reason of the last answer that was not OK. */
 const char *last_why(void);

@@ -114,7 +114,7 @@ START_TEST(of_two_ends_of_a_job_the_later_one_stays)
     struct ended_job dead = {"dead", now_ms - 1000, now_ms - 9000, "\"reason\":\"gone\",\"labels\":[\"x\"]",
                              ""};
     struct ended_job late = {"delivered", now_ms, now_ms - 9000, "", ""};
-    struct history_filter all = {.states = 0}, labelled = {.labels = SLICE_INIT("x")};
+    struct job_filter all = {.states = 0}, labelled = {.labels = SLICE_INIT("x")};
     struct outcome_counts counts;
     struct history_row row;
     open_world(_i);
@@ -203,7 +203,7 @@ static void append_examples(void)
 START_TEST(lists_keep_to_their_filters)
 {
     const struct {
-        struct history_filter filter;
+        struct job_filter filter;
         const char *ids;
     } lists[] = {
         {{.states = 0}, "c1 b_2 a3 b1 a2 a1"},
@@ -309,11 +309,11 @@ START_TEST(pages_have_each_job_once)
     }
     ck_assert_int_eq(append_jobs(&world, ids, jobs, JOBS), STATUS_OK);
     for (int way = 0; way < 2; way++) {
-        const struct history_filter filters[] = {{.topic = SLICE("orders")},
-                                                 {.states = 0},
-                                                 {.labels = SLICE("all")},
-                                                 {.id_prefix = SLICE("j")},
-                                                 {.statuses = SLICE("200")}};
+        const struct job_filter filters[] = {{.topic = SLICE("orders")},
+                                             {.states = 0},
+                                             {.labels = SLICE("all")},
+                                             {.id_prefix = SLICE("j")},
+                                             {.statuses = SLICE("200")}};
         for (size_t i = 0; i < sizeof filters / sizeof *filters; i++)
             for (size_t max = 3; max <= JOBS; max += 5) {
                 struct history_list list = {.filter = filters[i], .is_newest_first = way, .max = max};
@@ -326,8 +326,8 @@ END_TEST
 
 START_TEST(steps_are_counted_by_outcome)
 {
-    const struct history_stats stats = {SLICE_INIT(""), now_ms - 6000, now_ms, 3000};
-    const struct history_stats of_topic = {SLICE_INIT("mail"), now_ms - 6000, now_ms, 2500};
+    const struct outcome_steps stats = {SLICE_INIT(""), now_ms - 6000, now_ms, 3000};
+    const struct outcome_steps of_topic = {SLICE_INIT("mail"), now_ms - 6000, now_ms, 2500};
     struct outcome_counts steps[3];
     open_world(_i);
     append_examples();
@@ -349,7 +349,7 @@ END_TEST
 
 START_TEST(jobs_of_a_topic_are_deleted_up_to_a_time)
 {
-    const struct history_filter filter = {.topic = SLICE_INIT("orders"), .before_ms = now_ms - 4000};
+    const struct job_filter filter = {.topic = SLICE_INIT("orders"), .before_ms = now_ms - 4000};
     char found[FOUND_SIZE];
     struct history_cursor next;
     struct history_list list = {.is_newest_first = true, .max = 10};
@@ -372,7 +372,7 @@ END_TEST
 /* Waits until the history has this many jobs. */
 static void await_jobs(int64_t at_least, int64_t at_most)
 {
-    const struct history_filter all = {.states = 0};
+    const struct job_filter all = {.states = 0};
     struct outcome_counts counts;
     int64_t jobs, deadline_us = clock_boot_us() + INT64_C(30000000);
     do {
@@ -389,7 +389,7 @@ static void await_jobs(int64_t at_least, int64_t at_most)
  * made. */
 static int64_t keeps_for_a_while(int64_t prune_ms)
 {
-    const struct history_filter all = {.states = 0};
+    const struct job_filter all = {.states = 0};
     struct outcome_counts counts;
     for (int i = 0; i < 25; i++) {
         if (prune_ms)
