@@ -10,15 +10,15 @@
 #include "http/trace_context.h"
 #include "job/attempt_line.h"
 
-static struct http_header tag_header(const struct app_job *job, struct etag *etag)
+static struct http_header tag_header(const struct stored_job *job, struct etag *etag)
 {
     char tag[JOB_TAG_SIZE];
-    app_job_tag(job, tag);
+    job_tag_of(job, tag);
     return etag_header(tag, etag);
 }
 
 /* Answers with the whole job. */
-static void answer_job(struct exchange *exchange, const struct app_job *job)
+static void answer_job(struct exchange *exchange, const struct stored_job *job)
 {
     struct buffer *body = exchange_scratch(exchange);
     struct json_writer json = json_writer_to(body);
@@ -32,8 +32,8 @@ static void answer_job(struct exchange *exchange, const struct app_job *job)
 static void answer_placed(struct exchange *exchange, unsigned status, const struct http_header *header,
                           const struct app_verdict *verdict)
 {
-    const struct app_job *job = &verdict->job;
-    struct app_job placed = {.id = job->id, .state = JOB_STATE_DELAYED, .at_ms = job->at_ms};
+    const struct stored_job *job = &verdict->job;
+    struct stored_job placed = {.id = job->id, .state = JOB_STATE_DELAYED, .at_ms = job->at_ms};
     struct buffer *body = exchange_scratch(exchange);
     struct json_writer json = json_writer_to(body);
     json_put_object(&json);

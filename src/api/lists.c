@@ -5,7 +5,7 @@
 #include "api/view.h"
 #include "app/history_redrive.h"
 
-static void on_job(void *arg, const struct app_job *job)
+static void on_job(void *arg, const struct stored_job *job)
 {
     struct page *page = arg;
     view_put_job(&page->json, job, app_of(page->exchange)->schedule);

@@ -28,7 +28,7 @@ static void add_job_id(struct json_writer *json, struct slice id)
 }
 
 /* Adds the outcome of the last occurrence, if it is known. */
-static void add_last_job(struct json_writer *json, const struct app_job *job)
+static void add_last_job(struct json_writer *json, const struct stored_job *job)
 {
     struct job read;
     if (job->id.size == 0)

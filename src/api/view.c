@@ -16,7 +16,7 @@ void view_add_place(struct json_writer *json, enum job_state state, int64_t at_m
         json_add_time(json, "dueAt", at_ms);
 }
 
-void view_add_placed(struct json_writer *json, const struct app_job *job)
+void view_add_placed(struct json_writer *json, const struct stored_job *job)
 {
     struct slice topic = {NULL, 0}, job_id = {NULL, 0};
     job_key_parse(job->id, &topic, &job_id);
@@ -25,7 +25,7 @@ void view_add_placed(struct json_writer *json, const struct app_job *job)
     view_add_place(json, job->state, job->at_ms);
 }
 
-static void add_state(struct json_writer *json, const struct app_job *stored, const struct job *job)
+static void add_state(struct json_writer *json, const struct stored_job *stored, const struct job *job)
 {
     view_add_place(json, stored->state, stored->at_ms);
     json_add_time(json, "createdAt", job->created_ms);
@@ -73,7 +73,7 @@ void view_add_headers(struct json_writer *json, const struct topic_settings *set
 }
 
 /* Adds the body, except in topics with ~ in their names, where the server creates the jobs. */
-static void add_body(struct json_writer *json, const struct app_job *stored, const struct job *job)
+static void add_body(struct json_writer *json, const struct stored_job *stored, const struct job *job)
 {
     if (topic_is_sibling(job->topic))
         return;
@@ -98,7 +98,7 @@ void view_add_result(struct json_writer *json, const struct attempt_result *resu
 }
 
 /* Adds the last attempt. The attempt that delivered a job is not in its record, but in last_lines. */
-static void add_last_attempt(struct json_writer *json, const struct app_job *stored, const struct job *job)
+static void add_last_attempt(struct json_writer *json, const struct stored_job *stored, const struct job *job)
 {
     struct slice lines = stored->last_lines;
     struct attempt_line line;
@@ -111,7 +111,7 @@ static void add_last_attempt(struct json_writer *json, const struct app_job *sto
 }
 
 /* Writes a job. settings: the settings of its topic, or NULL. */
-static void put_job(struct json_writer *json, const struct app_job *stored, const struct job *job,
+static void put_job(struct json_writer *json, const struct stored_job *stored, const struct job *job,
                     const struct topic_settings *settings, const struct retry_schedule *fallback)
 {
     json_put_object(json);
@@ -132,7 +132,7 @@ static void put_job(struct json_writer *json, const struct app_job *stored, cons
     json_end_object(json);
 }
 
-void view_put_job(struct json_writer *json, const struct app_job *stored,
+void view_put_job(struct json_writer *json, const struct stored_job *stored,
                   const struct retry_schedule *fallback)
 {
     struct job job;

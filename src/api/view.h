@@ -11,7 +11,7 @@ struct topic_settings;
 void view_add_place(struct json_writer *, enum job_state, int64_t at_ms);
 
 /* Adds "jobId", "topic", "state" and "dueAt" of a new job. */
-void view_add_placed(struct json_writer *, const struct app_job *);
+void view_add_placed(struct json_writer *, const struct stored_job *);
 
 /* Adds the numbers of jobs "delivered", "cancelled" and "dead". */
 void view_add_outcomes(struct json_writer *, const struct outcome_counts *);
@@ -26,7 +26,7 @@ void view_add_headers(struct json_writer *, const struct topic_settings *, const
 
 /* Writes a job as an object. Members that the job does not have come from the settings of its topic.
  * fallback: the retry schedule if neither the job nor the topic has one. */
-void view_put_job(struct json_writer *, const struct app_job *, const struct retry_schedule *fallback);
+void view_put_job(struct json_writer *, const struct stored_job *, const struct retry_schedule *fallback);
 
 /* Adds "group" and "endpoints" of a group. text: the group as Redis stores it. */
 void view_add_group(struct json_writer *, struct slice name, struct slice text);

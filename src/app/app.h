@@ -78,23 +78,6 @@ int64_t app_now_ms(const struct app *);
 bool app_caller_reaches(const struct app_caller *, struct slice topic);
 bool app_caller_reaches_group(const struct app_caller *, struct slice group);
 
-/* A job and its current state. */
-struct app_job {
-    struct slice id;
-    enum job_state state;
-    int64_t at_ms; /* delayed, ready: due time; leased: end of the lease; ended: time of the end */
-    struct slice record;
-    struct slice settings;   /* settings of its topic; empty: none */
-    int64_t until_ms;        /* time at which an ended job is removed; 0: there is no limit */
-    struct slice last_lines; /* line of its last attempt, see attempt_line.h; empty: unknown */
-    struct slice lines;      /* lines of its attempts; only of a job in the history */
-    bool is_of_history;      /* the job is in the history and no longer in Redis; settings are unknown */
-    bool is_body_left_out;   /* the job had a body that the history does not keep */
-};
-
-/* Writes the tag of the job: a text that changes with each change of the job. */
-void app_job_tag(const struct app_job *, char tag[JOB_TAG_SIZE]);
-
 /* How a use case ends. With all ends except DONE, UNKNOWN, SAME and REPEATED, neither this request nor an
  * earlier one like it has changed anything (the exception is a removal, see history.h). */
 enum app_end {
@@ -153,14 +136,14 @@ struct app_sent_job {
     struct slice endpoint;
     bool has_ended; /* Redis no longer has the job; state and at_ms are unknown */
     enum job_state state;
-    int64_t at_ms; /* as in app_job */
+    int64_t at_ms; /* as in stored_job */
 };
 
 struct app_verdict {
     enum app_end end;
     const struct job_errors *errors; /* INVALID: the errors */
     struct slice why;                /* the reason, as a sentence for people, see enum app_end */
-    struct app_job
+    struct stored_job
         job;         /* the job of the call, or the job that enum app_end names; unknown members are empty */
     bool was_there;  /* replace: another job had the id, and was replaced */
     bool was_leased; /* cancel, replace: an attempt of the old job is under way and continues */

@@ -19,9 +19,9 @@ static struct slice last_line(struct slice lines)
     return newline ? slice_skip(lines, (size_t)(newline + 1 - lines.data)) : lines;
 }
 
-struct app_job ended_job(const struct history_row *row)
+struct stored_job ended_job(const struct history_row *row)
 {
-    return (struct app_job){
+    return (struct stored_job){
         .id = row->id,
         .state = row->state,
         .at_ms = row->ended_ms,

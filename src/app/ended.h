@@ -6,7 +6,7 @@
 #include "history/history.h"
 
 /* Converts a job of the history. The result is valid as long as the data of the history_row. */
-struct app_job ended_job(const struct history_row *);
+struct stored_job ended_job(const struct history_row *);
 
 /* Converts the status of a read of the history to an enum app_end. */
 enum app_end ended_end_of(enum status);

@@ -62,7 +62,7 @@ static void on_page(void *arg, enum status status, const struct history_page *pa
         return;
     }
     for (size_t i = 0; i < page->count; i++) {
-        struct app_job job = ended_job(&page->rows[i]);
+        struct stored_job job = ended_job(&page->rows[i]);
         call->each(call->arg, &job);
     }
     if (page->next.is_set)

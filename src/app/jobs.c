@@ -25,7 +25,7 @@ static struct job_call *job_call_new(struct app *app, const struct app_caller *c
     return call;
 }
 
-static void job_call_end(struct job_call *call, enum status status, const struct store_job *job)
+static void job_call_end(struct job_call *call, enum status status, const struct stored_job *job)
 {
     use_case_end(call->app, call->id, status, job, call->fn, call->arg);
     free(call);
@@ -40,7 +40,7 @@ static void read_on(struct job_call *call)
     free(call);
 }
 
-static void on_read(void *arg, enum status status, const struct store_job *job)
+static void on_read(void *arg, enum status status, const struct stored_job *job)
 {
     if (status == STATUS_NOT_FOUND)
         read_on(arg);
@@ -101,7 +101,7 @@ void app_cancel(struct app *app, const struct app_caller *caller, struct slice i
 static void on_run(void *arg, enum status status, int64_t due_ms)
 {
     struct job_call *call = arg;
-    struct store_job job = {.id = call->id, .state = JOB_STATE_DEAD};
+    struct stored_job job = {.id = call->id, .state = JOB_STATE_DEAD};
     if (status == STATUS_NOT_FOUND && call->app->history) {
         rerun(call->app, call->caller, &(struct rerun_call){.id = call->id, .is_resend = call->is_resend},
               call->fn, call->arg);
@@ -110,7 +110,7 @@ static void on_run(void *arg, enum status status, int64_t due_ms)
     }
     audit(call->caller, "job_run", "job", call->id, status);
     if (status == STATUS_EXISTS) {
-        call->fn(call->arg, &(struct app_verdict){.end = APP_ID_TAKEN, .job = use_case_job(&job)});
+        call->fn(call->arg, &(struct app_verdict){.end = APP_ID_TAKEN, .job = job});
         free(call);
         return;
     }

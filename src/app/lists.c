@@ -66,14 +66,12 @@ static void end_list(struct list_call *call, enum status status, int64_t count,
     free(call);
 }
 
-static void on_list(void *arg, enum status status, const struct store_job *jobs, size_t count,
+static void on_list(void *arg, enum status status, const struct stored_job *jobs, size_t count,
                     struct list_cursor next)
 {
     struct list_call *call = arg;
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        struct app_job job = use_case_job(&jobs[i]);
-        call->each(call->arg, &job);
-    }
+    for (size_t i = 0; i < count && status == STATUS_OK; i++)
+        call->each(call->arg, &jobs[i]);
     end_list(call, status, (int64_t)count, &next);
 }
 

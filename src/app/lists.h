@@ -33,7 +33,7 @@ struct app_list {
     struct app_cursor from;
 };
 
-typedef void app_job_fn(void *arg, const struct app_job *);
+typedef void app_job_fn(void *arg, const struct stored_job *);
 
 /* Calls each() for every job of the page, and fn after the last of them. */
 void app_list(struct app *, const struct app_list *, app_job_fn *each, app_verdict_fn *fn, void *arg);

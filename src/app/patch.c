@@ -14,7 +14,7 @@ struct patch {
     struct app_patch call;
     app_verdict_fn *fn;
     void *arg;
-    struct app_job job; /* The job that was read. Slices whose data is no longer valid are empty. Later the
+    struct stored_job job; /* The job that was read. Slices whose data is no longer valid are empty. Later the
                            new record replaces its record. */
     char tag[JOB_TAG_SIZE];
     bool is_moved;
@@ -167,7 +167,7 @@ static void write_change(struct patch *patch, struct job_patched *patched)
 
 /* Creates the changed job from the job that was read. If that fails, calls back and returns false; the caller
  * must free the patch. */
-static bool make_job(const struct patch *patch, const struct store_job *stored, struct buffer *text,
+static bool make_job(const struct patch *patch, const struct stored_job *stored, struct buffer *text,
                      struct job_patched *patched)
 {
     struct job_errors errors;
@@ -192,14 +192,14 @@ static bool make_job(const struct patch *patch, const struct store_job *stored, 
     return true;
 }
 
-static bool has_mismatch(const struct patch *patch, const struct store_job *stored)
+static bool has_mismatch(const struct patch *patch, const struct stored_job *stored)
 {
     char tag[JOB_TAG_SIZE];
-    store_job_tag(stored, tag);
+    job_tag_of(stored, tag);
     return !job_tags_match(patch->call.tags, tag);
 }
 
-static bool is_refused(struct patch *patch, enum status status, const struct store_job *stored)
+static bool is_refused(struct patch *patch, enum status status, const struct stored_job *stored)
 {
     if (status == STATUS_OK && stored->state == JOB_STATE_LEASED)
         status = STATUS_LEASED;
@@ -214,16 +214,16 @@ static bool is_refused(struct patch *patch, enum status status, const struct sto
     return true;
 }
 
-static void on_read(void *arg, enum status status, const struct store_job *stored)
+static void on_read(void *arg, enum status status, const struct stored_job *stored)
 {
     struct patch *patch = arg;
     struct job_patched patched;
     struct buffer text;
     if (is_refused(patch, status, stored))
         return;
-    patch->job = (struct app_job){
+    patch->job = (struct stored_job){
         .id = patch->call.id, .state = stored->state, .at_ms = stored->at_ms, .until_ms = stored->until_ms};
-    store_job_tag(stored, patch->tag);
+    job_tag_of(stored, patch->tag);
     patch->now_ms = stored->now_ms;
     buffer_clear(&patch->settings);
     buffer_append(&patch->settings, stored->settings);

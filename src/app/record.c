@@ -21,7 +21,7 @@ static bool is_deliverable(const struct job *job)
     return job->url.size == 0 || job->lacks.size || url_parse(job->url, &url, &ignored) == STATUS_OK;
 }
 
-bool app_job_read(const struct app_job *stored, struct job *job)
+bool app_job_read(const struct stored_job *stored, struct job *job)
 {
     if (is_sound(stored->record) && job_read(stored->id, stored->record, job) == STATUS_OK) {
         if (is_deliverable(job))
@@ -33,7 +33,7 @@ bool app_job_read(const struct app_job *stored, struct job *job)
     return false;
 }
 
-bool app_job_lacks_body(const struct app_job *stored)
+bool app_job_lacks_body(const struct stored_job *stored)
 {
     struct json_cursor cursor;
     struct slice key, value;

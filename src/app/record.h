@@ -6,10 +6,10 @@
 
 /* Reads the job, which borrows its record. The caller frees it with job_fini. Returns false if the record
  * cannot be read. Then job has only the members that are known without it, and need not be freed. */
-bool app_job_read(const struct app_job *, struct job *);
+bool app_job_read(const struct stored_job *, struct job *);
 
 /* Returns whether the job had a body that the history does not keep. */
-bool app_job_lacks_body(const struct app_job *);
+bool app_job_lacks_body(const struct stored_job *);
 
 /* Returns why a dead job is dead. */
 struct slice app_job_reason(const struct job *, int64_t at_ms);

@@ -53,14 +53,14 @@ static void write_audit(const struct rerun *rerun, enum status status)
 
 /* 3. schedule */
 
-static void on_scheduled(void *arg, enum status status, int64_t due_ms, const struct store_job *there)
+static void on_scheduled(void *arg, enum status status, int64_t due_ms, const struct stored_job *there)
 {
     struct rerun *rerun = arg;
     struct app_verdict verdict = {.job = {.id = rerun->call.id, .state = JOB_STATE_DELAYED, .at_ms = due_ms}};
     write_audit(rerun, status);
     if (status == STATUS_EXISTS) {
         verdict.end = APP_EXISTS;
-        verdict.job = use_case_job(there);
+        verdict.job = *there;
     }
     if (status == STATUS_OK || status == STATUS_EXISTS)
         rerun_end(rerun, &verdict);
@@ -82,10 +82,10 @@ static enum app_end write_record(struct rerun *rerun, struct job *job)
     return rerun->record.failed ? APP_NO_MEMORY : APP_DONE;
 }
 
-static void rerun_job(struct rerun *rerun, const struct app_job *ended)
+static void rerun_job(struct rerun *rerun, const struct stored_job *ended)
 {
     struct job job;
-    struct app_job view = *ended;
+    struct stored_job view = *ended;
     enum app_end end;
     view.id = rerun->call.id;
     if (rerun->call.ended_ms && rerun->call.ended_ms != ended->at_ms)
@@ -134,16 +134,16 @@ static void on_run(void *arg, enum status status, int64_t due_ms)
 }
 
 /* Runs a dead job that Redis still has, unless the job has changed since it was read. */
-static void run_kept(struct rerun *rerun, const struct app_job *job)
+static void run_kept(struct rerun *rerun, const struct stored_job *job)
 {
     char tag[JOB_TAG_SIZE];
-    app_job_tag(job, tag);
+    job_tag_of(job, tag);
     buffer_append(&rerun->record, slice_of(tag)); /* the call of the store borrows the tag */
     store_run(rerun->app->store, rerun->call.id, buffer_slice(&rerun->record), rerun->call.when, on_run,
               rerun);
 }
 
-static void on_kept(void *arg, enum status status, const struct store_job *stored)
+static void on_kept(void *arg, enum status status, const struct stored_job *stored)
 {
     struct rerun *rerun = arg;
     if (status == STATUS_NOT_FOUND) {
@@ -151,15 +151,14 @@ static void on_kept(void *arg, enum status status, const struct store_job *store
         return;
     }
     if (status == STATUS_OK && stored->state >= JOB_STATE_DEAD) {
-        struct app_job job = use_case_job(stored);
-        if (job.state == JOB_STATE_DEAD && job.at_ms == rerun->call.ended_ms)
-            run_kept(rerun, &job);
+        if (stored->state == JOB_STATE_DEAD && stored->at_ms == rerun->call.ended_ms)
+            run_kept(rerun, stored);
         else
-            rerun_job(rerun, &job);
+            rerun_job(rerun, stored);
         return;
     }
     if (status == STATUS_OK) { /* another client has already scheduled a job with this id */
-        rerun_end(rerun, &(struct app_verdict){.end = APP_EXISTS, .job = use_case_job(stored)});
+        rerun_end(rerun, &(struct app_verdict){.end = APP_EXISTS, .job = *stored});
         return;
     }
     rerun_fail(rerun, status == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : status); /* nothing has changed */

@@ -34,12 +34,12 @@ struct app_schedule {
     size_t time_count;
     struct {
         enum app_fired outcome;
-        bool is_missed;     /* true: the outcome is for missed times, which duepost noticed later than the
-                               schedule's grace allows */
-        int64_t time_ms;    /* time of the occurrence */
-        int64_t at_ms;      /* time at which the outcome was written */
-        struct slice id;    /* id of the last job that the schedule created; empty: unknown */
-        struct app_job job; /* current state of this job; id is empty if the job is unknown or gone */
+        bool is_missed;        /* true: the outcome is for missed times, which duepost noticed later than the
+                                  schedule's grace allows */
+        int64_t time_ms;       /* time of the occurrence */
+        int64_t at_ms;         /* time at which the outcome was written */
+        struct slice id;       /* id of the last job that the schedule created; empty: unknown */
+        struct stored_job job; /* current state of this job; id is empty if the job is unknown or gone */
         /* If the last occurrence was sent to a group: its jobs; the member job is then not used */
         const struct app_sent_job *sent;
         size_t sent_count;

@@ -110,7 +110,7 @@ static void on_run(void *arg, enum status status, struct slice id, int64_t due_m
         use_case_refuse(APP_CONTENDED, run->fn, run->arg);
     else
         use_case_end(run->app, run->call.id, status,
-                     &(struct store_job){.state = JOB_STATE_DELAYED, .id = id}, run->fn, run->arg);
+                     &(struct stored_job){.state = JOB_STATE_DELAYED, .id = id}, run->fn, run->arg);
     run_free(run);
 }
 

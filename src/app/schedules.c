@@ -72,7 +72,7 @@ static void read_schedule(struct schedule_call *call, store_recurrings_fn *fn)
 
 /* Passes the schedule to the caller. last_job is the last job that the schedule created, in its current
  * state. If the last occurrence was sent to a group, sent has its jobs instead. */
-static void schedule_show(struct schedule_call *call, const struct store_job *last_job,
+static void schedule_show(struct schedule_call *call, const struct stored_job *last_job,
                           const struct store_sent *sent)
 {
     struct app_sent_job jobs[STORE_SEND_MAX];
@@ -82,7 +82,7 @@ static void schedule_show(struct schedule_call *call, const struct store_job *la
         return;
     }
     if (last_job)
-        view.schedule.last.job = use_case_job(last_job);
+        view.schedule.last.job = *last_job;
     if (sent) {
         use_case_sent(sent, jobs);
         view.schedule.last.sent = jobs;
@@ -93,7 +93,7 @@ static void schedule_show(struct schedule_call *call, const struct store_job *la
     call_end(call, STATUS_OK);
 }
 
-static void on_last_job(void *arg, enum status status, const struct store_job *job)
+static void on_last_job(void *arg, enum status status, const struct stored_job *job)
 {
     struct schedule_call *call = arg;
     if (status == STATUS_OK || status == STATUS_NOT_FOUND)

@@ -123,7 +123,7 @@ static void on_sent(void *arg, enum status status, const struct store_sent *sent
     const struct app_send *send = arg;
     struct app_sent_job jobs[STORE_SEND_MAX];
     struct app_verdict verdict = {.end = APP_DONE, .group = send->job.group};
-    struct store_job taken = {.id = sent->taken};
+    struct stored_job taken = {.id = sent->taken};
     if (status == STATUS_NOT_FOUND && send->fit != STATUS_OK) {
         refuse_unfit(send);
         return;

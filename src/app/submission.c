@@ -85,7 +85,7 @@ static void end_same(const struct app_submission *submission)
     submission->fn(submission->arg, &(struct app_verdict){.end = APP_SAME, .job = submission->same});
 }
 
-static void on_kept(void *arg, enum status status, int64_t due_ms, const struct store_job *job)
+static void on_kept(void *arg, enum status status, int64_t due_ms, const struct stored_job *job)
 {
     const struct app_submission *submission = arg;
     (void)due_ms;
@@ -106,10 +106,10 @@ static void keep_answer(struct app_submission *submission)
     store_schedule(submission->app->store, &call, on_kept, submission);
 }
 
-static void end_exists(struct app_submission *submission, const struct store_job *job)
+static void end_exists(struct app_submission *submission, const struct stored_job *job)
 {
     enum status status = compare_jobs(submission, job->record);
-    submission->same = (struct app_job){.id = submission->id, .state = job->state, .at_ms = job->at_ms};
+    submission->same = (struct stored_job){.id = submission->id, .state = job->state, .at_ms = job->at_ms};
     if (status != STATUS_OK)
         use_case_end(submission->app, submission->id, status, job, submission->fn, submission->arg);
     else if (submission->once.size)
@@ -118,10 +118,10 @@ static void end_exists(struct app_submission *submission, const struct store_job
         end_same(submission);
 }
 
-static void on_scheduled(void *arg, enum status status, int64_t due_ms, const struct store_job *job)
+static void on_scheduled(void *arg, enum status status, int64_t due_ms, const struct stored_job *job)
 {
     struct app_submission *submission = arg;
-    struct store_job placed = {.state = JOB_STATE_DELAYED, .id = submission->id, .at_ms = due_ms};
+    struct stored_job placed = {.state = JOB_STATE_DELAYED, .id = submission->id, .at_ms = due_ms};
     struct slice topic, job_id;
     if (status == STATUS_EXISTS) {
         end_exists(submission, job);
@@ -202,7 +202,7 @@ static void on_all_scheduled(void *arg, enum status status, const struct store_s
     struct submissions *together = arg;
     for (size_t i = 0; i < together->count; i++) {
         struct app_submission *submission = together->submissions[i];
-        struct store_job job = {.id = submission->id};
+        struct stored_job job = {.id = submission->id};
         if (status == STATUS_OK && all[i].repeated.size)
             job.id = all[i].repeated;
         if (status == STATUS_OK)

@@ -15,8 +15,8 @@ struct app_submission {
     struct buffer stored; /* id and record, which the store borrows */
     bool has_due_at;      /* true: when_ms is the due time; false: when_ms is the delay */
     int64_t when_ms;
-    bool has_ttl;        /* the job expires by ttl, and not by expiresAt */
-    struct app_job same; /* with SAME: the job, as Redis already has it */
+    bool has_ttl;           /* the job expires by ttl, and not by expiresAt */
+    struct stored_job same; /* with SAME: the job, as Redis already has it */
     app_verdict_fn *fn;
     void *arg;
 };

@@ -25,19 +25,6 @@ void use_case_count_accepted(const struct app *app, struct slice id)
     metrics_accepted(app->metrics, topic);
 }
 
-struct app_job use_case_job(const struct store_job *job)
-{
-    return (struct app_job){
-        .id = job->id,
-        .state = job->state,
-        .at_ms = job->at_ms,
-        .record = job->record,
-        .settings = job->settings,
-        .until_ms = job->until_ms,
-        .last_lines = job->last_lines,
-    };
-}
-
 void use_case_sent(const struct store_sent *sent, struct app_sent_job jobs[STORE_SEND_MAX])
 {
     for (size_t i = 0; i < sent->count; i++)
@@ -45,12 +32,6 @@ void use_case_sent(const struct store_sent *sent, struct app_sent_job jobs[STORE
                                         .has_ended = sent->jobs[i].has_ended,
                                         .state = sent->jobs[i].state,
                                         .at_ms = sent->jobs[i].at_ms};
-}
-
-void app_job_tag(const struct app_job *job, char tag[JOB_TAG_SIZE])
-{
-    struct store_job stored = {.state = job->state, .at_ms = job->at_ms, .record = job->record};
-    store_job_tag(&stored, tag);
 }
 
 static enum app_end end_of(enum status status)
@@ -121,7 +102,7 @@ static bool is_ready(const struct store *store, struct slice id, struct problem 
     return id.size ? store_is_ready_for(store, id, why) : store_is_ready(store, why);
 }
 
-void use_case_end(const struct app *app, struct slice id, enum status status, const struct store_job *job,
+void use_case_end(const struct app *app, struct slice id, enum status status, const struct stored_job *job,
                   app_verdict_fn *fn, void *arg)
 {
     struct app_verdict verdict = {.end = end_of(status)};
@@ -131,7 +112,7 @@ void use_case_end(const struct app *app, struct slice id, enum status status, co
         return;
     }
     if (job)
-        verdict.job = use_case_job(job);
+        verdict.job = *job;
     if (verdict.end == APP_UNAVAILABLE) {
         if (is_ready(app->store, id, &why))
             problem_set(&why, "Redis is unavailable at the moment");

@@ -7,7 +7,7 @@
 
 /* Ends a use case according to the status of its call to the store. id is the id or topic of the use case, or
  * empty for all topics. job, which may be NULL, becomes the job of the verdict. */
-void use_case_end(const struct app *, struct slice id, enum status, const struct store_job *job,
+void use_case_end(const struct app *, struct slice id, enum status, const struct stored_job *job,
                   app_verdict_fn *, void *arg);
 
 /* Ends a use case with a verdict that contains only this end. */
@@ -33,10 +33,6 @@ bool use_case_is_target_refused(const struct app *, const struct job *, app_verd
 
 /* Counts an accepted job in the metrics. */
 void use_case_count_accepted(const struct app *, struct slice id);
-
-/* Converts a job of the store to a struct app_job. The result is valid as long as the data of the store's
- * job. */
-struct app_job use_case_job(const struct store_job *);
 
 /* Converts the jobs of a send, as the store returns them, to structs app_sent_job. The results are valid as
  * long as the store's data. */

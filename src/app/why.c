@@ -17,7 +17,7 @@ struct why {
     app_verdict_fn *fn;
     void *arg;
     /* Data of the job, kept until its topic and its receiver have been read. */
-    int64_t at_ms, now_ms; /* see app_job */
+    int64_t at_ms, now_ms; /* see stored_job */
     int64_t due_ms;        /* due time of its first attempt, as the client set it */
     bool has_schedule;
     struct retry_schedule schedule;            /* schedule of the job */
@@ -274,7 +274,7 @@ static void on_topic(void *arg, enum status status, const struct store_topic *to
         give_finding(why);
 }
 
-static void keep_record(struct why *why, const struct app_job *view)
+static void keep_record(struct why *why, const struct stored_job *view)
 {
     struct app_finding *finding = &why->finding;
     struct job job;
@@ -302,7 +302,7 @@ static void keep_record(struct why *why, const struct app_job *view)
 
 /* Stores how the job ended. The attempt that delivered a job is not in the job's record, but in the line of
  * this attempt. */
-static void keep_end(struct why *why, const struct app_job *view)
+static void keep_end(struct why *why, const struct stored_job *view)
 {
     struct app_finding *finding = &why->finding;
     struct slice lines = view->last_lines;
@@ -325,7 +325,7 @@ static void keep_end(struct why *why, const struct app_job *view)
         finding->attempts = line.number;
 }
 
-static void keep_job(struct why *why, const struct app_job *view)
+static void keep_job(struct why *why, const struct stored_job *view)
 {
     why->finding.state = view->state;
     why->finding.pause_reason = why->pause_reason;
@@ -351,7 +351,7 @@ static void on_found(void *arg, const struct app_verdict *verdict)
     give_finding(why);
 }
 
-static void on_read(void *arg, enum status status, const struct store_job *stored)
+static void on_read(void *arg, enum status status, const struct stored_job *stored)
 {
     struct why *why = arg;
     struct slice job_id;
@@ -365,9 +365,8 @@ static void on_read(void *arg, enum status status, const struct store_job *store
         why_free(why);
         return;
     }
-    struct app_job view = use_case_job(stored);
     why->now_ms = stored->now_ms;
-    keep_job(why, &view);
+    keep_job(why, stored);
     if (stored->state > JOB_STATE_DEAD) {
         give_finding(why);
         return;

@@ -41,7 +41,7 @@ struct app_finding {
     const char *reason;       /* reason why the job died */
     int64_t ended_ms, now_ms; /* DEAD, DELIVERED, CANCELLED: when the job ended, and when it was read */
     bool is_of_history;       /* the job is in the history and no longer in Redis */
-    bool is_body_left_out;    /* see app_job */
+    bool is_body_left_out;    /* see stored_job */
     bool is_record;       /* LATER_VERSION: true: the job's record needs the later version; false: the topic's
                              settings need it */
     bool is_pull;         /* the job's topic is a pull topic: workers lease the jobs */

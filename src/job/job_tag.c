@@ -25,6 +25,12 @@ void job_tag_make(struct slice state, int64_t place_ms, struct slice record, cha
     tag[JOB_TAG_SIZE - 1] = '\0';
 }
 
+void job_tag_of(const struct stored_job *job, char tag[JOB_TAG_SIZE])
+{
+    job_tag_make(slice_of(job_state_word(job->state)), job->state == JOB_STATE_LEASED ? 0 : job->at_ms,
+                 job->record, tag);
+}
+
 bool job_tags_match(struct slice tags, const char tag[JOB_TAG_SIZE])
 {
     bool is_excluded = tags.size && tags.data[0] == JOB_TAGS_EXCLUDED;

@@ -8,12 +8,16 @@
 #ifndef DUEPOST_JOB_JOB_TAG_H
 #define DUEPOST_JOB_JOB_TAG_H
 
-#include "base/slice.h"
+#include "job/job_state.h"
 
 enum { JOB_TAG_SIZE = 41 }; /* SHA-1 in hex, because scripts in Redis can compute it, and a NUL */
 
 /* Writes the tag. The tags of two jobs differ if their states, their places or their records differ. */
 void job_tag_make(struct slice state, int64_t place_ms, struct slice record, char tag[JOB_TAG_SIZE]);
+
+/* Writes the tag of a job's current version. The tag does not depend on the end of a lease, which changes all
+ * the time. */
+void job_tag_of(const struct stored_job *, char tag[JOB_TAG_SIZE]);
 
 /* The condition of a change is a text. The text is empty for no condition, and "*" for any existing job.
  * Otherwise it is '-' and a list of tags, each after a space; the job's tag must be in the list. If the

@@ -229,7 +229,7 @@ static bool is_in_scope(const struct bulk *bulk, const struct message_view *view
     }
 }
 
-static void on_job(void *arg, const struct app_job *job)
+static void on_job(void *arg, const struct stored_job *job)
 {
     struct bulk *bulk = arg;
     struct message_view view;

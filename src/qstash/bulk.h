@@ -39,7 +39,7 @@ struct bulk_kind {
     /* Acts on one message, and then calls bulk_end_one once. Borrows the id until that call. */
     void (*act)(struct bulk *, struct slice message_id);
     /* Writes one message of a list. NULL: the request is an action, not a list; act is called instead. */
-    void (*show)(struct bulk *, const struct app_job *, const struct message_view *);
+    void (*show)(struct bulk *, const struct stored_job *, const struct message_view *);
     /* Answers the exchange at the end. */
     void (*answer)(struct bulk *);
 };

@@ -31,7 +31,7 @@ static void deleting_on_read(void *arg, const struct app_verdict *verdict)
 {
     struct deleting *deleting = arg;
     if (dead_letter_is(verdict)) {
-        app_job_tag(&verdict->job, deleting->tag);
+        job_tag_of(&verdict->job, deleting->tag);
         app_cancel(deleting->app, deleting->caller, slice_of(deleting->key), slice_of(deleting->tag),
                    on_deleted, deleting);
     } else {

@@ -10,7 +10,7 @@ bool dead_letter_is(const struct app_verdict *verdict)
     return verdict->end == APP_DONE && verdict->job.state == JOB_STATE_DEAD && !verdict->job.is_of_history;
 }
 
-void dead_letter_add_answer(struct json_writer *json, const struct app_job *job,
+void dead_letter_add_answer(struct json_writer *json, const struct stored_job *job,
                             const struct message_view *view, const char *headers_name)
 {
     struct attempt_line line, next;
@@ -33,7 +33,7 @@ void dead_letter_add_answer(struct json_writer *json, const struct app_job *job,
     buffer_fini(&text);
 }
 
-void dead_letter_add(struct json_writer *json, const struct app_job *job, const struct message_view *view)
+void dead_letter_add(struct json_writer *json, const struct stored_job *job, const struct message_view *view)
 {
     char room[MESSAGE_ID_MAX + 1];
     message_view_add(json, view);

@@ -10,11 +10,11 @@ bool dead_letter_is(const struct app_verdict *);
 
 /* Adds the members of a dead letter to an object: the message, dlqId, the run that failed because of the
  * message, if there is one, and the receiver's answer. */
-void dead_letter_add(struct json_writer *, const struct app_job *, const struct message_view *);
+void dead_letter_add(struct json_writer *, const struct stored_job *, const struct message_view *);
 
 /* Adds the answer to the last attempt: responseStatus, its headers under this name, and responseBody, which
  * is at most 1024 bytes. */
-void dead_letter_add_answer(struct json_writer *, const struct app_job *, const struct message_view *,
+void dead_letter_add_answer(struct json_writer *, const struct stored_job *, const struct message_view *,
                             const char *headers_name);
 
 #endif

@@ -68,7 +68,7 @@ HANDLER(dead_letter_handle)
 
 /* ---- list ---- */
 
-static void show_letter(struct bulk *bulk, const struct app_job *job, const struct message_view *view)
+static void show_letter(struct bulk *bulk, const struct stored_job *job, const struct message_view *view)
 {
     struct json_writer json = bulk_writer(bulk);
     json_put_object(&json);

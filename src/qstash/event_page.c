@@ -84,7 +84,7 @@ static struct event_item *add_item(struct event_page *page)
     return item;
 }
 
-static void fill_item(struct event_item *item, const struct app_job *job, struct slice lines)
+static void fill_item(struct event_item *item, const struct stored_job *job, struct slice lines)
 {
     memmove(item->key, job->id.data, job->id.size);
     item->id = slice_from(item->key, job->id.size);
@@ -95,14 +95,14 @@ static void fill_item(struct event_item *item, const struct app_job *job, struct
     add_lines(item, lines);
 }
 
-static bool is_message(const struct app_job *job)
+static bool is_message(const struct stored_job *job)
 {
     struct slice topic, job_id;
     return job_key_parse(job->id, &topic, &job_id) && job_id.size <= MESSAGE_ID_MAX &&
            slice_equal(topic_owner(topic), SLICE(QSTASH_TOPIC));
 }
 
-static void on_job(void *arg, const struct app_job *job)
+static void on_job(void *arg, const struct stored_job *job)
 {
     struct event_page *page = arg;
     struct message_view view;
@@ -145,7 +145,7 @@ void event_page_list(struct event_page *page, const struct app_list *list)
     app_list(app_of(page->exchange), list, on_job, on_listed, page);
 }
 
-static void pass_job(void *arg, const struct app_job *job)
+static void pass_job(void *arg, const struct stored_job *job)
 {
     struct event_page *page = arg;
     (void)job;

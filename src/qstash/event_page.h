@@ -25,7 +25,7 @@ struct event_item {
     char key[MESSAGE_KEY_SIZE]; /* topic/messageId */
     struct slice id;            /* messageId; empty: there is no such message */
     enum job_state state;
-    int64_t at_ms;               /* see app_job */
+    int64_t at_ms;               /* see stored_job */
     struct buffer record, lines; /* owned; lines: the attempts; marked as failed if there is no memory */
     bool needs_lines;
     /* Position of this message, from 1, among all messages that were read for the page, including those

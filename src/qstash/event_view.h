@@ -45,7 +45,7 @@ struct event {
 struct event_source {
     const struct message_view *view;
     enum job_state state;
-    int64_t at_ms;      /* see app_job */
+    int64_t at_ms;      /* see stored_job */
     struct slice lines; /* lines of its attempts */
 };
 

@@ -134,7 +134,7 @@ static void again_on_read(void *arg, const struct app_verdict *verdict)
         return;
     }
     if (is_dead) {
-        app_job_tag(&verdict->job, again->tag);
+        job_tag_of(&verdict->job, again->tag);
         buffer_append(&again->id, verdict->job.id);
         buffer_append(&again->record, verdict->job.record);
         again->has_view =

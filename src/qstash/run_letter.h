@@ -19,7 +19,7 @@ struct run_letter {
     struct app *app;
     char key[MESSAGE_KEY_SIZE];
     struct buffer id, record, lines; /* texts of the dead message; lines has its attempts */
-    struct app_job job;              /* slices point into id, record and lines */
+    struct stored_job job;           /* slices point into id, record and lines */
     struct message_view view;
     bool is_there;
     char callback_key[CALLBACK_KEY_SIZE];

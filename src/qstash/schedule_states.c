@@ -41,7 +41,7 @@ static bool is_last(const struct schedule_states *states, struct slice message_i
            (rest.size == 0 || (states->group.size && rest.data[0] == '~'));
 }
 
-static void on_older(void *arg, const struct app_job *job)
+static void on_older(void *arg, const struct stored_job *job)
 {
     struct schedule_states *states = arg;
     struct slice topic, message_id;

@@ -119,7 +119,7 @@ static struct list_cursor read_cursor(struct walk *walk, const struct redis_repl
 static void give_jobs(const struct walk *walk, enum status status, const struct redis_reply *reply,
                       size_t count, struct list_cursor next)
 {
-    struct store_job *jobs = calloc(count + 1, sizeof *jobs);
+    struct stored_job *jobs = calloc(count + 1, sizeof *jobs);
     if (!jobs) {
         walk->fn.jobs(walk->arg, STATUS_NO_MEMORY, NULL, 0, next);
         return;

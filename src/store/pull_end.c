@@ -80,7 +80,7 @@ static void pull_call_end(struct pull_call *call, enum status status)
     free(call);
 }
 
-static void on_state(void *arg, enum status status, const struct store_job *job)
+static void on_state(void *arg, enum status status, const struct stored_job *job)
 {
     struct pull_call *call = arg;
     if (status != STATUS_OK && status != STATUS_NOT_FOUND) {

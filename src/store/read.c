@@ -5,7 +5,7 @@
 /* call->note: an ended job is found, too */
 static void read_end(struct store_call *call, enum status status, const struct redis_reply *result)
 {
-    struct store_job job = {.id = store_call_argument(call, 0), .now_ms = call->now_us / 1000};
+    struct stored_job job = {.id = store_call_argument(call, 0), .now_ms = call->now_us / 1000};
     if (status == STATUS_OK && redis_reply_size(result) == 0)
         status = STATUS_NOT_FOUND;
     else if (status == STATUS_OK && !reply_read_job(result, &job))

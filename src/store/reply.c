@@ -14,12 +14,6 @@ bool reply_read_state(struct slice word, enum job_state *state)
     return false;
 }
 
-void store_job_tag(const struct store_job *job, char tag[JOB_TAG_SIZE])
-{
-    job_tag_make(slice_of(job_state_word(job->state)), job->state == JOB_STATE_LEASED ? 0 : job->at_ms,
-                 job->record, tag);
-}
-
 bool reply_count(const struct redis_reply *reply, size_t at, size_t first, size_t parts, size_t max,
                  size_t *count)
 {
@@ -55,7 +49,7 @@ enum status reply_refuse(const char *script)
     return STATUS_UNKNOWN;
 }
 
-bool reply_read_job(const struct redis_reply *reply, struct store_job *job)
+bool reply_read_job(const struct redis_reply *reply, struct stored_job *job)
 {
     if (redis_reply_size(reply) < 3 ||
         !reply_read_state(redis_reply_text(redis_reply_at(reply, 0)), &job->state))

@@ -25,6 +25,6 @@ bool reply_read_state(struct slice word, enum job_state *);
 
 /* Reads {state, time, record[, lost consumers[, settings of its topic[, end of its retention, its last
  * attempt]]]}. Leaves id unchanged. Returns false if the reply does not describe a job. */
-bool reply_read_job(const struct redis_reply *, struct store_job *);
+bool reply_read_job(const struct redis_reply *, struct stored_job *);
 
 #endif

@@ -38,7 +38,7 @@ static void run_send(struct run *run)
     store_call_send(call);
 }
 
-static enum status write_fresh_record(struct run *run, const struct store_job *stored)
+static enum status write_fresh_record(struct run *run, const struct stored_job *stored)
 {
     struct job job;
     buffer_clear(&run->old_record);
@@ -59,7 +59,7 @@ static enum status write_fresh_record(struct run *run, const struct store_job *s
     return run->old_record.failed || run->new_record.failed ? STATUS_NO_MEMORY : STATUS_OK;
 }
 
-static void on_run_read(void *arg, enum status status, const struct store_job *job)
+static void on_run_read(void *arg, enum status status, const struct stored_job *job)
 {
     struct run *run = arg;
     if (status == STATUS_OK && job->state == JOB_STATE_DEAD)

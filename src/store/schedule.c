@@ -7,7 +7,7 @@
 /* ---- one job ---- */
 
 /* Reads the existing job with the id, or the first answer to a repeated request. */
-static enum status read_holder(const struct redis_reply *result, struct store_job *job, int64_t *due_ms)
+static enum status read_holder(const struct redis_reply *result, struct stored_job *job, int64_t *due_ms)
 {
     if (slice_equal(redis_reply_text(redis_reply_at(result, 0)), SLICE("repeated"))) {
         *due_ms = redis_reply_integer(redis_reply_at(result, 1));
@@ -19,7 +19,7 @@ static enum status read_holder(const struct redis_reply *result, struct store_jo
 
 static void schedule_end(struct store_call *call, enum status status, const struct redis_reply *result)
 {
-    struct store_job job = {.id = store_call_argument(call, 0), .now_ms = call->now_us / 1000};
+    struct stored_job job = {.id = store_call_argument(call, 0), .now_ms = call->now_us / 1000};
     int64_t due_ms = redis_reply_integer(result);
     if (status == STATUS_OK && due_ms == RESULT_REUSED)
         status = STATUS_REUSED;

@@ -55,7 +55,7 @@ void shard_add_first_wait(const struct shard *shard, struct script_args *args)
     script_args_number(args, shard->options->breaker_wait_ms);
 }
 
-void shard_bound_age(const struct shard *shard, struct store_job *job)
+void shard_bound_age(const struct shard *shard, struct stored_job *job)
 {
     int64_t age_ms = shard->options->dead_max_age_ms, until_ms = job->at_ms + age_ms;
     if (job->state == JOB_STATE_DEAD && age_ms && (job->until_ms == 0 || until_ms < job->until_ms))

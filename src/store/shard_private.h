@@ -201,7 +201,7 @@ void shard_add_first_wait(const struct shard *, struct script_args *);
 int64_t shard_part(const struct shard *, int64_t bound);
 
 /* Sets until_ms of a dead job to the time when --dead-max-age removes the job, if that time is earlier. */
-void shard_bound_age(const struct shard *, struct store_job *);
+void shard_bound_age(const struct shard *, struct stored_job *);
 
 /* Begins a call of a batch, or one that is sent alone. */
 struct store_call *store_call_new(struct shard *, enum shard_batch, store_call_end_fn *, any_fn *, void *arg);

@@ -170,31 +170,15 @@ bool store_is_redis(const struct store *, const struct address *, uint16_t port)
 
 /* ---- For the owners of jobs ---- */
 
-/* A job's current state. Slices are valid until the callback returns. */
-struct store_job {
-    enum job_state state;
-    struct slice id;
-    struct slice record;
-    int64_t at_ms;         /* delayed, ready: due time; leased: end of the lease; else: end of the job */
-    int64_t losses;        /* number of consecutive consumers that were lost while they had the job */
-    struct slice settings; /* current settings of the job's topic, see topic_settings.h; empty: none */
-    int64_t now_ms;        /* time of reading */
-    /* until_ms and last_lines are set for a job that has left the pool; else they are 0 and empty. */
-    int64_t until_ms;        /* time at which the job is removed; 0: a dead job without a time limit */
-    struct slice last_lines; /* line of its last attempt, if known: see attempt_line.h */
-};
-
-/* Writes the tag of a job's current version: see job_tag.h. The tag does not depend on the end of a lease,
- * which changes all the time. A call with tags changes the job only if the job's tag is one of them. With
- * empty tags, a call changes the job in any case. "*" matches any existing job. If the tags of
- * store_replace begin with JOB_TAGS_EXCLUDED, the tags after it protect jobs of the pool: a job with one
- * of these tags is not changed, and after "*" no job is changed. The status is STALE if the tags do not
- * allow the change, or if the job does not exist. */
-void store_job_tag(const struct store_job *, char tag[JOB_TAG_SIZE]);
+/* A call with tags (job_tag.h) changes the job only if the job's tag is one of them. With empty tags, a call
+ * changes the job in any case. "*" matches any existing job. If the tags of store_replace begin with
+ * JOB_TAGS_EXCLUDED, the tags after it protect jobs of the pool: a job with one of these tags is not changed,
+ * and after "*" no job is changed. The status is STALE if the tags do not allow the change, or if the job
+ * does not exist. */
 
 /* Called with due_ms if the status is OK, with the job that has the id if EXISTS, and with due_ms and job->id
  * of the first answer if REPEATED. Called without them if FULL, REUSED, NO_URL, UNAVAILABLE or UNKNOWN. */
-typedef void store_scheduled_fn(void *arg, enum status, int64_t due_ms, const struct store_job *job);
+typedef void store_scheduled_fn(void *arg, enum status, int64_t due_ms, const struct stored_job *job);
 
 struct store_schedule {
     struct slice id;
@@ -279,7 +263,7 @@ void store_run(struct store *, struct slice id, struct slice tags, struct job_wh
                void *arg);
 
 /* Called with OK or NOT_FOUND. A dead job is found if no job of the pool has its id. */
-typedef void store_read_fn(void *arg, enum status, const struct store_job *job);
+typedef void store_read_fn(void *arg, enum status, const struct stored_job *job);
 void store_read(struct store *, struct slice id, store_read_fn *, void *arg);
 
 /* Reads a job like store_read. If there is no such job, also finds a delivered or cancelled job that had the
@@ -309,12 +293,12 @@ enum job_state store_first_state(unsigned states);
 
 /* Called with a page of jobs. A page may have fewer jobs than max although next.has_more is true, because one
  * call examines a limited number of entries and bytes, and a page ends at the end of its shard. */
-typedef void store_list_fn(void *arg, enum status, const struct store_job *jobs, size_t count,
+typedef void store_list_fn(void *arg, enum status, const struct stored_job *jobs, size_t count,
                            struct list_cursor next);
 void store_list(struct store *, const struct store_list *, store_list_fn *, void *arg);
 
 /* A job that a walk has found, with its tag. A later call can change the job only if it still has this tag:
- * see store_job_tag. */
+ * see job_tag_of. */
 struct store_seen {
     struct slice id, tag;
 };
@@ -466,7 +450,7 @@ struct store_sent_job {
     struct slice endpoint;
     bool has_ended; /* the job is neither in the pool nor kept; state and at_ms are unknown */
     enum job_state state;
-    int64_t at_ms; /* as in store_job; after REPEATED, the first due time of all jobs */
+    int64_t at_ms; /* as in stored_job; after REPEATED, the first due time of all jobs */
 };
 
 struct store_sent {

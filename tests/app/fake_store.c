@@ -136,11 +136,6 @@ void store_facts_durability(const struct store_facts *facts, char text[DURABILIT
     snprintf(text, DURABILITY_TEXT_MAX, "fsync");
 }
 
-void store_job_tag(const struct store_job *job, char tag[JOB_TAG_SIZE])
-{
-    job_tag_make(slice_of(job_state_word(job->state)), job->at_ms, job->record, tag);
-}
-
 void store_schedule(struct store *store, const struct store_schedule *call, store_scheduled_fn *fn, void *arg)
 {
     struct fake_call *kept = add_call("schedule", call->id, arg);

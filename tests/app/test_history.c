@@ -66,7 +66,7 @@ static void find(enum status status, const struct history_row *found)
 
 START_TEST(a_job_that_redis_has_is_not_looked_up)
 {
-    static const struct store_job stored = {.id = {"orders-1/a", 10}, .state = JOB_STATE_READY};
+    static const struct stored_job stored = {.id = {"orders-1/a", 10}, .state = JOB_STATE_READY};
     ask();
     struct fake_call *call = fake_take("read_kept");
     call->fn.read(call->arg, STATUS_OK, &stored);
@@ -222,9 +222,9 @@ END_TEST
 
 START_TEST(a_job_on_its_way_to_the_history_is_judged_as_redis_has_it)
 {
-    static const struct store_job delivered = {
+    static const struct stored_job delivered = {
         .id = {"orders-1/a", 10}, .state = JOB_STATE_DELIVERED, .record = {RECORD, sizeof RECORD - 1}};
-    static const struct store_job waiting = {.id = {"orders-1/a", 10}, .state = JOB_STATE_DELAYED};
+    static const struct stored_job waiting = {.id = {"orders-1/a", 10}, .state = JOB_STATE_DELAYED};
     run(false);
     struct fake_call *call = fake_take("read_kept");
     call->fn.read(call->arg, STATUS_OK, &delivered);
@@ -313,11 +313,11 @@ END_TEST
 
 START_TEST(a_redrive_of_the_history_runs_a_dead_job_that_redis_still_has)
 {
-    static const struct store_job dead = {.id = {"orders-1/a", 10},
-                                          .state = JOB_STATE_DEAD,
-                                          .at_ms = 5000,
-                                          .record = {RECORD, sizeof RECORD - 1}};
-    static const struct store_job waits = {.id = {"orders-1/b", 10}, .state = JOB_STATE_DELAYED};
+    static const struct stored_job dead = {.id = {"orders-1/a", 10},
+                                           .state = JOB_STATE_DEAD,
+                                           .at_ms = 5000,
+                                           .record = {RECORD, sizeof RECORD - 1}};
+    static const struct stored_job waits = {.id = {"orders-1/b", 10}, .state = JOB_STATE_DELAYED};
     begin_redrive((struct app_bulk){.limit = 0}, false);
     struct fake_call *call = fake_take("read_kept");
     call->fn.read(call->arg, STATUS_OK, &dead);
@@ -407,7 +407,7 @@ END_TEST
 
 START_TEST(a_new_run_ends_as_the_store_says)
 {
-    static const struct store_job there = {.id = {"orders-1/a", 10}, .state = JOB_STATE_READY, .at_ms = 7};
+    static const struct stored_job there = {.id = {"orders-1/a", 10}, .state = JOB_STATE_READY, .at_ms = 7};
     row.state = JOB_STATE_DEAD;
     run_from_history(false);
     struct fake_call *call = fake_take("schedule");
@@ -430,7 +430,7 @@ END_TEST
 
 static size_t listed;
 
-static void on_job(void *arg, const struct app_job *job)
+static void on_job(void *arg, const struct stored_job *job)
 {
     (void)arg;
     ck_assert(job->is_of_history);

@@ -63,7 +63,7 @@ static bool submit(const struct app_caller *caller, const char *text)
     return is_admitted;
 }
 
-static void end_schedule(enum status status, const struct store_job *job)
+static void end_schedule(enum status status, const struct stored_job *job)
 {
     struct fake_call *call = fake_take("schedule");
     call->fn.scheduled(call->arg, status, 61000, job);
@@ -146,7 +146,7 @@ END_TEST
 
 START_TEST(a_taken_id_is_compared)
 {
-    struct store_job job = {.id = ID, .state = JOB_STATE_READY, .at_ms = 5, .record = SLICE(RECORD)};
+    struct stored_job job = {.id = ID, .state = JOB_STATE_READY, .at_ms = 5, .record = SLICE(RECORD)};
     ck_assert(submit(&fake_all, JOB));
     end_schedule(STATUS_EXISTS, &job);
     fake_expect(APP_SAME);
@@ -166,7 +166,7 @@ END_TEST
 
 START_TEST(a_repeated_request_gets_the_first_answer)
 {
-    struct store_job job = {.id = SLICE("orders-1/first")};
+    struct stored_job job = {.id = SLICE("orders-1/first")};
     ck_assert(submit(&fake_all, JOB));
     end_schedule(STATUS_REPEATED, &job);
     fake_expect(APP_REPEATED);
@@ -311,13 +311,13 @@ static void patch_with(const char *text, const char *tags)
     app_patch(app, &fake_all, &call, fake_on_verdict, &fake_verdict);
 }
 
-static const struct store_job stored = {.id = {"orders-1/a", 10},
-                                        .state = JOB_STATE_DELAYED,
-                                        .at_ms = 61000,
-                                        .now_ms = 2000,
-                                        .record = {RECORD, sizeof RECORD - 1}};
+static const struct stored_job stored = {.id = {"orders-1/a", 10},
+                                         .state = JOB_STATE_DELAYED,
+                                         .at_ms = 61000,
+                                         .now_ms = 2000,
+                                         .record = {RECORD, sizeof RECORD - 1}};
 
-static void end_read_of_patch(enum status status, const struct store_job *job)
+static void end_read_of_patch(enum status status, const struct stored_job *job)
 {
     struct fake_call *call = fake_take("read");
     call->fn.read(call->arg, status, job);
@@ -335,7 +335,7 @@ START_TEST(a_patch_reads_and_writes)
     patch_with("{\"delay\":5}", "");
     end_read_of_patch(STATUS_OK, &stored);
     struct fake_call *call = fake_take("change");
-    store_job_tag(&stored, tag);
+    job_tag_of(&stored, tag);
     ck_assert_str_eq(call->tags, tag);
     ck_assert(call->is_moved);
     call->fn.changed(call->arg, STATUS_OK, 7000, 2000);
@@ -361,7 +361,7 @@ END_TEST
 
 START_TEST(a_patch_of_a_job_that_cannot_be_changed_writes_nothing)
 {
-    struct store_job job = stored;
+    struct stored_job job = stored;
     patch_with("{\"delay\":5}", "");
     end_read_of_patch(STATUS_NOT_FOUND, NULL);
     fake_expect(APP_NOT_FOUND);

@@ -23,7 +23,7 @@ static void end(void)
     fake_end();
 }
 
-static void on_job(void *arg, const struct app_job *job)
+static void on_job(void *arg, const struct stored_job *job)
 {
     ck_assert_ptr_eq(arg, &fake_verdict);
     ck_assert_uint_gt(job->id.size, 0);
@@ -38,7 +38,7 @@ static const struct {
     {STATUS_UNAVAILABLE, APP_UNAVAILABLE}, {STATUS_UNKNOWN, APP_UNKNOWN}, {STATUS_NO_MEMORY, APP_NO_MEMORY}};
 enum { ENDINGS = sizeof endings / sizeof *endings };
 
-static const struct store_job stored[] = {
+static const struct stored_job stored[] = {
     {.id = {"orders-1/a", 10}, .state = JOB_STATE_DELAYED, .at_ms = 10},
     {.id = {"orders-1/b", 10}, .state = JOB_STATE_DELAYED, .at_ms = 20},
 };

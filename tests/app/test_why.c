@@ -7,7 +7,7 @@
 enum { NOW_MS = 100000 };
 
 static struct app *app;
-static struct store_job job;
+static struct stored_job job;
 static struct store_topic topic;
 static size_t findings;
 static struct app_finding finding;
@@ -16,7 +16,7 @@ static char receiver[64], reason[64];
 static void begin(void)
 {
     app = fake_app();
-    job = (struct store_job){
+    job = (struct stored_job){
         .id = SLICE("mail/a"),
         .state = JOB_STATE_READY,
         .at_ms = NOW_MS - 10,

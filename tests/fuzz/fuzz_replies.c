@@ -228,22 +228,21 @@ static void check_json(struct buffer *text)
     assert(text->failed || json_check(buffer_slice(text), &limits, &fault) == STATUS_OK);
 }
 
-static void check_job(const struct store_job *job)
+static void check_job(const struct stored_job *job)
 {
     struct buffer text;
     char tag[JOB_TAG_SIZE];
     buffer_init(&text, 1 << 22);
-    struct app_job view = use_case_job(job);
     struct json_writer json = json_writer_to(&text);
-    view_put_job(&json, &view, &retry_schedule_default);
+    view_put_job(&json, job, &retry_schedule_default);
     check_json(&text);
     buffer_clear(&text);
     json = json_writer_to(&text);
     json_put_object(&json);
-    view_add_placed(&json, &view);
+    view_add_placed(&json, job);
     json_end_object(&json);
     check_json(&text);
-    store_job_tag(job, tag);
+    job_tag_of(job, tag);
     touch(job->last_lines);
     buffer_fini(&text);
 }
@@ -257,7 +256,7 @@ static void check_receiver(const struct receiver_record *receiver)
     assert(receiver->opened_ms >= 0 && receiver->probe_ms >= 0 && receiver->limit >= 0);
 }
 
-static void on_scheduled(void *arg, enum status status, int64_t due_ms, const struct store_job *job)
+static void on_scheduled(void *arg, enum status status, int64_t due_ms, const struct stored_job *job)
 {
     (void)arg, (void)due_ms;
     called++;
@@ -381,7 +380,7 @@ static void on_run(void *arg, enum status status, int64_t due_ms)
     called++;
 }
 
-static void on_read(void *arg, enum status status, const struct store_job *job)
+static void on_read(void *arg, enum status status, const struct stored_job *job)
 {
     (void)arg;
     called++;
@@ -396,7 +395,7 @@ static void on_attempts(void *arg, enum status status, struct slice lines)
     touch(lines);
 }
 
-static void on_list(void *arg, enum status status, const struct store_job *jobs, size_t count,
+static void on_list(void *arg, enum status status, const struct stored_job *jobs, size_t count,
                     struct list_cursor next)
 {
     struct buffer text;

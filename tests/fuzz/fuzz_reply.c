@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     redisReader *reader = redisReaderCreate();
     void *got = NULL;
-    struct store_job job = {0};
+    struct stored_job job = {0};
     char tag[JOB_TAG_SIZE];
     static bool is_quiet;
     struct problem problem;
@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     redisReaderFeed(reader, (const char *)data, size);
     if (redisReaderGetReply(reader, &got) == REDIS_OK && got && reply_read_job(got, &job)) {
         assert(redis_reply_size(got) >= 3);
-        store_job_tag(&job, tag);
+        job_tag_of(&job, tag);
         assert(strlen(tag) == JOB_TAG_SIZE - 1);
     }
     if (got)

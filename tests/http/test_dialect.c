@@ -91,12 +91,6 @@ bool store_is_redis(const struct store *store, const struct address *address, ui
     return false;
 }
 
-void store_job_tag(const struct store_job *job, char tag[JOB_TAG_SIZE])
-{
-    (void)job;
-    tag[0] = '\0';
-}
-
 /* ---- the dialect ---- */
 
 struct publication {

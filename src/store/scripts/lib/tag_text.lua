@@ -1,7 +1,7 @@
 -- tag_text.lua - computes a tag: a digest of a job's state, time and record, which changes whenever the job changes.
 -- uses: clock
 
--- Returns the same tag as the C function store_job_tag. at: due time, or time of the end. For a leased job, at is
+-- Returns the same tag as the C function job_tag_of. at: due time, or time of the end. For a leased job, at is
 -- ignored: it is the deadline of the lease, which renewals change all the time.
 local function tag_text(state, at, record)
   if state == 'leased' then at = 0 end
