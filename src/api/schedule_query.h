@@ -10,7 +10,7 @@
 struct schedule_query {
     const struct app *app;
     struct app_schedule_list list;
-    struct app_schedule_cursor from;
+    struct recurring_cursor from;
     struct job_labels labels;
     char text[QUERY_BYTES_MAX + 1]; /* the decoded query; the values point into it */
 };

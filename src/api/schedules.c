@@ -13,11 +13,11 @@
 /* ---- a schedule as JSON ---- */
 
 static const char *const outcome_words[] = {
-    [APP_FIRED_NEVER] = "none",        [APP_FIRED_DONE] = "fired",
-    [APP_FIRED_SKIPPED] = "skipped",   [APP_FIRED_OVERLAP] = "overlap",
-    [APP_FIRED_CONFLICT] = "conflict", [APP_FIRED_NO_URL] = "noUrl",
-    [APP_FIRED_FULL] = "full",         [APP_FIRED_HELD] = "held",
-    [APP_FIRED_NO_GROUP] = "noGroup",  [APP_FIRED_UNSENDABLE] = "unsendable",
+    [FIRED_NEVER] = "none",        [FIRED_DONE] = "fired",
+    [FIRED_SKIPPED] = "skipped",   [FIRED_OVERLAP] = "overlap",
+    [FIRED_CONFLICT] = "conflict", [FIRED_NO_URL] = "noUrl",
+    [FIRED_FULL] = "full",         [FIRED_HELD] = "held",
+    [FIRED_NO_GROUP] = "noGroup",  [FIRED_UNSENDABLE] = "unsendable",
 };
 
 static void add_job_id(struct json_writer *json, struct slice id)
@@ -44,19 +44,19 @@ static void add_last_job(struct json_writer *json, const struct stored_job *job)
 
 static void add_last(struct json_writer *json, const struct app_schedule *schedule)
 {
-    if (schedule->last.outcome == APP_FIRED_NEVER)
+    if (schedule->last.outcome == FIRED_NEVER)
         return;
     json_add_object(json, "last");
     json_add_time(json, "time", schedule->last.time_ms);
     json_add_text(json, "outcome", slice_of(outcome_words[schedule->last.outcome]));
     json_add_time(json, "at", schedule->last.at_ms);
     json_add_bool(json, "missed", schedule->last.is_missed);
-    if (schedule->last.id.size) {
-        add_job_id(json, schedule->last.id);
-        if (schedule->last.sent_count)
-            sends_add_jobs(json, schedule->last.id, schedule->last.sent, schedule->last.sent_count);
+    if (schedule->last.job.size) {
+        add_job_id(json, schedule->last.job);
+        if (schedule->sent_count)
+            sends_add_jobs(json, schedule->last.job, schedule->sent, schedule->sent_count);
         else
-            add_last_job(json, &schedule->last.job);
+            add_last_job(json, &schedule->last_job);
     }
     json_end_object(json);
 }

@@ -10,10 +10,11 @@
 #include "http/idempotency.h"
 #include "http/query.h"
 #include "http/trace_context.h"
+#include "job/group.h"
 
 /* ---- answers ---- */
 
-static void put_job(struct json_writer *json, struct slice job_id, const struct app_sent_job *job)
+static void put_job(struct json_writer *json, struct slice job_id, const struct sent_job *job)
 {
     char room[JOB_ID_MAX + 1];
     struct buffer its_id = buffer_of(room, sizeof room);
@@ -41,7 +42,7 @@ static void add_first(struct json_writer *json, const struct app_verdict *verdic
                    verdict->sent[i].at_ms);
 }
 
-void sends_add_jobs(struct json_writer *json, struct slice id, const struct app_sent_job *jobs, size_t count)
+void sends_add_jobs(struct json_writer *json, struct slice id, const struct sent_job *jobs, size_t count)
 {
     struct slice topic, job_id;
     slice_cut(id, '/', &topic, &job_id);

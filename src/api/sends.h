@@ -7,7 +7,7 @@
 #include "api/handler.h"
 
 struct app_send;
-struct app_sent_job;
+struct sent_job;
 struct job;
 
 enum sends_detail { SENDS_WITH_JOBS, SENDS_WITHOUT_JOBS };
@@ -17,7 +17,7 @@ unsigned sends_write(struct buffer *members, const struct exchange *, const stru
                      const struct app_verdict *, enum sends_detail);
 
 /* Adds the jobs of a send. id is topic/jobId of the request that sent them. */
-void sends_add_jobs(struct json_writer *, struct slice id, const struct app_sent_job *, size_t count);
+void sends_add_jobs(struct json_writer *, struct slice id, const struct sent_job *, size_t count);
 
 /* Sends a job whose member "group" is set, and answers. Takes the job's content. */
 void sends_submit(struct exchange *, struct job *);

@@ -23,6 +23,7 @@ struct lease_board;
 struct live_board;
 struct metrics;
 struct metrics_board;
+struct sent_job;
 struct store;
 struct tally;
 struct target_policy;
@@ -130,15 +131,6 @@ struct app_bulk_counts {
     size_t matched, done, skipped, unknown;
 };
 
-/* A job that was sent to an endpoint of a group. The jobId of the job is the jobId of the send, '~', and the
- * name of the endpoint. */
-struct app_sent_job {
-    struct slice endpoint;
-    bool has_ended; /* Redis no longer has the job; state and at_ms are unknown */
-    enum job_state state;
-    int64_t at_ms; /* as in stored_job */
-};
-
 struct app_verdict {
     enum app_end end;
     const struct job_errors *errors; /* INVALID: the errors */
@@ -147,9 +139,9 @@ struct app_verdict {
         job;         /* the job of the call, or the job that enum app_end names; unknown members are empty */
     bool was_there;  /* replace: another job had the id, and was replaced */
     bool was_leased; /* cancel, replace: an attempt of the old job is under way and continues */
-    struct slice topic;              /* set with NOT_REACHED and SIBLING: the topic concerned */
-    struct slice group;              /* send: the group concerned; set with NOT_REACHED instead of topic */
-    const struct app_sent_job *sent; /* send: the jobs, one for each endpoint of the group */
+    struct slice topic;          /* set with NOT_REACHED and SIBLING: the topic concerned */
+    struct slice group;          /* send: the group concerned; set with NOT_REACHED instead of topic */
+    const struct sent_job *sent; /* send: the jobs, one for each endpoint of the group, see group.h */
     size_t sent_count;
     struct slice lines;            /* attempts: the lines of the attempts, see attempt_line.h */
     struct slice settings;         /* change of a topic: the new settings */

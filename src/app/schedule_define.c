@@ -297,7 +297,7 @@ static void take_old(struct definition *definition, const struct store_recurring
 }
 
 static void on_old(void *arg, enum status status, const struct store_recurring *schedules, size_t count,
-                   struct store_recurring_cursor next)
+                   struct recurring_cursor next)
 {
     struct definition *definition = arg;
     (void)next;

@@ -125,7 +125,7 @@ static void run_fire(struct schedule_run *run)
         .tag = slice_of(run->tag),
         .expected_ms = -1,
         .next_ms = -1,
-        .kind = run->fit == STATUS_OK ? STORE_FIRED_DONE : STORE_FIRED_UNSENDABLE,
+        .kind = run->fit == STATUS_OK ? FIRED_DONE : FIRED_UNSENDABLE,
         .time_ms = run->now_ms,
         .job = buffer_slice(&run->job),
         .record = run->made.count ? SLICE("") : recurring_job_record(&run->recurring, &run->job_record),
@@ -204,7 +204,7 @@ static enum status take_definition(struct schedule_run *run, const struct store_
 }
 
 static void on_definition(void *arg, enum status status, const struct store_recurring *schedules,
-                          size_t count, struct store_recurring_cursor next)
+                          size_t count, struct recurring_cursor next)
 {
     struct schedule_run *run = arg;
     (void)count, (void)next;

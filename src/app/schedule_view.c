@@ -11,7 +11,7 @@ static void find_times(struct app_schedule *schedule, const struct app *app,
     const struct time_zone *zone;
     struct recurrence recurrence;
     struct problem problem;
-    bool is_held = stored->last.outcome == STORE_FIRED_HELD;
+    bool is_held = stored->last.outcome == FIRED_HELD;
     int64_t at_ms = is_held ? stored->last.time_ms : stored->next_ms;
     if (stored->next_ms < 0 || time_zones_find(app->zones, recurring->timezone, &zone, &problem) != STATUS_OK)
         return;
@@ -20,18 +20,6 @@ static void find_times(struct app_schedule *schedule, const struct app *app,
         schedule->times_ms[schedule->time_count++] = at_ms;
         at_ms = recurrence_next_ms(&recurrence, at_ms);
     }
-}
-
-static enum app_fired outcome_of(enum store_fired outcome)
-{
-    static const enum app_fired outcomes[] = {
-        [STORE_FIRED_NEVER] = APP_FIRED_NEVER,       [STORE_FIRED_DONE] = APP_FIRED_DONE,
-        [STORE_FIRED_SKIPPED] = APP_FIRED_SKIPPED,   [STORE_FIRED_OVERLAP] = APP_FIRED_OVERLAP,
-        [STORE_FIRED_CONFLICT] = APP_FIRED_CONFLICT, [STORE_FIRED_NO_URL] = APP_FIRED_NO_URL,
-        [STORE_FIRED_FULL] = APP_FIRED_FULL,         [STORE_FIRED_HELD] = APP_FIRED_HELD,
-        [STORE_FIRED_NO_GROUP] = APP_FIRED_NO_GROUP, [STORE_FIRED_UNSENDABLE] = APP_FIRED_UNSENDABLE,
-    };
-    return outcomes[outcome];
 }
 
 static enum status read_definition(struct schedule_view *view, const struct store_recurring *stored)
@@ -54,15 +42,7 @@ enum status schedule_view_init(struct schedule_view *view, const struct app *app
                                const struct store_recurring *stored)
 {
     struct app_schedule *schedule = &view->schedule;
-    *schedule = (struct app_schedule){
-        .id = stored->id,
-        .tag = stored->tag,
-        .last = {.outcome = outcome_of(stored->last.outcome),
-                 .is_missed = stored->last.is_missed,
-                 .time_ms = stored->last.time_ms,
-                 .at_ms = stored->last.at_ms,
-                 .id = stored->last.job},
-    };
+    *schedule = (struct app_schedule){.id = stored->id, .tag = stored->tag, .last = stored->last};
     enum status status = read_definition(view, stored);
     schedule->needs_later = status == STATUS_LACKING;
     if (status == STATUS_OK) {

@@ -75,18 +75,16 @@ static void read_schedule(struct schedule_call *call, store_recurrings_fn *fn)
 static void schedule_show(struct schedule_call *call, const struct stored_job *last_job,
                           const struct store_sent *sent)
 {
-    struct app_sent_job jobs[STORE_SEND_MAX];
     struct schedule_view view;
     if (schedule_view_init(&view, call->app, &call->stored) != STATUS_OK) {
         call_end(call, STATUS_NO_MEMORY);
         return;
     }
     if (last_job)
-        view.schedule.last.job = *last_job;
+        view.schedule.last_job = *last_job;
     if (sent) {
-        use_case_sent(sent, jobs);
-        view.schedule.last.sent = jobs;
-        view.schedule.last.sent_count = sent->count;
+        view.schedule.sent = sent->jobs;
+        view.schedule.sent_count = sent->count;
     }
     call->each(call->arg, &view.schedule);
     schedule_view_fini(&view);
@@ -122,7 +120,7 @@ static void take_group(struct schedule_call *call)
 }
 
 static void on_read(void *arg, enum status status, const struct store_recurring *schedules, size_t count,
-                    struct store_recurring_cursor next)
+                    struct recurring_cursor next)
 {
     struct schedule_call *call = arg;
     (void)count, (void)next;
@@ -159,7 +157,7 @@ static void on_deleted(void *arg, enum status status)
 }
 
 static void on_read_for_delete(void *arg, enum status status, const struct store_recurring *schedules,
-                               size_t count, struct store_recurring_cursor next)
+                               size_t count, struct recurring_cursor next)
 {
     struct schedule_call *call = arg;
     (void)count, (void)next;
@@ -193,14 +191,14 @@ enum { LOOKS_MAX = 1000 /* maximum number of schedules that a page with filters 
 struct list_call {
     struct app *app;
     struct app_schedule_list list;
-    struct app_schedule_cursor next;
+    struct recurring_cursor next;
     size_t found, looks;
     app_schedule_fn *each;
     app_verdict_fn *fn;
     void *arg;
 };
 
-bool app_schedule_cursor_parse(const struct app *app, struct slice text, struct app_schedule_cursor *cursor)
+bool app_schedule_cursor_parse(const struct app *app, struct slice text, struct recurring_cursor *cursor)
 {
     struct buffer plain = buffer_of(cursor->room, sizeof cursor->room);
     struct slice number, topic, schedule_id;
@@ -212,12 +210,12 @@ bool app_schedule_cursor_parse(const struct app *app, struct slice text, struct 
     return cursor->id.size == 0 || job_key_parse(cursor->id, &topic, &schedule_id);
 }
 
-static void write_cursor(struct buffer *text, struct store_recurring_cursor next)
+static void write_cursor(struct buffer *text, struct recurring_cursor next)
 {
     struct buffer plain;
     if (next.id.size == 0 && next.shard == 0)
         return;
-    buffer_init(&plain, sizeof((struct app_schedule_cursor *)NULL)->room);
+    buffer_init(&plain, sizeof((struct recurring_cursor *)NULL)->room);
     buffer_printf(&plain, "%zu@", next.shard);
     buffer_append(&plain, next.id);
     base64url_append(text, buffer_slice(&plain));
@@ -253,7 +251,7 @@ static bool schedule_matches(const struct app_schedule_list *list, const struct 
 /* Passes schedules to the caller until the page is full. If there are more schedules, sets next to the last
  * schedule that was examined. */
 static enum status pass_on(struct list_call *call, const struct store_recurring *schedules, size_t count,
-                           struct store_recurring_cursor *next)
+                           struct recurring_cursor *next)
 {
     for (size_t i = 0; i < count; i++) {
         struct schedule_view view;
@@ -267,7 +265,7 @@ static enum status pass_on(struct list_call *call, const struct store_recurring 
         call->looks++;
         call->found += is_match;
         if (call->found == call->list.max && i + 1 < count) {
-            *next = (struct store_recurring_cursor){schedules[i].shard, schedules[i].id};
+            *next = (struct recurring_cursor){.shard = schedules[i].shard, .id = schedules[i].id};
             break;
         }
     }
@@ -277,7 +275,7 @@ static enum status pass_on(struct list_call *call, const struct store_recurring 
 static void list_ask(struct list_call *);
 
 static void on_page(void *arg, enum status status, const struct store_recurring *schedules, size_t count,
-                    struct store_recurring_cursor next)
+                    struct recurring_cursor next)
 {
     struct list_call *call = arg;
     struct buffer cursor;
@@ -310,7 +308,7 @@ static void list_ask(struct list_call *call)
     struct store_recurrings list = {.topic = call->list.topic,
                                     .prefix = call->list.prefix,
                                     .max = has_filters(&call->list) ? LOOKS_MAX : call->list.max,
-                                    .from = {call->next.shard, call->next.id}};
+                                    .from = {.shard = call->next.shard, .id = call->next.id}};
     store_recurrings(call->app->store, &list, on_page, call);
 }
 
@@ -320,7 +318,7 @@ void app_schedules(struct app *app, const struct app_schedule_list *list, app_sc
     struct list_call *call = NEW(struct list_call);
     call->app = app;
     call->list = *list;
-    call->next = (struct app_schedule_cursor){.shard = list->from->shard, .id = list->from->id};
+    call->next = (struct recurring_cursor){.shard = list->from->shard, .id = list->from->id};
     call->each = each;
     call->fn = fn;
     call->arg = arg;

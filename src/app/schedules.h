@@ -42,21 +42,14 @@ void app_schedule_run(struct app *, const struct app_caller *, const struct app_
 /* Reads a schedule. Calls each() with the schedule and the state of its last occurrence; then calls fn. */
 void app_schedule_read(struct app *, struct slice id, app_schedule_fn *each, app_verdict_fn *fn, void *arg);
 
-/* Position of a list of schedules. All zeros mean the beginning. The id points into room. */
-struct app_schedule_cursor {
-    size_t shard;
-    struct slice id;
-    char room[JOB_KEY_MAX + 32];
-};
-
-/* Reads a cursor from a page. Returns false if the text is not a cursor. */
-bool app_schedule_cursor_parse(const struct app *, struct slice text, struct app_schedule_cursor *);
+/* Reads a cursor from a page; its id points into its room. Returns false if the text is not a cursor. */
+bool app_schedule_cursor_parse(const struct app *, struct slice text, struct recurring_cursor *);
 
 struct app_schedule_list {
     struct slice topic;  /* empty: all topics */
     struct slice prefix; /* prefix of the scheduleIds, or of the topics if topic is empty; may be empty */
     size_t max;          /* 1 to APP_PAGE_MAX */
-    const struct app_schedule_cursor *from;
+    const struct recurring_cursor *from;
 
     /* Filters. A schedule whose definition cannot be read matches none. */
     bool has_paused, is_paused;      /* has_paused: only schedules whose "paused" is is_paused */

@@ -109,19 +109,16 @@ static void refuse_unfit(const struct app_send *send)
 }
 
 /* Adds the jobs of a send to a verdict. */
-static void give_sent(const struct store_sent *sent, struct app_sent_job jobs[STORE_SEND_MAX],
-                      struct app_verdict *verdict)
+static void give_sent(const struct store_sent *sent, struct app_verdict *verdict)
 {
-    use_case_sent(sent, jobs);
     verdict->job.id = sent->id;
-    verdict->sent = jobs;
+    verdict->sent = sent->jobs;
     verdict->sent_count = sent->count;
 }
 
 static void on_sent(void *arg, enum status status, const struct store_sent *sent)
 {
     const struct app_send *send = arg;
-    struct app_sent_job jobs[STORE_SEND_MAX];
     struct app_verdict verdict = {.end = APP_DONE, .group = send->job.group};
     struct stored_job taken = {.id = sent->taken};
     if (status == STATUS_NOT_FOUND && send->fit != STATUS_OK) {
@@ -136,7 +133,7 @@ static void on_sent(void *arg, enum status status, const struct store_sent *sent
         use_case_end(send->app, buffer_slice(&send->id), status, &taken, send->fn, send->arg);
         return;
     }
-    give_sent(sent, jobs, &verdict);
+    give_sent(sent, &verdict);
     if (status == STATUS_REPEATED)
         verdict.end = APP_REPEATED;
     else if (sent->is_same)
@@ -151,7 +148,6 @@ static void on_sent(void *arg, enum status status, const struct store_sent *sent
 static void on_replaced(void *arg, enum status status, const struct store_sent *sent)
 {
     const struct app_send *send = arg;
-    struct app_sent_job jobs[STORE_SEND_MAX];
     struct app_verdict verdict = {.end = APP_DONE, .group = send->job.group, .was_there = sent->was_there};
     /* The audit log records replaced jobs as changes, and does not record new jobs. */
     if (status != STATUS_OK || sent->was_there)
@@ -164,7 +160,7 @@ static void on_replaced(void *arg, enum status status, const struct store_sent *
         use_case_end(send->app, buffer_slice(&send->id), status, NULL, send->fn, send->arg);
         return;
     }
-    give_sent(sent, jobs, &verdict);
+    give_sent(sent, &verdict);
     for (size_t i = sent->replaced - sent->replaced_leased; i < sent->count; i++)
         metrics_accepted(send->app->metrics, send->job.topic);
     for (size_t i = 0; i < sent->cancelled + sent->replaced_leased; i++)
@@ -290,10 +286,9 @@ static struct sent_call *sent_call_new(struct app *app, const struct app_caller 
 static void on_seen(void *arg, enum status status, const struct store_sent *sent)
 {
     struct sent_call *call = arg;
-    struct app_sent_job jobs[STORE_SEND_MAX];
     struct app_verdict verdict = {.end = APP_DONE, .group = call->group};
     if (status == STATUS_OK) {
-        give_sent(sent, jobs, &verdict);
+        give_sent(sent, &verdict);
         call->fn(call->arg, &verdict);
     } else {
         use_case_end(call->app, call->id, status, NULL, call->fn, call->arg);

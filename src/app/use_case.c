@@ -25,15 +25,6 @@ void use_case_count_accepted(const struct app *app, struct slice id)
     metrics_accepted(app->metrics, topic);
 }
 
-void use_case_sent(const struct store_sent *sent, struct app_sent_job jobs[STORE_SEND_MAX])
-{
-    for (size_t i = 0; i < sent->count; i++)
-        jobs[i] = (struct app_sent_job){.endpoint = sent->jobs[i].endpoint,
-                                        .has_ended = sent->jobs[i].has_ended,
-                                        .state = sent->jobs[i].state,
-                                        .at_ms = sent->jobs[i].at_ms};
-}
-
 static enum app_end end_of(enum status status)
 {
     switch (status) {

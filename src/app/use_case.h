@@ -34,8 +34,4 @@ bool use_case_is_target_refused(const struct app *, const struct job *, app_verd
 /* Counts an accepted job in the metrics. */
 void use_case_count_accepted(const struct app *, struct slice id);
 
-/* Converts the jobs of a send, as the store returns them, to structs app_sent_job. The results are valid as
- * long as the store's data. */
-void use_case_sent(const struct store_sent *, struct app_sent_job jobs[STORE_SEND_MAX]);
-
 #endif

@@ -9,6 +9,7 @@
 #define DUEPOST_JOB_GROUP_H
 
 #include "job/job.h"
+#include "job/job_state.h"
 #include "job/json.h"
 #include "job/members.h"
 
@@ -67,6 +68,15 @@ void group_walk_fini(struct group_walk *);
 /* Changes job to the job for this endpoint: sets its url and method, and adds the endpoint's headers whose
  * names the job does not have. Returns false if there are too many headers. The job borrows the endpoint. */
 bool group_endpoint_apply(const struct group_endpoint *, struct job *);
+
+/* A job that was sent to an endpoint of a group. The jobId of the job is the jobId of the send, '~', and the
+ * name of the endpoint. */
+struct sent_job {
+    struct slice endpoint;
+    bool has_ended; /* the job is neither in the pool nor kept; state and at_ms are unknown */
+    enum job_state state;
+    int64_t at_ms; /* as in stored_job; of a repeated request, the first due time of all jobs */
+};
 
 /* Writes the endpoints as clients may see them: values of headers and queries of urls are masked. */
 void group_show_endpoints(struct slice text, struct json_writer *);

@@ -138,4 +138,38 @@ void recurring_occurrence_id(struct slice base, int64_t time_ms, struct buffer *
  * another shard, returns an empty slice. */
 struct slice recurring_base(const struct recurring *, struct slice id);
 
+/* The outcome of a schedule's last time. */
+enum fired {
+    FIRED_NEVER,      /* no time of the schedule has come yet */
+    FIRED_DONE,       /* the job was created */
+    FIRED_SKIPPED,    /* the time was missed, and the schedule skips missed times */
+    FIRED_OVERLAP,    /* the last occurrence's job had not ended, and the schedule forbids overlap */
+    FIRED_CONFLICT,   /* another job had the id */
+    FIRED_NO_URL,     /* neither the job nor the topic had a url */
+    FIRED_FULL,       /* the pool is full; the schedule fires as soon as there is room */
+    FIRED_NO_GROUP,   /* the group of the definition does not exist */
+    FIRED_UNSENDABLE, /* the job does not fit an endpoint of its group */
+    FIRED_HELD,       /* the definition, its time zone or its group cannot be read; each process tries again
+                               every few seconds */
+    FIRED_MOVED, /* never an outcome; only in store_fire: the clock has stepped back, so the next time has
+                    changed */
+};
+
+/* A schedule's last time. */
+struct recurring_last {
+    enum fired outcome;
+    bool is_missed;   /* the time was overdue by more than the permitted grace when it was handled */
+    int64_t time_ms;  /* time of the occurrence */
+    int64_t at_ms;    /* time at which the outcome was written */
+    struct slice job; /* id of the last job that the schedule created; empty: none, or unknown */
+};
+
+/* Where a list of schedules continues: in this shard, after the schedule with this id. All zeros mean the
+ * beginning. */
+struct recurring_cursor {
+    size_t shard;
+    struct slice id;
+    char room[JOB_KEY_MAX + 32]; /* for the text of id, if the owner of the cursor keeps it here */
+};
+
 #endif

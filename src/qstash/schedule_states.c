@@ -2,6 +2,7 @@
 
 #include "app/jobs.h"
 #include "app/send.h"
+#include "job/group.h"
 #include "job/json.h"
 
 static struct slice word_of(enum job_state state)
@@ -92,7 +93,7 @@ static void on_last_sent(void *arg, const struct app_verdict *verdict)
     char room[MESSAGE_ID_MAX + 1];
     states->is_last_unknown = verdict->end != APP_DONE;
     for (size_t i = 0; verdict->end == APP_DONE && i < verdict->sent_count; i++) {
-        const struct app_sent_job *job = &verdict->sent[i];
+        const struct sent_job *job = &verdict->sent[i];
         struct buffer id = buffer_of(room, sizeof room);
         buffer_append(&id, states->message_id);
         buffer_append_byte(&id, '~');

@@ -33,7 +33,7 @@ static void add_cron(struct json_writer *json, const struct recurring *recurring
 
 static void add_times(struct json_writer *json, const struct app_schedule *schedule)
 {
-    if (schedule->last.outcome != APP_FIRED_NEVER && schedule->last.time_ms)
+    if (schedule->last.outcome != FIRED_NEVER && schedule->last.time_ms)
         json_add_number(json, "lastScheduleTime", schedule->last.time_ms);
     if (schedule->time_count)
         json_add_number(json, "nextScheduleTime", schedule->times_ms[0]);
@@ -121,8 +121,8 @@ static void on_schedule(void *arg, const struct app_schedule *schedule)
         return;
     json_put_object(&json);
     add_schedule(&json, schedule);
-    if (schedule->last.id.size < sizeof request->last)
-        memcpy(request->last, schedule->last.id.data, schedule->last.id.size);
+    if (schedule->last.job.size < sizeof request->last)
+        memcpy(request->last, schedule->last.job.data, schedule->last.job.size);
     snprintf(request->group, sizeof request->group, "%.*s", SLICE_ARG(schedule->job->group));
 }
 
@@ -225,7 +225,7 @@ HANDLER(message_schedule_resume_handle)
 
 struct schedule_list {
     struct exchange *exchange;
-    struct app_schedule_cursor from;
+    struct recurring_cursor from;
     struct buffer text;
     struct json_writer json;
 };

@@ -17,22 +17,20 @@ enum {
 
 /* ---- reading ---- */
 
-static enum store_fired fired_of(struct slice word)
+static enum fired fired_of(struct slice word)
 {
     static const struct {
         const char *word;
-        enum store_fired outcome;
+        enum fired outcome;
     } words[] = {
-        {"fire", STORE_FIRED_DONE},        {"skip", STORE_FIRED_SKIPPED},
-        {"overlap", STORE_FIRED_OVERLAP},  {"conflict", STORE_FIRED_CONFLICT},
-        {"noUrl", STORE_FIRED_NO_URL},     {"full", STORE_FIRED_FULL},
-        {"noGroup", STORE_FIRED_NO_GROUP}, {"unsendable", STORE_FIRED_UNSENDABLE},
-        {"hold", STORE_FIRED_HELD},
+        {"fire", FIRED_DONE},         {"skip", FIRED_SKIPPED},          {"overlap", FIRED_OVERLAP},
+        {"conflict", FIRED_CONFLICT}, {"noUrl", FIRED_NO_URL},          {"full", FIRED_FULL},
+        {"noGroup", FIRED_NO_GROUP},  {"unsendable", FIRED_UNSENDABLE}, {"hold", FIRED_HELD},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (slice_equal(word, slice_of(words[i].word)))
             return words[i].outcome;
-    return STORE_FIRED_NEVER;
+    return FIRED_NEVER;
 }
 
 static int64_t take_number(struct slice *text)
@@ -87,21 +85,21 @@ struct recurring_walk {
 
 static void recurring_ask(struct recurring_walk *);
 
-static struct store_recurring_cursor next_of(const struct recurring_walk *walk, bool has_more,
-                                             const struct store_recurring *last)
+static struct recurring_cursor next_of(const struct recurring_walk *walk, bool has_more,
+                                       const struct store_recurring *last)
 {
     size_t shard = walk->list.from.shard;
     if (has_more)
-        return (struct store_recurring_cursor){shard, last->id};
+        return (struct recurring_cursor){.shard = shard, .id = last->id};
     bool has_next_shard =
         walk->list.id.size + walk->list.topic.size == 0 && shard + 1 < store_shards(walk->store);
-    return (struct store_recurring_cursor){has_next_shard ? shard + 1 : 0, {NULL, 0}};
+    return (struct recurring_cursor){.shard = has_next_shard ? shard + 1 : 0};
 }
 
 static void on_page(struct store_call *call, enum status status, const struct redis_reply *reply)
 {
     struct recurring_walk *walk = call->arg;
-    struct store_recurring_cursor next = {.shard = 0};
+    struct recurring_cursor next = {.shard = 0};
     struct store_recurring schedules[SCHEDULES_MAX];
     size_t count = 0, kept = 0;
     if (status == STATUS_OK && redis_reply_size(reply) < FIRST_OF_PAGE)
@@ -227,18 +225,18 @@ void store_undefine(struct store *store, struct slice id, struct slice tag, stor
 
 /* ---- fire ---- */
 
-static struct slice kind_word(enum store_fired kind)
+static struct slice kind_word(enum fired kind)
 {
     switch (kind) {
-    case STORE_FIRED_DONE:
+    case FIRED_DONE:
         return SLICE("fire");
-    case STORE_FIRED_SKIPPED:
+    case FIRED_SKIPPED:
         return SLICE("skip");
-    case STORE_FIRED_NO_GROUP:
+    case FIRED_NO_GROUP:
         return SLICE("noGroup");
-    case STORE_FIRED_UNSENDABLE:
+    case FIRED_UNSENDABLE:
         return SLICE("unsendable");
-    case STORE_FIRED_MOVED:
+    case FIRED_MOVED:
         return SLICE("move");
     default:
         return SLICE("hold");

@@ -6,23 +6,8 @@
 #define DUEPOST_STORE_RECURRING_H
 
 #include "job/recurrence_progress.h"
+#include "job/recurring.h"
 #include "store/shard.h"
-
-/* The outcome of a schedule's last time. */
-enum store_fired {
-    STORE_FIRED_NEVER,      /* no time of the schedule has come yet */
-    STORE_FIRED_DONE,       /* the job was created */
-    STORE_FIRED_SKIPPED,    /* the time was missed, and the schedule skips missed times */
-    STORE_FIRED_OVERLAP,    /* the last occurrence's job had not ended, and the schedule forbids overlap */
-    STORE_FIRED_CONFLICT,   /* another job had the id */
-    STORE_FIRED_NO_URL,     /* neither the job nor the topic had a url */
-    STORE_FIRED_FULL,       /* the pool is full; the schedule fires as soon as there is room */
-    STORE_FIRED_NO_GROUP,   /* the group of the definition does not exist */
-    STORE_FIRED_UNSENDABLE, /* the job does not fit an endpoint of its group */
-    STORE_FIRED_HELD,  /* the definition, its time zone or its group cannot be read; each process tries again
-                          every few seconds */
-    STORE_FIRED_MOVED, /* only in store_fire: the clock has stepped back, so the next time has changed */
-};
 
 struct store_recurring {
     size_t shard;
@@ -33,19 +18,7 @@ struct store_recurring {
     int64_t now_ms;        /* time of reading */
     struct slice tag;      /* tag of the record */
     struct slice progress; /* see recurrence_progress.h; only shard_fires sets it */
-    struct {
-        enum store_fired outcome;
-        bool is_missed;   /* the time was overdue by more than the permitted grace when it was handled */
-        int64_t time_ms;  /* time of the occurrence */
-        int64_t at_ms;    /* time at which the outcome was written */
-        struct slice job; /* id of the last job that the schedule created; empty: none, or unknown */
-    } last;
-};
-
-/* Where a walk continues: in this shard, after the schedule with this id; see list_cursor. */
-struct store_recurring_cursor {
-    size_t shard;
-    struct slice id;
+    struct recurring_last last;
 };
 
 struct store_recurrings {
@@ -53,14 +26,14 @@ struct store_recurrings {
     struct slice topic;  /* topic of the schedules to list; empty: any */
     struct slice prefix; /* prefix of the ids to list, or of the scheduleIds if topic is set; empty: any */
     size_t max;          /* 1 to STORE_LIST_MAX */
-    struct store_recurring_cursor from;
+    struct recurring_cursor from;
 };
 
 /* Called with a page of schedules. Pages go shard by shard, and by id within a shard. A page may have fewer
  * schedules than max although there are more. If the call names one schedule that does not exist, the
  * status is NOT_FOUND, and fn gets a schedule with only now_ms. */
 typedef void store_recurrings_fn(void *arg, enum status, const struct store_recurring *, size_t count,
-                                 struct store_recurring_cursor next);
+                                 struct recurring_cursor next);
 void store_recurrings(struct store *, const struct store_recurrings *, store_recurrings_fn *, void *arg);
 
 #define STORE_RECURRING_KEEP INT64_C(-2) /* the schedule keeps its next time */
@@ -91,7 +64,7 @@ struct store_fire {
     int64_t next_ms; /* -1: the schedule does not fire any more */
     /* DONE: create a job; SKIPPED, NO_GROUP, UNSENDABLE or HELD: create no job; MOVED: only change the next
      * time. With MOVED, expected_ms is -1 if there was no next time. */
-    enum store_fired kind;
+    enum fired kind;
     struct slice progress; /* new text (recurrence_progress.h); empty: removes it; NULL data: keeps it */
     int64_t time_ms;       /* time of the occurrence */
     bool is_missed;

@@ -2,6 +2,7 @@
 #include <assert.h>
 
 #include "base/memory.h"
+#include "job/group.h"
 #include "store/reply.h"
 #include "store/shard_private.h"
 
@@ -27,7 +28,7 @@ static bool read_states(const struct redis_reply *reply, size_t first, struct st
     if ((size - first) % SEEN_PARTS || size - first > (size_t)SEEN_PARTS * STORE_SEND_MAX)
         return false;
     for (size_t at = first; at < size; at += SEEN_PARTS) {
-        struct store_sent_job *job = &sent->jobs[sent->count++];
+        struct sent_job *job = &sent->jobs[sent->count++];
         struct slice state = redis_reply_text(redis_reply_at(reply, at + 1));
         job->endpoint = redis_reply_text(redis_reply_at(reply, at));
         job->has_ended = slice_equal(state, SLICE("ended"));
@@ -46,9 +47,9 @@ static bool read_new(const struct send *send, const struct redis_reply *result, 
         return false;
     for (size_t i = 0; i < send->what.count; i++) {
         sent->jobs[sent->count++] =
-            (struct store_sent_job){.endpoint = send->what.jobs[i].endpoint,
-                                    .state = JOB_STATE_DELAYED,
-                                    .at_ms = redis_reply_integer(redis_reply_at(result, i + first))};
+            (struct sent_job){.endpoint = send->what.jobs[i].endpoint,
+                              .state = JOB_STATE_DELAYED,
+                              .at_ms = redis_reply_integer(redis_reply_at(result, i + first))};
     }
     return true;
 }
@@ -62,7 +63,7 @@ static bool read_repeated(const struct redis_reply *result, struct store_sent *s
     while (has_more && sent->count < STORE_SEND_MAX) {
         has_more = slice_cut(rest, ' ', &endpoint, &rest);
         sent->jobs[sent->count++] =
-            (struct store_sent_job){.endpoint = endpoint, .state = JOB_STATE_DELAYED, .at_ms = due_ms};
+            (struct sent_job){.endpoint = endpoint, .state = JOB_STATE_DELAYED, .at_ms = due_ms};
     }
     return sent->count > 0;
 }
@@ -92,7 +93,7 @@ static enum status read_sent(const struct send *send, const struct redis_reply *
 static void send_end(struct store_call *call, enum status status, const struct redis_reply *result)
 {
     const struct send *send = (const struct send *)call;
-    struct store_sent_job jobs[STORE_SEND_MAX];
+    struct sent_job jobs[STORE_SEND_MAX];
     struct store_sent sent = {.id = send->what.id, .jobs = jobs};
     int64_t code = redis_reply_integer(result);
     if (status == STATUS_OK && redis_reply_kind(result) == REDIS_KIND_ARRAY)
@@ -157,7 +158,7 @@ static enum status read_replaced(const struct send *send, const struct redis_rep
 static void replace_send_end(struct store_call *call, enum status status, const struct redis_reply *result)
 {
     const struct send *send = (const struct send *)call;
-    struct store_sent_job jobs[STORE_SEND_MAX];
+    struct sent_job jobs[STORE_SEND_MAX];
     struct store_sent sent = {.id = send->what.id, .jobs = jobs};
     int64_t code = redis_reply_integer(result);
     if (status == STATUS_OK && redis_reply_kind(result) == REDIS_KIND_ARRAY)
@@ -181,7 +182,7 @@ void store_replace_sent(struct store *store, const struct store_send *what, stor
 
 static void seen_end(struct store_call *call, enum status status, const struct redis_reply *reply)
 {
-    struct store_sent_job jobs[STORE_SEND_MAX];
+    struct sent_job jobs[STORE_SEND_MAX];
     struct store_sent sent = {.id = store_call_argument(call, 0), .jobs = jobs};
     if (status == STATUS_OK && (redis_reply_size(reply) == 0 || !read_states(reply, 1, &sent)))
         status = reply_refuse("sent");

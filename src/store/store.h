@@ -445,18 +445,10 @@ struct store_send {
     bool is_only_new; /* for store_replace_sent: do not send if one of the jobs is in the pool */
 };
 
-/* A job of a send. Slices are valid until the callback returns. */
-struct store_sent_job {
-    struct slice endpoint;
-    bool has_ended; /* the job is neither in the pool nor kept; state and at_ms are unknown */
-    enum job_state state;
-    int64_t at_ms; /* as in stored_job; after REPEATED, the first due time of all jobs */
-};
-
 struct store_sent {
     struct slice id;
-    bool is_same; /* the same job was sent before */
-    struct store_sent_job *jobs;
+    bool is_same;          /* the same job was sent before */
+    struct sent_job *jobs; /* see group.h */
     size_t count;
     struct slice taken;         /* EXISTS: the id that another job has */
     bool was_there;             /* after store_replace_sent: jobs were replaced or cancelled */

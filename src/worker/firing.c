@@ -173,7 +173,7 @@ static void count_fired(const struct occurrence *occurrence)
     const struct store_fire *call = &occurrence->call;
     struct metrics *metrics = occurrence->shooting->firing->metrics;
     struct slice topic, job_id;
-    if (call->kind != STORE_FIRED_DONE)
+    if (call->kind != FIRED_DONE)
         return;
     slice_cut(call->job, '/', &topic, &job_id);
     for (size_t i = 0; i == 0 || i < call->count; i++)
@@ -193,16 +193,16 @@ static void report_outcome(const struct occurrence *occurrence, enum status stat
         count_fired(occurrence);
     if (status == STATUS_LEASED)
         metrics_count(metrics, METRICS_COUNTER_FIRES_OVERLAPPED, 1);
-    if (status == STATUS_FULL || (status == STATUS_OK && call->kind == STORE_FIRED_HELD))
+    if (status == STATUS_FULL || (status == STATUS_OK && call->kind == FIRED_HELD))
         metrics_count(metrics, METRICS_COUNTER_FIRES_HELD, 1);
-    if (status == STATUS_OK && (call->kind == STORE_FIRED_NO_GROUP || call->kind == STORE_FIRED_UNSENDABLE))
+    if (status == STATUS_OK && (call->kind == FIRED_NO_GROUP || call->kind == FIRED_UNSENDABLE))
         metrics_count(metrics, METRICS_COUNTER_FIRES_REFUSED, 1);
     if (status == STATUS_EXISTS || status == STATUS_NO_URL) {
         metrics_count(metrics, METRICS_COUNTER_FIRES_REFUSED, 1);
         log_warning("schedule_refused", LOG_SLICE("schedule", call->id), LOG_SLICE("job", call->job),
                     LOG_TEXT("why", status == STATUS_EXISTS ? "another job has the id" : "no url"));
     }
-    if (is_over && call->is_missed && call->kind != STORE_FIRED_HELD) {
+    if (is_over && call->is_missed && call->kind != FIRED_HELD) {
         metrics_count(metrics, METRICS_COUNTER_FIRES_MISSED, 1);
         log_warning("schedule_missed", LOG_SLICE("schedule", call->id),
                     LOG_NUMBER("late_ms", occurrence->shooting->now_ms - call->expected_ms));
@@ -263,7 +263,7 @@ static void send_item(struct shooting *shooting, const struct store_fire *call,
     buffer_init(&occurrence->job, JOB_KEY_MAX + RECURRENCE_PROGRESS_SIZE);
     /* The buffer must not move later, because slices point into it. */
     buffer_reserve(&occurrence->job, JOB_KEY_MAX + RECURRENCE_PROGRESS_SIZE);
-    if (call->kind == STORE_FIRED_DONE) {
+    if (call->kind == FIRED_DONE) {
         recurring_occurrence_id(recurring_base(&shooting->recurring, shooting->id), call->time_ms,
                                 &occurrence->job);
         occurrence->call.job = buffer_slice(&occurrence->job);
@@ -280,7 +280,7 @@ static void send_item(struct shooting *shooting, const struct store_fire *call,
  * time of the next try instead. */
 static int64_t occurrence_ms(const struct store_recurring *schedule)
 {
-    bool is_held = schedule->last.outcome == STORE_FIRED_HELD;
+    bool is_held = schedule->last.outcome == FIRED_HELD;
     return is_held && schedule->last.time_ms ? schedule->last.time_ms : schedule->next_ms;
 }
 
@@ -308,12 +308,12 @@ static void firing_move(struct shooting *shooting, const struct recurrence *recu
     struct recurrence_progress progress = shooting->progress;
     int64_t next_ms = schedule->now_ms;
     progress.back_ms = -1;
-    bool is_held = schedule->last.outcome == STORE_FIRED_HELD && expected_ms(schedule) <= schedule->now_ms;
+    bool is_held = schedule->last.outcome == FIRED_HELD && expected_ms(schedule) <= schedule->now_ms;
     if (recurrence && !is_held) {
         next_ms = recurrence_progress_next_ms(&progress, recurrence, schedule->now_ms);
         recurrence_progress_set_back(&progress, recurrence, next_ms);
     }
-    struct store_fire call = {.kind = STORE_FIRED_MOVED,
+    struct store_fire call = {.kind = FIRED_MOVED,
                               .expected_ms = schedule->next_ms,
                               .next_ms = next_ms == RECURRENCE_NEVER_MS ? -1 : next_ms};
     send_item(shooting, &call, &progress);
@@ -328,7 +328,7 @@ static void firing_hold(struct shooting *shooting, const char *event, const char
         firing_move(shooting, NULL); /* the next step holds the schedule */
         return;
     }
-    struct store_fire call = {.kind = STORE_FIRED_HELD,
+    struct store_fire call = {.kind = FIRED_HELD,
                               .expected_ms = schedule->next_ms,
                               .next_ms = schedule->now_ms + FIRING_HOLD_MS,
                               .time_ms = expected_ms(schedule)};
@@ -340,8 +340,7 @@ static void firing_hold(struct shooting *shooting, const char *event, const char
 
 /* Fires the occurrences that recurrence_decide chooses, at most STEP_OCCURRENCES of them. kind is DONE, or
  * says why no jobs are created. */
-static void fire_decided(struct shooting *shooting, const struct recurrence *recurrence,
-                         enum store_fired kind)
+static void fire_decided(struct shooting *shooting, const struct recurrence *recurrence, enum fired kind)
 {
     const struct store_recurring *schedule = &shooting->schedule;
     struct recurrence_decision decision;
@@ -349,7 +348,7 @@ static void fire_decided(struct shooting *shooting, const struct recurrence *rec
     recurrence_decide(recurrence, &progress, expected_ms(schedule), schedule->now_ms, &decision);
     int64_t end_ms = decision.next_ms == RECURRENCE_NEVER_MS ? -1 : decision.next_ms;
     struct store_fire call = {
-        .kind = decision.count ? kind : STORE_FIRED_SKIPPED,
+        .kind = decision.count ? kind : FIRED_SKIPPED,
         .expected_ms = schedule->next_ms,
         .next_ms = end_ms,
         .time_ms = expected_ms(schedule),
@@ -374,7 +373,7 @@ static void fire_decided(struct shooting *shooting, const struct recurrence *rec
     }
 }
 
-static void fire_times(struct shooting *shooting, enum store_fired kind)
+static void fire_times(struct shooting *shooting, enum fired kind)
 {
     const struct store_recurring *schedule = &shooting->schedule;
     const struct time_zone *zone;
@@ -390,7 +389,7 @@ static void fire_times(struct shooting *shooting, enum store_fired kind)
         firing_move(shooting, &recurrence);
         return;
     }
-    if (schedule->last.outcome == STORE_FIRED_FULL && schedule->last.time_ms == schedule->next_ms)
+    if (schedule->last.outcome == FIRED_FULL && schedule->last.time_ms == schedule->next_ms)
         /* No time counts as missed: the schedule is late only because the pool was full. */
         recurrence.misfire = MISFIRE_ALL;
     fire_decided(shooting, &recurrence, kind);
@@ -399,7 +398,7 @@ static void fire_times(struct shooting *shooting, enum store_fired kind)
 /* ---- groups ---- */
 
 /* Skips the times that have come, without creating jobs, and logs why. */
-static void refuse_times(struct shooting *shooting, enum store_fired kind, const char *field, const char *why)
+static void refuse_times(struct shooting *shooting, enum fired kind, const char *field, const char *why)
 {
     log_warning("schedule_refused", LOG_SLICE("schedule", shooting->id),
                 LOG_SLICE("group", shooting->recurring.group), LOG_TEXT("field", field),
@@ -432,12 +431,12 @@ static void fire_group(struct shooting *shooting, struct slice text)
 {
     enum status status = make_jobs(shooting, text);
     if (status == STATUS_OK)
-        fire_times(shooting, STORE_FIRED_DONE);
+        fire_times(shooting, FIRED_DONE);
     else if (status == STATUS_INVALID)
-        refuse_times(shooting, STORE_FIRED_UNSENDABLE, shooting->sending->made.field,
+        refuse_times(shooting, FIRED_UNSENDABLE, shooting->sending->made.field,
                      shooting->sending->made.detail);
     else if (status == STATUS_FULL)
-        refuse_times(shooting, STORE_FIRED_UNSENDABLE, "group",
+        refuse_times(shooting, FIRED_UNSENDABLE, "group",
                      "has endpoints whose jobs together are over 4194304 bytes");
     else
         firing_hold(shooting, "schedule_group_unreadable",
@@ -456,7 +455,7 @@ static void on_group(void *arg, enum status status, const struct store_topic *fo
     else if (status != STATUS_OK)
         firing_hold(shooting, "schedule_group_unavailable", "the shard of the group does not answer");
     else if (count == 0 || found->settings.size == 0)
-        refuse_times(shooting, STORE_FIRED_NO_GROUP, "group", "there is no such group");
+        refuse_times(shooting, FIRED_NO_GROUP, "group", "there is no such group");
     else
         fire_group(shooting, found->settings);
     shooting_release(shooting);
@@ -484,7 +483,7 @@ static void decide(struct shooting *shooting)
     else if (recurring->group.size && !is_ahead(&shooting->schedule))
         read_group(shooting);
     else
-        fire_times(shooting, STORE_FIRED_DONE);
+        fire_times(shooting, FIRED_DONE);
 }
 
 static void shoot(struct firing *firing, const struct store_recurring *schedule)

@@ -6,6 +6,7 @@
 #include "app/fake_store.h"
 #include "app/send.h"
 #include "job/job_parse.h"
+#include "job/group.h"
 #include "support/suite.h"
 #include "support/without_head.h"
 
@@ -252,7 +253,7 @@ static void end_send(enum app_end expected)
 
 START_TEST(a_job_goes_to_each_endpoint)
 {
-    struct store_sent_job jobs[] = {{.endpoint = SLICE("a"), .at_ms = 7}, {.endpoint = SLICE("b")}};
+    struct sent_job jobs[] = {{.endpoint = SLICE("a"), .at_ms = 7}, {.endpoint = SLICE("b")}};
     struct store_sent sent = {.id = SLICE("orders-1/j"), .jobs = jobs, .count = 2};
     ck_assert(send_by(&bound, JOB ",\"headers\":{\"x\":\"own\"},\"body\":1"));
     tell_group("g-1", TWO);
@@ -289,7 +290,7 @@ START_TEST(the_ends_of_a_send)
         {STATUS_UNKNOWN, false, APP_UNKNOWN},
         {STATUS_UNAVAILABLE, false, APP_UNAVAILABLE},
     };
-    struct store_sent_job job = {.endpoint = SLICE("a")};
+    struct sent_job job = {.endpoint = SLICE("a")};
     struct store_sent sent = {
         .id = SLICE("orders-1/j"), .jobs = &job, .count = 1, .taken = SLICE("orders-1/j~a")};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -318,7 +319,7 @@ static struct fake_call *replace_by(const struct app_caller *caller, bool is_onl
 
 START_TEST(what_was_sent_is_replaced)
 {
-    struct store_sent_job jobs[] = {{.endpoint = SLICE("a"), .at_ms = 7}, {.endpoint = SLICE("b")}};
+    struct sent_job jobs[] = {{.endpoint = SLICE("a"), .at_ms = 7}, {.endpoint = SLICE("b")}};
     struct store_sent sent = {.id = SLICE("orders-1/j"), .jobs = jobs, .count = 2};
     struct fake_call *call = replace_by(&bound, true);
     ck_assert_str_eq(call->id, "orders-1/j");
@@ -444,7 +445,7 @@ END_TEST
 
 START_TEST(what_was_sent_is_read_and_cancelled)
 {
-    struct store_sent_job job = {.endpoint = SLICE("a")};
+    struct sent_job job = {.endpoint = SLICE("a")};
     struct store_sent sent = {.id = SLICE("orders-1/j"), .jobs = &job, .count = 1};
     struct store_unsent unsent = {.cancelled = 2, .leased = 1};
     app_sent(app, &bound, SLICE("orders-1/j"), SLICE("g-1"), fake_on_verdict, &fake_verdict);

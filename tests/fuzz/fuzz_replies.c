@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "fuzz_resp.h"
 #include "io/resolver.h"
+#include "job/group.h"
 #include "job/json.h"
 #include "job/receiver.h"
 #include "job/topic_settings.h"

@@ -88,7 +88,7 @@ START_TEST(the_owner_fires_when_the_time_has_come)
     ck_assert_uint_gt(world_call(WORLD_FIRES)->max, 0);
     answer_with(each_minute(EACH_MINUTE));
     const struct world_call *call = world_call(WORLD_FIRE);
-    ck_assert_int_eq(call->fire.kind, STORE_FIRED_DONE);
+    ck_assert_int_eq(call->fire.kind, FIRED_DONE);
     ck_assert_int_eq(call->fire.expected_ms, next_ms);
     ck_assert_int_eq(call->fire.time_ms, next_ms);
     ck_assert_int_eq(call->fire.next_ms, next_ms + MINUTE_MS);
@@ -196,7 +196,7 @@ START_TEST(a_schedule_that_cannot_be_read_is_held)
     pass_to(next_ms);
     answer_with(each_minute(cases[_i][0]));
     const struct store_fire *fire = &world_call(WORLD_FIRE)->fire;
-    ck_assert_int_eq(fire->kind, STORE_FIRED_HELD);
+    ck_assert_int_eq(fire->kind, FIRED_HELD);
     ck_assert_int_eq(fire->expected_ms, next_ms);
     ck_assert_int_eq(fire->time_ms, next_ms);
     ck_assert_int_eq(fire->next_ms, world_redis_ms() + FIRING_HOLD_MS);
@@ -230,7 +230,7 @@ START_TEST(after_a_step_back_a_schedule_goes_on_with_a_time_that_was_skipped)
     answer_with(schedule);
     const struct store_fire *fire = &world_call(WORLD_FIRE)->fire;
     snprintf(expected, sizeof expected, "0%s", strchr(progress, ' '));
-    ck_assert_int_eq(fire->kind, STORE_FIRED_MOVED);
+    ck_assert_int_eq(fire->kind, FIRED_MOVED);
     ck_assert_int_eq(fire->expected_ms, schedule.next_ms);
     ck_assert_int_eq(fire->next_ms, next_ms);
     ck_assert_msg(slice_equal(fire->progress, slice_of(expected)), "%.*s", SLICE_ARG(fire->progress));
@@ -249,7 +249,7 @@ START_TEST(after_a_step_back_a_schedule_goes_on_with_a_time_that_was_skipped)
     fire = &world_call(WORLD_FIRE)->fire;
     snprintf(progress, sizeof progress, "0 %lld %lld %lld", (long long)(next_ms + 120 * MINUTE_MS),
              (long long)(next_ms + MINUTE_MS), (long long)(next_ms + 60 * MINUTE_MS));
-    ck_assert_int_eq(fire->kind, STORE_FIRED_DONE);
+    ck_assert_int_eq(fire->kind, FIRED_DONE);
     ck_assert_int_eq(fire->time_ms, next_ms);
     ck_assert_int_eq(fire->next_ms, next_ms + MINUTE_MS);
     ck_assert_msg(slice_equal(fire->progress, slice_of(progress)), "%.*s", SLICE_ARG(fire->progress));
@@ -263,7 +263,7 @@ START_TEST(after_a_step_back_a_held_schedule_is_tried_at_once)
     char progress[100];
     struct store_recurring schedule = ahead(_i ? "{" : EACH_MINUTE, progress);
     if (_i == 0) {
-        schedule.last.outcome = STORE_FIRED_HELD;
+        schedule.last.outcome = FIRED_HELD;
         schedule.last.time_ms = schedule.now_ms - 1;
     }
     note(world_redis_ms(), true);
@@ -271,7 +271,7 @@ START_TEST(after_a_step_back_a_held_schedule_is_tried_at_once)
     schedule.now_ms = world_redis_ms();
     answer_with(schedule);
     const struct store_fire *fire = &world_call(WORLD_FIRE)->fire;
-    ck_assert_int_eq(fire->kind, STORE_FIRED_MOVED);
+    ck_assert_int_eq(fire->kind, FIRED_MOVED);
     ck_assert_int_eq(fire->expected_ms, schedule.next_ms);
     ck_assert_int_eq(fire->next_ms, schedule.now_ms);
     ck_assert(slice_starts_with(fire->progress, SLICE("0 ")));
@@ -325,7 +325,7 @@ START_TEST(a_job_goes_to_each_endpoint_of_a_group)
     ck_assert_uint_eq(world_under_way(WORLD_FIRE), 2); /* two times are fired */
     for (int i = 0; i < 2; i++) {
         const struct world_call *call = world_call(WORLD_FIRE);
-        ck_assert_int_eq(call->fire.kind, STORE_FIRED_DONE);
+        ck_assert_int_eq(call->fire.kind, FIRED_DONE);
         ck_assert_int_eq(call->fire.time_ms, next_ms + i * MINUTE_MS);
         ck_assert_uint_eq(call->fire.count, 2);
         ck_assert_str_eq(without_head(call->record),
@@ -342,22 +342,21 @@ START_TEST(a_group_that_cannot_be_sent_to)
     static const struct {
         enum status status;
         const char *text, *event;
-        enum store_fired kind;
+        enum fired kind;
     } cases[] = {
-        {STATUS_OK, "", "schedule_refused", STORE_FIRED_NO_GROUP},
+        {STATUS_OK, "", "schedule_refused", FIRED_NO_GROUP},
         {STATUS_OK, "{\"endpoints\":{\"a\":{\"url\":\"http://a/\",\"method\":\"GET\"}}}", "schedule_refused",
-         STORE_FIRED_UNSENDABLE},
-        {STATUS_OK, "{", "schedule_group_unreadable", STORE_FIRED_HELD},
-        {STATUS_OK, "{\"needs\":[\"flight\"],\"endpoints\":{}}", "schedule_group_unreadable",
-         STORE_FIRED_HELD},
-        {STATUS_UNAVAILABLE, "", "schedule_group_unavailable", STORE_FIRED_HELD},
+         FIRED_UNSENDABLE},
+        {STATUS_OK, "{", "schedule_group_unreadable", FIRED_HELD},
+        {STATUS_OK, "{\"needs\":[\"flight\"],\"endpoints\":{}}", "schedule_group_unreadable", FIRED_HELD},
+        {STATUS_UNAVAILABLE, "", "schedule_group_unavailable", FIRED_HELD},
     };
     note(next_ms, true);
     pass_to(next_ms);
     answer_with(each_minute(TO_GROUP));
     world_answer_group(cases[_i].status, cases[_i].text);
     const struct store_fire *fire = &world_call(WORLD_FIRE)->fire;
-    bool is_held = cases[_i].kind == STORE_FIRED_HELD;
+    bool is_held = cases[_i].kind == FIRED_HELD;
     ck_assert_int_eq(fire->kind, cases[_i].kind);
     ck_assert_int_eq(fire->expected_ms, next_ms);
     ck_assert_int_eq(fire->time_ms, next_ms);
@@ -379,13 +378,13 @@ START_TEST(a_form_makes_the_jobs_for_its_own_groups)
 {
     static const struct {
         const char *form, *text;
-        enum store_fired kind;
+        enum fired kind;
         size_t count;
     } cases[] = {
-        {"loud", "{\"note\":1}", STORE_FIRED_DONE, 2},
-        {"loud", "", STORE_FIRED_NO_GROUP, 0},
-        {"quiet", "{\"note\":1}", STORE_FIRED_HELD, 0}, /* the form "quiet" has no groups of its own */
-        {"unknown", "{\"note\":1}", STORE_FIRED_HELD, 0},
+        {"loud", "{\"note\":1}", FIRED_DONE, 2},
+        {"loud", "", FIRED_NO_GROUP, 0},
+        {"quiet", "{\"note\":1}", FIRED_HELD, 0}, /* the form "quiet" has no groups of its own */
+        {"unknown", "{\"note\":1}", FIRED_HELD, 0},
     };
     char record[512];
     snprintf(record, sizeof record, TO_GROUP_OF_FORM, cases[_i].form);
