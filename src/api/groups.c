@@ -44,18 +44,18 @@ static void refuse_group(struct exchange *exchange, const struct app_verdict *ve
 {
     static const struct problem_words words = {"group", "Repeating the request is safe."};
     switch (verdict->end) {
-    case APP_NOT_FOUND:
+    case STATUS_NOT_FOUND:
         exchange_refuse(exchange, 404, "There is no such group.");
         break;
-    case APP_MISMATCH:
+    case STATUS_STALE:
         exchange_refuse(exchange, 412, "The group does not meet If-Match or If-None-Match; nothing changed.");
         break;
-    case APP_UNREADABLE:
+    case STATUS_UNREADABLE:
         exchange_refuse(
             exchange, 409,
             "The group's text in Redis cannot be read. PUT replaces the group, DELETE removes it.");
         break;
-    case APP_LACKING:
+    case STATUS_LACKING:
         exchange_refuse(
             exchange, 409,
             "The group needs \"%.*s\", which this process does not know: a later version of duepost "
@@ -69,7 +69,7 @@ static void refuse_group(struct exchange *exchange, const struct app_verdict *ve
 
 static void on_read(void *arg, const struct app_verdict *verdict)
 {
-    if (verdict->end == APP_DONE)
+    if (verdict->end == STATUS_OK)
         answer_group(arg, 200, verdict->settings);
     else
         refuse_group(arg, verdict);
@@ -84,7 +84,7 @@ HANDLER(group_read_handle)
 
 static void on_changed(void *arg, const struct app_verdict *verdict)
 {
-    if (verdict->end == APP_DONE)
+    if (verdict->end == STATUS_OK)
         answer_group(arg, verdict->was_there ? 200 : 201, verdict->settings);
     else
         refuse_group(arg, verdict);
@@ -93,7 +93,7 @@ static void on_changed(void *arg, const struct app_verdict *verdict)
 static void on_removed(void *arg, const struct app_verdict *verdict)
 {
     struct exchange *exchange = arg;
-    if (verdict->end != APP_DONE) {
+    if (verdict->end != STATUS_OK) {
         refuse_group(exchange, verdict);
         return;
     }

@@ -110,7 +110,7 @@ static void on_stats(void *arg, const struct app_verdict *verdict)
 {
     struct exchange *exchange = arg;
     struct buffer body;
-    if (verdict->end != APP_DONE) {
+    if (verdict->end != STATUS_OK) {
         problem_answer_verdict(exchange, verdict, &problem_of_read);
         return;
     }
@@ -158,7 +158,7 @@ static void on_removed(void *arg, const struct app_verdict *verdict)
 {
     static const struct problem_words words = {"history", "Repeating the request is safe."};
     struct exchange *exchange = arg;
-    if (verdict->end != APP_DONE) {
+    if (verdict->end != STATUS_OK) {
         problem_answer_verdict(exchange, verdict, &words);
         return;
     }

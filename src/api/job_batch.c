@@ -174,8 +174,7 @@ static void note_unparsed(struct job_batch *batch, size_t index, enum status sta
                           const struct job_errors *errors)
 {
     struct buffer *members = exchange_members(batch->exchange);
-    struct app_verdict verdict = {.end = status == STATUS_INVALID ? APP_INVALID : APP_NO_MEMORY,
-                                  .errors = errors};
+    struct app_verdict verdict = {.end = status, .errors = errors};
     unsigned http_status =
         problem_write_verdict(members, batch->exchange, &verdict, &(struct problem_words){"job", ""});
     note_result(batch, index, http_status, buffer_slice(members));

@@ -49,7 +49,7 @@ static void answer_placed(struct exchange *exchange, unsigned status, const stru
 static void on_read(void *arg, const struct app_verdict *verdict)
 {
     struct exchange *exchange = arg;
-    if (verdict->end == APP_DONE)
+    if (verdict->end == STATUS_OK)
         answer_job(exchange, &verdict->job);
     else
         problem_answer_verdict(exchange, verdict, &problem_of_read);
@@ -71,7 +71,7 @@ static void on_replaced(void *arg, const struct app_verdict *verdict)
                                                "Repeating the request is safe: it replaces the job again."};
     struct exchange *exchange = arg;
     struct etag etag;
-    if (verdict->end != APP_DONE) {
+    if (verdict->end != STATUS_OK) {
         problem_answer_verdict(exchange, verdict, &words);
         return;
     }
@@ -111,7 +111,7 @@ static void on_patched(void *arg, const struct app_verdict *verdict)
     static const struct problem_words words = {"job",
                                                "Read the job to see the outcome, or repeat the request."};
     struct exchange *exchange = arg;
-    if (verdict->end == APP_DONE)
+    if (verdict->end == STATUS_OK)
         answer_job(exchange, &verdict->job);
     else
         problem_answer_verdict(exchange, verdict, &words);
@@ -134,7 +134,7 @@ static void on_cancelled(void *arg, const struct app_verdict *verdict)
     static const struct problem_words words = {
         "job", "Repeat the request: the answer 404 then means that the job is gone."};
     struct exchange *exchange = arg;
-    if (verdict->end != APP_DONE) {
+    if (verdict->end != STATUS_OK) {
         problem_answer_verdict(exchange, verdict, &words);
         return;
     }
@@ -162,7 +162,7 @@ static void on_run(void *arg, const struct app_verdict *verdict)
 {
     static const struct problem_words words = {"job", "Repeating the request is safe."};
     struct exchange *exchange = arg;
-    if (verdict->end == APP_DONE)
+    if (verdict->end == STATUS_OK)
         answer_placed(exchange, 202, NULL, verdict);
     else
         problem_answer_verdict(exchange, verdict, &words);
@@ -202,7 +202,7 @@ static void on_attempts(void *arg, const struct app_verdict *verdict)
     struct exchange *exchange = arg;
     struct slice lines = verdict->lines;
     struct attempt_line line;
-    if (verdict->end != APP_DONE) {
+    if (verdict->end != STATUS_OK) {
         problem_answer_verdict(exchange, verdict, &problem_of_read);
         return;
     }

@@ -130,7 +130,7 @@ static void on_ended(void *arg, const struct app_verdict *verdict, const struct 
 {
     struct lease_item *item = arg;
     unsigned status;
-    if (verdict->end == APP_DONE) {
+    if (verdict->end == STATUS_OK) {
         struct json_writer json = json_writer_to(&item->members);
         add_names(&json, item);
         add_end(&json, item->of->kind, ended);
@@ -142,17 +142,17 @@ static void on_ended(void *arg, const struct app_verdict *verdict, const struct 
         add_names(&json, item);
         json_put(&json);
     }
-    if (verdict->end == APP_NOT_HELD) {
+    if (verdict->end == STATUS_NOT_HELD) {
         write_not_held(item, ended);
         status = 409;
-    } else if (verdict->end == APP_UNREADABLE || verdict->end == APP_LACKING) {
+    } else if (verdict->end == STATUS_UNREADABLE || verdict->end == STATUS_LACKING) {
         problem_write(&item->members, "The job, or the settings of its topic, %s; nothing changed.",
-                      verdict->end == APP_LACKING ? "need a later version of duepost than this process has"
-                                                  : "cannot be read in Redis");
+                      verdict->end == STATUS_LACKING ? "need a later version of duepost than this process has"
+                                                     : "cannot be read in Redis");
         status = 409;
     } else {
         status = problem_write_verdict(&item->members, item->of->exchange, verdict, &words);
-        if (verdict->end == APP_UNDURABLE) {
+        if (verdict->end == STATUS_UNDURABLE) {
             struct json_writer json = json_writer_behind(&item->members);
             add_end(&json, item->of->kind, ended);
         }
@@ -164,8 +164,7 @@ static void on_ended(void *arg, const struct app_verdict *verdict, const struct 
 
 static void refuse_item(struct lease_item *item, enum status status, const struct job_errors *errors)
 {
-    struct app_verdict verdict = {.end = status == STATUS_INVALID ? APP_INVALID : APP_NO_MEMORY,
-                                  .errors = errors};
+    struct app_verdict verdict = {.end = status, .errors = errors};
     end_item(item, problem_write_verdict(&item->members, item->of->exchange, &verdict, &words));
 }
 

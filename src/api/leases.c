@@ -74,11 +74,11 @@ static void on_answered(void *arg, bool was_sent)
 
 static void refuse_lease(struct exchange *exchange, const struct app_verdict *verdict)
 {
-    if (verdict->end == APP_UNREADABLE)
+    if (verdict->end == STATUS_UNREADABLE)
         exchange_refuse(exchange, 409,
                         "The settings of the topic in Redis cannot be read. PUT /topics/%.*s replaces them.",
                         SLICE_ARG(exchange->topic));
-    else if (verdict->end == APP_LACKING)
+    else if (verdict->end == STATUS_LACKING)
         exchange_refuse(exchange, 409,
                         "The topic's settings need a later version of duepost: send the request to a process "
                         "of that version.");
@@ -91,7 +91,7 @@ static void on_leased(void *arg, const struct app_verdict *verdict, const struct
     struct leasing *leasing = arg;
     struct exchange *exchange = leasing->exchange;
     leasing->wait = NULL;
-    if (verdict->end != APP_DONE) {
+    if (verdict->end != STATUS_OK) {
         refuse_lease(exchange, verdict);
         return;
     }

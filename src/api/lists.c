@@ -21,7 +21,7 @@ HANDLER(list_handle)
 static void on_count(void *arg, const struct app_verdict *verdict)
 {
     struct exchange *exchange = arg;
-    if (verdict->end != APP_DONE) {
+    if (verdict->end != STATUS_OK) {
         problem_answer_verdict(exchange, verdict, &problem_of_read);
         return;
     }
@@ -48,7 +48,7 @@ static void refuse_bulk(struct exchange *exchange, const struct app_verdict *ver
 {
     static const struct problem_words words = {"request", "Repeating the request is safe."};
     const struct app_bulk_counts *counts = &verdict->counts;
-    if (verdict->end == APP_UNKNOWN && counts->matched > 0)
+    if (verdict->end == STATUS_UNKNOWN && counts->matched > 0)
         exchange_refuse(
             exchange, 503,
             "%zu of the %zu matching jobs are done, %zu were skipped; the outcome of %zu is unknown. "
@@ -61,7 +61,7 @@ static void refuse_bulk(struct exchange *exchange, const struct app_verdict *ver
 static void on_bulk(void *arg, const struct app_verdict *verdict)
 {
     struct exchange *exchange = arg;
-    if (verdict->end != APP_DONE) {
+    if (verdict->end != STATUS_OK) {
         refuse_bulk(exchange, verdict);
         return;
     }

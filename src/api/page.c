@@ -34,7 +34,7 @@ void page_end(void *arg, const struct app_verdict *verdict)
     json_end_array(&page->json);
     page_add_end(&page->json, &verdict->page);
     json_end_object(&page->json);
-    if (verdict->end != APP_DONE)
+    if (verdict->end != STATUS_OK)
         problem_answer_verdict(exchange, verdict, &problem_of_read);
     else if (page->body.failed)
         exchange_refuse(exchange, 503, "There is no memory for a page of this size; ask for fewer items.");
@@ -47,7 +47,7 @@ void page_end(void *arg, const struct app_verdict *verdict)
 void page_end_scratch(void *arg, const struct app_verdict *verdict)
 {
     struct exchange *exchange = arg;
-    if (verdict->end == APP_DONE)
+    if (verdict->end == STATUS_OK)
         exchange_answer(exchange, 200, NULL, 0, buffer_slice(&exchange->site->scratch));
     else
         problem_answer_verdict(exchange, verdict, &problem_of_read);

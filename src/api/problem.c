@@ -84,20 +84,21 @@ const struct problem_words problem_of_read = {"request", "The request changes no
 /* Why the state of a job does not permit a request, by verdict. These answers have the status 409 and the
  * job's state. */
 static const char *const conflicts[] = {
-    [APP_EXISTS] = "Another job has this id.",
-    [APP_LEASED] = "The job is being delivered.",
-    [APP_EXPIRED] = "The job has expired: it would be dead again at once.",
-    [APP_ID_TAKEN] = "The job is dead, and meanwhile another job has its id.",
-    [APP_UNREADABLE] = "The job's record in Redis cannot be read. PUT replaces the job, DELETE removes it.",
-    [APP_LACKING] =
+    [STATUS_EXISTS] = "Another job has this id.",
+    [STATUS_LEASED] = "The job is being delivered.",
+    [STATUS_EXPIRED] = "The job has expired: it would be dead again at once.",
+    [STATUS_ID_TAKEN] = "The job is dead, and meanwhile another job has its id.",
+    [STATUS_UNREADABLE] =
+        "The job's record in Redis cannot be read. PUT replaces the job, DELETE removes it.",
+    [STATUS_LACKING] =
         "The job needs a later version of duepost: send the request to a process of that version.",
-    [APP_ENDED] =
+    [STATUS_ENDED] =
         "The job was delivered or cancelled. To send it again, repeat the request with ?resend=true.",
-    [APP_NO_BODY] =
+    [STATUS_NO_BODY] =
         "The job cannot be run again, because the history does not have its body (--history-bodies).",
 };
 
-static bool is_conflict(enum app_end end)
+static bool is_conflict(enum status end)
 {
     return end < sizeof conflicts / sizeof *conflicts && conflicts[end];
 }
@@ -123,10 +124,10 @@ static unsigned write_full(struct buffer *members, int64_t max_jobs)
 static unsigned write_forbidden(struct buffer *members, const struct exchange *exchange,
                                 const struct app_verdict *verdict)
 {
-    if (verdict->end == APP_NOT_REACHED && verdict->group.size)
+    if (verdict->end == STATUS_NOT_REACHED && verdict->group.size)
         problem_write(members, "Token %s has no access to group %.*s.", exchange->caller.name,
                       SLICE_ARG(verdict->group));
-    else if (verdict->end == APP_NOT_REACHED)
+    else if (verdict->end == STATUS_NOT_REACHED)
         problem_write(members, "Token %s has no access to topic %.*s.", exchange->caller.name,
                       SLICE_ARG(verdict->topic));
     else
@@ -142,21 +143,21 @@ static unsigned write_forbidden(struct buffer *members, const struct exchange *e
 static unsigned write_unavailable(struct buffer *members, const struct app_verdict *verdict,
                                   const struct problem_words *words)
 {
-    if (verdict->end == APP_CONTENDED)
+    if (verdict->end == STATUS_CONTENDED)
         problem_write(members,
                       "Other requests keep changing the %s, so this request has changed nothing. Try again.",
                       words->what);
-    else if (verdict->end == APP_NO_MEMORY)
+    else if (verdict->end == STATUS_NO_MEMORY)
         problem_write(members, "There is not enough memory for this request; nothing changed.");
-    else if (verdict->end == APP_UNKNOWN)
+    else if (verdict->end == STATUS_UNKNOWN)
         problem_write(members, "The outcome is unknown: Redis did not answer. %s", words->consequence);
-    else if (verdict->end == APP_UNDURABLE)
+    else if (verdict->end == STATUS_UNDURABLE)
         problem_write(
             members,
             "The request is carried out, but not durable yet: too few replicas of Redis have confirmed "
             "it (--durability). Only a failover before they do could undo it. %s",
             words->consequence);
-    else if (verdict->end == APP_HISTORY_UNAVAILABLE)
+    else if (verdict->end == STATUS_HISTORY_UNAVAILABLE)
         problem_write(members,
                       "The history cannot be read now: %.*s. Try again later. Deliveries do not depend on "
                       "the history.",
@@ -197,23 +198,23 @@ unsigned problem_write_verdict(struct buffer *members, const struct exchange *ex
     if (is_conflict(verdict->end))
         return write_conflict(members, verdict);
     switch (verdict->end) {
-    case APP_INVALID:
+    case STATUS_INVALID:
         problem_write_errors(members, words->what, verdict->errors);
         return 400;
-    case APP_NOT_REACHED:
-    case APP_SIBLING:
+    case STATUS_NOT_REACHED:
+    case STATUS_SIBLING:
         return write_forbidden(members, exchange, verdict);
-    case APP_NOT_FOUND:
+    case STATUS_NOT_FOUND:
         return write_not_found(members, exchange);
-    case APP_NO_HISTORY:
+    case STATUS_NO_HISTORY:
         problem_write(members, "This server keeps no history. The option --history switches it on.");
         return 404;
-    case APP_NOT_PULL:
+    case STATUS_NOT_PULL:
         return write_not_pull(members, exchange->topic);
-    case APP_KEY_REUSED:
+    case STATUS_REUSED:
         problem_write(members, "This Idempotency-Key was used for another request.");
         return 422;
-    case APP_FULL:
+    case STATUS_FULL:
         return write_full(members, app_of(exchange)->max_jobs);
     default:
         return write_unavailable(members, verdict, words);
@@ -245,7 +246,7 @@ void problem_answer_verdict(struct exchange *exchange, const struct app_verdict 
                             const struct problem_words *words)
 {
     struct buffer *members = exchange_members(exchange);
-    if (verdict->end == APP_MISMATCH) {
+    if (verdict->end == STATUS_STALE) {
         etag_refuse(exchange);
         return;
     }
@@ -257,7 +258,7 @@ void problem_answer_unparsed(struct exchange *exchange, enum status status, cons
                              const struct job_errors *errors)
 {
     struct problem_words words = {what, ""};
-    struct app_verdict verdict = {.end = status == STATUS_INVALID ? APP_INVALID : APP_NO_MEMORY,
+    struct app_verdict verdict = {.end = status == STATUS_INVALID ? status : STATUS_NO_MEMORY,
                                   .errors = errors};
     problem_answer_verdict(exchange, &verdict, &words);
 }

@@ -21,7 +21,7 @@ struct problem_words {
 
 extern const struct problem_words problem_of_read; /* words for requests that change nothing */
 
-/* Writes the problem for a verdict other than DONE, and returns the HTTP status. */
+/* Writes the problem for a verdict other than OK, and returns the HTTP status. */
 unsigned problem_write_verdict(struct buffer *members, const struct exchange *, const struct app_verdict *,
                                const struct problem_words *);
 

@@ -72,9 +72,9 @@ static void on_closed(void *arg, const struct app_verdict *verdict)
 {
     static const struct problem_words words = {"request", "Repeating the request is safe."};
     struct exchange *exchange = arg;
-    if (verdict->end == APP_DONE)
+    if (verdict->end == STATUS_OK)
         exchange_answer(exchange, 200, NULL, 0, buffer_slice(&exchange->site->scratch));
-    else if (verdict->end == APP_NOT_FOUND)
+    else if (verdict->end == STATUS_NOT_FOUND)
         exchange_refuse(
             exchange, 404,
             "This receiver is not in the list of GET /receivers: it is not impaired, or was never "

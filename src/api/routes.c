@@ -255,7 +255,7 @@ static const struct route routes[] = {
 
 static void refuse_job(struct exchange *exchange)
 {
-    problem_answer_verdict(exchange, &(struct app_verdict){.end = APP_NOT_FOUND}, &problem_of_read);
+    problem_answer_verdict(exchange, &(struct app_verdict){.end = STATUS_NOT_FOUND}, &problem_of_read);
 }
 
 const struct dialect api_dialect = {

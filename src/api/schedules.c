@@ -102,19 +102,19 @@ static void schedule_refuse(struct exchange *exchange, const struct app_verdict 
     struct problem_words words = {"schedule", consequence};
     struct slice tags = buffer_slice(&exchange->seen);
     switch (verdict->end) {
-    case APP_NOT_FOUND:
+    case STATUS_NOT_FOUND:
         exchange_refuse(exchange, 404, "There is no such schedule.");
         return;
-    case APP_MISMATCH:
+    case STATUS_STALE:
         exchange_refuse(exchange, 412, "The schedule does not meet If-%sMatch; nothing changed.",
                         tags.size && tags.data[0] == JOB_TAGS_EXCLUDED ? "None-" : "");
         return;
-    case APP_UNREADABLE:
+    case STATUS_UNREADABLE:
         exchange_refuse(
             exchange, 409,
             "The schedule's definition in Redis cannot be read. PUT replaces it, DELETE removes it.");
         return;
-    case APP_LACKING:
+    case STATUS_LACKING:
         exchange_refuse(
             exchange, 409,
             "The schedule needs a later version of duepost: send the request to a process of that version.");
@@ -142,7 +142,7 @@ static void keep_etag(struct exchange *exchange)
 
 static void on_read(void *arg, const struct app_verdict *verdict)
 {
-    if (verdict->end == APP_DONE)
+    if (verdict->end == STATUS_OK)
         answer_schedule(arg, 200);
     else
         schedule_refuse(arg, verdict, problem_of_read.consequence);
@@ -182,7 +182,7 @@ HANDLER(topic_schedules_handle)
 
 static void on_defined(void *arg, const struct app_verdict *verdict)
 {
-    if (verdict->end == APP_DONE)
+    if (verdict->end == STATUS_OK)
         answer_schedule(arg, verdict->was_there ? 200 : 201);
     else
         schedule_refuse(arg, verdict, "Repeating the request is safe.");
@@ -219,7 +219,7 @@ HANDLER(schedule_patch_handle)
 static void on_deleted(void *arg, const struct app_verdict *verdict)
 {
     struct exchange *exchange = arg;
-    if (verdict->end != APP_DONE) {
+    if (verdict->end != STATUS_OK) {
         schedule_refuse(exchange, verdict,
                         "Repeat the request: the answer 404 then means that the schedule is gone.");
         return;
@@ -243,7 +243,7 @@ HANDLER(schedule_delete_handle)
 static void on_run(void *arg, const struct app_verdict *verdict)
 {
     struct exchange *exchange = arg;
-    if (verdict->end != APP_DONE && verdict->end != APP_REPEATED) {
+    if (verdict->end != STATUS_OK && verdict->end != STATUS_REPEATED) {
         schedule_refuse(exchange, verdict,
                         exchange->once.size ? "Repeating the same request is safe."
                                             : "If the request is repeated, the schedule may run twice; an "

@@ -38,7 +38,7 @@ static void add_first(struct json_writer *json, const struct app_verdict *verdic
     while (i + 1 < verdict->sent_count &&
            (verdict->sent[i].has_ended || verdict->sent[i].state >= JOB_STATE_DEAD))
         i++;
-    view_add_place(json, verdict->end == APP_SAME ? verdict->sent[i].state : JOB_STATE_DELAYED,
+    view_add_place(json, verdict->end == STATUS_SAME ? verdict->sent[i].state : JOB_STATE_DELAYED,
                    verdict->sent[i].at_ms);
 }
 
@@ -112,25 +112,25 @@ unsigned sends_write(struct buffer *members, const struct exchange *exchange, co
             ? "Repeating the same request is safe."
             : "The request has no jobId, so repeating it may schedule the jobs a second time.";
     switch (verdict->end) {
-    case APP_DONE:
-    case APP_REPEATED:
+    case STATUS_OK:
+    case STATUS_REPEATED:
         write_placed(members, verdict, detail);
         return 201;
-    case APP_SAME:
+    case STATUS_SAME:
         write_placed(members, verdict, detail);
         return 200;
-    case APP_EXISTS:
+    case STATUS_EXISTS:
         problem_write(members, "Another job has the id %.*s; no job was scheduled.",
                       SLICE_ARG(verdict->job.id));
         return 409;
-    case APP_TOO_LARGE:
+    case STATUS_TOO_LARGE:
         problem_write(members,
                       "The jobs of all endpoints together are over 4194304 bytes; no job was scheduled.");
         return 413;
-    case APP_UNREADABLE:
+    case STATUS_UNREADABLE:
         problem_write(members, "The group's text in Redis cannot be read; PUT /groups replaces it.");
         return 409;
-    case APP_LACKING:
+    case STATUS_LACKING:
         problem_write(
             members,
             "The group needs a later version of duepost: send the request to a process of that version.");
@@ -182,7 +182,7 @@ void sends_submit(struct exchange *exchange, struct job *job)
 static void on_sends_replaced(void *arg, const struct app_verdict *verdict)
 {
     struct exchange *exchange = arg;
-    if (verdict->end == APP_MISMATCH)
+    if (verdict->end == STATUS_STALE)
         exchange_refuse(exchange, 412,
                         "If-None-Match requires that no jobs were sent to a group under this jobId, but such "
                         "jobs exist; nothing changed.");
@@ -249,7 +249,7 @@ static void answer_seen(struct exchange *exchange, const struct app_verdict *ver
 
 static void on_seen(void *arg, const struct app_verdict *verdict)
 {
-    if (verdict->end == APP_DONE)
+    if (verdict->end == STATUS_OK)
         answer_seen(arg, verdict);
     else
         problem_answer_verdict(arg, verdict, &problem_of_read);
@@ -267,7 +267,7 @@ static void on_cancelled(void *arg, const struct app_verdict *verdict)
     static const struct problem_words words = {
         "job", "Repeat the request: the answer 404 then means that the jobs are gone."};
     struct exchange *exchange = arg;
-    if (verdict->end != APP_DONE) {
+    if (verdict->end != STATUS_OK) {
         problem_answer_verdict(exchange, verdict, &words);
         return;
     }

@@ -44,10 +44,10 @@ unsigned submission_write(struct buffer *members, const struct exchange *exchang
                           const struct app_submission *submission, const struct app_verdict *verdict)
 {
     char consequence[CONSEQUENCE_MAX];
-    if (verdict->end == APP_DONE || verdict->end == APP_REPEATED || verdict->end == APP_SAME) {
+    if (verdict->end == STATUS_OK || verdict->end == STATUS_REPEATED || verdict->end == STATUS_SAME) {
         struct json_writer json = json_writer_to(members);
         view_add_placed(&json, &verdict->job);
-        return verdict->end == APP_SAME ? 200 : 201;
+        return verdict->end == STATUS_SAME ? 200 : 201;
     }
     write_consequence(submission, consequence);
     return problem_write_verdict(members, exchange, verdict, &(struct problem_words){"job", consequence});

@@ -158,7 +158,7 @@ static void on_changed(void *arg, const struct app_verdict *verdict)
 {
     static const struct problem_words words = {"topic", "Repeating the request is safe."};
     struct exchange *exchange = arg;
-    if (verdict->end == APP_DONE) {
+    if (verdict->end == STATUS_OK) {
         struct buffer *body = exchange_scratch(exchange);
         struct json_writer json = json_writer_to(body);
         json_put_object(&json);
@@ -166,9 +166,9 @@ static void on_changed(void *arg, const struct app_verdict *verdict)
         view_add_settings(&json, verdict->settings);
         json_end_object(&json);
         exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
-    } else if (verdict->end == APP_UNREADABLE) {
+    } else if (verdict->end == STATUS_UNREADABLE) {
         exchange_refuse(exchange, 409, "The topic's settings in Redis cannot be read; PUT replaces them.");
-    } else if (verdict->end == APP_LACKING) {
+    } else if (verdict->end == STATUS_LACKING) {
         exchange_refuse(
             exchange, 409,
             "The topic's settings need \"%.*s\", which this process does not know: a later version of "

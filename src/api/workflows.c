@@ -216,9 +216,9 @@ HANDLER(workflows_handle)
 static void workflow_on_read(void *arg, const struct app_verdict *verdict, const struct workflow *workflow)
 {
     struct exchange *exchange = arg;
-    if (verdict->end == APP_NOT_FOUND) {
+    if (verdict->end == STATUS_NOT_FOUND) {
         exchange_refuse(exchange, 404, "There is no such workflow.");
-    } else if (verdict->end != APP_DONE) {
+    } else if (verdict->end != STATUS_OK) {
         problem_answer_verdict(exchange, verdict, &problem_of_read);
     } else {
         struct buffer *body = exchange_scratch(exchange);
@@ -245,9 +245,9 @@ static void workflow_on_cancelled(void *arg, const struct app_verdict *verdict)
         "workflow",
         "Repeat the request: the answer 404 then means that the workflow is not active any more."};
     struct exchange *exchange = arg;
-    if (verdict->end == APP_NOT_FOUND) {
+    if (verdict->end == STATUS_NOT_FOUND) {
         exchange_refuse(exchange, 404, "No workflow with this id is active.");
-    } else if (verdict->end != APP_DONE) {
+    } else if (verdict->end != STATUS_OK) {
         problem_answer_verdict(exchange, verdict, &words);
     } else {
         struct buffer *body = exchange_scratch(exchange);

@@ -79,43 +79,6 @@ int64_t app_now_ms(const struct app *);
 bool app_caller_reaches(const struct app_caller *, struct slice topic);
 bool app_caller_reaches_group(const struct app_caller *, struct slice group);
 
-/* How a use case ends. With all ends except DONE, UNKNOWN, SAME and REPEATED, neither this request nor an
- * earlier one like it has changed anything (the exception is a removal, see history.h). */
-enum app_end {
-    APP_DONE,
-    APP_SAME,     /* submit: the same job already exists, and is the verdict's job */
-    APP_REPEATED, /* submit: this request was answered before; the verdict's job has the id and the due time
-                   */
-    APP_INVALID,  /* the input is wrong; the errors are in errors */
-    APP_NOT_REACHED, /* the caller has no right to the topic */
-    APP_SIBLING, /* only the server writes to this sibling topic; the verdict's topic is its owner topic */
-    APP_NOT_FOUND,
-    APP_EXISTS,     /* another job has the id, and is the verdict's job */
-    APP_KEY_REUSED, /* the idempotency key belongs to another request */
-    APP_LEASED,     /* an attempt is under way */
-    APP_MISMATCH,   /* the job's current tag does not meet the condition of the request */
-    APP_EXPIRED,    /* the dead job would expire again immediately */
-    APP_ID_TAKEN,   /* the job is dead, and another job has its id */
-    APP_UNREADABLE, /* the job's record, or the topic's settings, cannot be read */
-    APP_LACKING,    /* the job's record, or the topic's settings, use a feature of a later version of duepost;
-                       why may name this feature */
-    APP_ENDED,      /* run: the job, which is the verdict's job, was delivered or cancelled */
-    APP_NO_BODY,    /* run: the job cannot run again, because the history does not have its body */
-    APP_CONTENDED,  /* each of several tries failed, because another process changed the job or the settings
-                       during the try */
-    APP_NOT_PULL,   /* not a pull topic: duepost POSTs its jobs */
-    APP_NOT_HELD,   /* the token does not hold the lease of the job */
-    APP_TOO_LARGE,  /* send: the jobs of all endpoints are together over 4 MiB */
-    APP_FULL,       /* Redis has max_jobs jobs, or no memory for more */
-    APP_NO_MEMORY,
-    APP_UNAVAILABLE, /* Redis cannot confirm changes now; the reason is in why */
-    APP_UNKNOWN,     /* Redis did not answer: the change may or may not be done */
-    APP_UNDURABLE, /* Redis has carried the request out, but too few replicas have its outcome (--durability)
-                    */
-    APP_HISTORY_UNAVAILABLE, /* the history cannot be read now; the reason is in why */
-    APP_NO_HISTORY,          /* the server keeps no history */
-};
-
 /* The cursor and the counts of a page of a list. */
 struct app_page {
     struct slice cursor; /* cursor of the next page: letters, digits and - _ . @; empty: the list ends here */
@@ -131,16 +94,19 @@ struct app_bulk_counts {
     size_t matched, done, skipped, unknown;
 };
 
+/* How a use case ends. With all ends except OK, SAME, REPEATED, UNKNOWN and UNDURABLE, neither this request
+ * nor an earlier one like it has changed anything (the exception is a removal, see history.h). */
 struct app_verdict {
-    enum app_end end;
+    enum status end;
     const struct job_errors *errors; /* INVALID: the errors */
-    struct slice why;                /* the reason, as a sentence for people, see enum app_end */
-    struct stored_job
-        job;         /* the job of the call, or the job that enum app_end names; unknown members are empty */
-    bool was_there;  /* replace: another job had the id, and was replaced */
-    bool was_leased; /* cancel, replace: an attempt of the old job is under way and continues */
-    struct slice topic;          /* set with NOT_REACHED and SIBLING: the topic concerned */
-    struct slice group;          /* send: the group concerned; set with NOT_REACHED instead of topic */
+    struct slice why; /* the reason, as a sentence for people; set with UNAVAILABLE and HISTORY_UNAVAILABLE,
+                         and perhaps with LACKING */
+    struct stored_job job; /* the job of the call; SAME, EXISTS: the job that has the id; REPEATED: the job of
+                              the first answer. Unknown members are empty */
+    bool was_there;        /* replace: another job had the id, and was replaced */
+    bool was_leased;       /* cancel, replace: an attempt of the old job is under way and continues */
+    struct slice topic;    /* set with NOT_REACHED: the topic concerned; with SIBLING: its owner topic */
+    struct slice group;    /* send: the group concerned; set with NOT_REACHED instead of topic */
     const struct sent_job *sent; /* send: the jobs, one for each endpoint of the group, see group.h */
     size_t sent_count;
     struct slice lines;            /* attempts: the lines of the attempts, see attempt_line.h */

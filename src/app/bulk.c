@@ -101,7 +101,7 @@ static void bulk_end(struct bulk *bulk)
     struct buffer cursor = buffer_of(room, sizeof room);
     cursor_write(&cursor, &bulk->next, &bulk->progress);
     struct app_verdict verdict = {
-        .end = bulk->counts.unknown > 0 ? APP_UNKNOWN : APP_DONE,
+        .end = bulk->counts.unknown > 0 ? STATUS_UNKNOWN : STATUS_OK,
         .counts = bulk->counts,
         .page = {.cursor = buffer_slice(&cursor), .is_partial = bulk->next.is_partial},
     };

@@ -33,22 +33,20 @@ struct stored_job ended_job(const struct history_row *row)
     };
 }
 
-enum app_end ended_end_of(enum status status)
+enum status ended_status(enum status status)
 {
-    return status == STATUS_OK          ? APP_DONE
-           : status == STATUS_NO_MEMORY ? APP_NO_MEMORY
-                                        : APP_HISTORY_UNAVAILABLE;
+    return status == STATUS_OK || status == STATUS_NO_MEMORY ? status : STATUS_HISTORY_UNAVAILABLE;
 }
 
 static void on_found(void *arg, enum status status, const struct history_row *row, const char *why)
 {
     struct ended *ended = arg;
-    struct app_verdict verdict = {.end = ended_end_of(status), .why = slice_of(why)};
+    struct app_verdict verdict = {.end = ended_status(status), .why = slice_of(why)};
     if (status == STATUS_OK && row) {
         verdict.job = ended_job(row);
         verdict.lines = row->lines;
     } else if (status == STATUS_OK) {
-        verdict.end = APP_NOT_FOUND;
+        verdict.end = STATUS_NOT_FOUND;
     }
     ended->fn(ended->arg, &verdict);
     free(ended);
@@ -57,7 +55,7 @@ static void on_found(void *arg, enum status status, const struct history_row *ro
 void ended_find(struct app *app, struct slice id, app_verdict_fn *fn, void *arg)
 {
     if (!app->history) {
-        use_case_refuse(APP_NOT_FOUND, fn, arg);
+        use_case_refuse(STATUS_NOT_FOUND, fn, arg);
         return;
     }
     struct ended *ended = NEW(struct ended);

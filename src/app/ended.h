@@ -8,10 +8,10 @@
 /* Converts a job of the history. The result is valid as long as the data of the history_row. */
 struct stored_job ended_job(const struct history_row *);
 
-/* Converts the status of a read of the history to an enum app_end. */
-enum app_end ended_end_of(enum status);
+/* Returns the end of a use case whose read of the history ended with this status. */
+enum status ended_status(enum status);
 
-/* Finds the job that ended last under this id. The verdict is DONE with job and lines, NOT_FOUND, or
+/* Finds the job that ended last under this id. The verdict is OK with job and lines, NOT_FOUND, or
  * HISTORY_UNAVAILABLE. Without a history the verdict is NOT_FOUND at once. */
 void ended_find(struct app *, struct slice id, app_verdict_fn *, void *arg);
 

@@ -43,7 +43,7 @@ static void on_group(void *arg, enum status status, const struct store_topic *fo
     if (status == STATUS_OK && (count == 0 || found->settings.size == 0))
         status = STATUS_NOT_FOUND;
     if (status == STATUS_OK)
-        call->fn(call->arg, &(struct app_verdict){.end = APP_DONE, .settings = found->settings});
+        call->fn(call->arg, &(struct app_verdict){.end = STATUS_OK, .settings = found->settings});
     else
         use_case_end(call->app, call->name, status, NULL, call->fn, call->arg);
     free(call);
@@ -84,7 +84,7 @@ static void end_change(struct change *change, const struct app_verdict *verdict)
     change_free(change);
 }
 
-static void refuse_change(struct change *change, enum app_end end)
+static void refuse_change(struct change *change, enum status end)
 {
     end_change(change, &(struct app_verdict){.end = end});
 }
@@ -98,9 +98,9 @@ static void on_set(void *arg, enum status status)
     }
     audit(change->caller, change_events[change->call.kind], "group", change->call.name, status);
     if (status == STATUS_STALE) {
-        refuse_change(change, APP_CONTENDED);
+        refuse_change(change, STATUS_CONTENDED);
     } else if (status == STATUS_OK) {
-        end_change(change, &(struct app_verdict){.end = APP_DONE,
+        end_change(change, &(struct app_verdict){.end = STATUS_OK,
                                                  .settings = buffer_slice(&change->new_text),
                                                  .was_there = change->old_text.size > 0});
     } else {
@@ -160,7 +160,7 @@ static bool make_change(struct change *change)
     struct job_errors errors;
     bool is_there = change->old_text.size > 0;
     if (!meets_tags(change) || (!is_there && change->call.kind != APP_CHANGE_REPLACE)) {
-        refuse_change(change, meets_tags(change) ? APP_NOT_FOUND : APP_MISMATCH);
+        refuse_change(change, meets_tags(change) ? STATUS_NOT_FOUND : STATUS_STALE);
         return false;
     }
     if (change->call.kind == APP_CHANGE_RESET)
@@ -168,19 +168,19 @@ static bool make_change(struct change *change)
     job_errors_clear(&errors);
     enum status status = is_there ? group_read(buffer_slice(&change->old_text), &old) : STATUS_OK;
     if (status == STATUS_INVALID && change->call.kind == APP_CHANGE_MERGE) {
-        refuse_change(change, APP_UNREADABLE);
+        refuse_change(change, STATUS_UNREADABLE);
         return false;
     }
     if (status == STATUS_OK && is_there && old.lacks.size) {
-        end_change(change, &(struct app_verdict){.end = APP_LACKING, .why = old.lacks});
+        end_change(change, &(struct app_verdict){.end = STATUS_LACKING, .why = old.lacks});
         return false;
     }
     if (status != STATUS_NO_MEMORY)
         status = make_text(change, &errors);
     if (status == STATUS_INVALID)
-        end_change(change, &(struct app_verdict){.end = APP_INVALID, .errors = &errors});
+        end_change(change, &(struct app_verdict){.end = STATUS_INVALID, .errors = &errors});
     else if (status != STATUS_OK)
-        refuse_change(change, APP_NO_MEMORY);
+        refuse_change(change, STATUS_NO_MEMORY);
     return status == STATUS_OK;
 }
 
@@ -200,7 +200,7 @@ static void on_old(void *arg, enum status status, const struct store_topic *foun
     if (count)
         buffer_append(&change->old_text, found->settings);
     if (change->old_text.failed)
-        refuse_change(change, APP_NO_MEMORY);
+        refuse_change(change, STATUS_NO_MEMORY);
     else if (make_change(change))
         store_set_group(change->app->store, change->call.name, buffer_slice(&change->old_text),
                         buffer_slice(&change->new_text), on_set, change);

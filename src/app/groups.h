@@ -10,7 +10,7 @@
 /* Writes the tag of this version of a group. */
 void app_group_tag(struct slice text, char tag[JOB_TAG_SIZE]);
 
-/* Reads a group. Ends with DONE, NOT_FOUND or UNAVAILABLE. */
+/* Reads a group. Ends with OK, NOT_FOUND or UNAVAILABLE. */
 void app_group(struct app *, struct slice name, app_verdict_fn *, void *arg);
 
 struct app_group_change {
@@ -21,7 +21,7 @@ struct app_group_change {
 };
 
 /* Changes a group: reads the group, creates the new text, and writes the new text. If another process has
- * changed the group since the read, begins again. With DONE, the verdict has the new text, and was_there says
+ * changed the group since the read, begins again. With OK, the verdict has the new text, and was_there says
  * whether there was a group. */
 void app_group_change(struct app *, const struct app_caller *, const struct app_group_change *,
                       app_verdict_fn *, void *arg);

@@ -39,14 +39,14 @@ static void history_call_end(struct history_call *call, const struct app_verdict
 
 static void history_call_fail(struct history_call *call, enum status status, const char *why)
 {
-    history_call_end(call, &(struct app_verdict){.end = ended_end_of(status), .why = slice_of(why)});
+    history_call_end(call, &(struct app_verdict){.end = ended_status(status), .why = slice_of(why)});
 }
 
 /* Returns true after ending the use case with NO_HISTORY. */
 static bool is_off(const struct app *app, app_verdict_fn *fn, void *arg)
 {
     if (!app->history)
-        use_case_refuse(APP_NO_HISTORY, fn, arg);
+        use_case_refuse(STATUS_NO_HISTORY, fn, arg);
     return !app->history;
 }
 
@@ -70,7 +70,7 @@ static void on_page(void *arg, enum status status, const struct history_page *pa
                              &(struct history_position){call->began_ms, page->next.ended_ms, page->next.row},
                              &(struct app_progress){.left = 0});
     struct app_verdict verdict = {
-        .end = APP_DONE,
+        .end = STATUS_OK,
         .page = {.cursor = buffer_slice(&text), .count = (int64_t)page->count, .is_of_history = true}};
     history_call_end(call, &verdict);
 }
@@ -112,7 +112,7 @@ static void on_count(void *arg, enum status status, const struct outcome_counts 
         return;
     }
     struct app_verdict verdict = {
-        .end = APP_DONE,
+        .end = STATUS_OK,
         .outcomes = counts,
         .outcome_count = 1,
         .page = {.count = counts->delivered + counts->cancelled + counts->dead,
@@ -139,7 +139,7 @@ static void on_stats(void *arg, enum status status, const struct outcome_counts 
         history_call_fail(call, status, why);
         return;
     }
-    struct app_verdict verdict = {.end = APP_DONE, .outcomes = steps, .outcome_count = count};
+    struct app_verdict verdict = {.end = STATUS_OK, .outcomes = steps, .outcome_count = count};
     for (size_t i = 0; i < count; i++)
         verdict.page.is_partial = verdict.page.is_partial || steps[i].is_partial;
     history_call_end(call, &verdict);
@@ -162,7 +162,7 @@ static void on_deleted(void *arg, enum status status, size_t deleted, bool has_m
         history_call_fail(call, status, why);
         return;
     }
-    history_call_end(call, &(struct app_verdict){.end = APP_DONE,
+    history_call_end(call, &(struct app_verdict){.end = STATUS_OK,
                                                  .page = {.count = (int64_t)deleted, .has_more = has_more}});
 }
 

@@ -54,7 +54,7 @@ static void walk_end(struct walk *walk)
     if (walk->next.began_ms)
         cursor_write_history(&cursor, &walk->next, &walk->progress);
     struct app_verdict verdict = {
-        .end = walk->counts.unknown > 0 ? APP_UNKNOWN : APP_DONE,
+        .end = walk->counts.unknown > 0 ? STATUS_UNKNOWN : STATUS_OK,
         .counts = walk->counts,
         .page = {.cursor = buffer_slice(&cursor), .is_of_history = true},
     };
@@ -64,7 +64,7 @@ static void walk_end(struct walk *walk)
     walk_free(walk);
 }
 
-static void walk_fail(struct walk *walk, enum app_end end, const char *why)
+static void walk_fail(struct walk *walk, enum status end, const char *why)
 {
     walk->fn(walk->arg, &(struct app_verdict){.end = end, .why = slice_of(why)});
     walk_free(walk);
@@ -76,17 +76,17 @@ static void run_next(struct walk *);
 
 /* Returns whether the verdict means that the job is skipped: the call has changed nothing, and a repeated
  * call would change nothing. */
-static bool is_skipped(enum app_end end)
+static bool is_skipped(enum status end)
 {
-    return end == APP_EXISTS || end == APP_SAME || end == APP_MISMATCH || end == APP_ENDED ||
-           end == APP_NO_BODY || end == APP_EXPIRED || end == APP_UNREADABLE || end == APP_LACKING ||
-           end == APP_NOT_FOUND || end == APP_LEASED || end == APP_INVALID;
+    return end == STATUS_EXISTS || end == STATUS_SAME || end == STATUS_STALE || end == STATUS_ENDED ||
+           end == STATUS_NO_BODY || end == STATUS_EXPIRED || end == STATUS_UNREADABLE ||
+           end == STATUS_LACKING || end == STATUS_NOT_FOUND || end == STATUS_LEASED || end == STATUS_INVALID;
 }
 
 static void on_rerun(void *arg, const struct app_verdict *verdict)
 {
     struct walk *walk = ((struct walk_item *)arg)->walk;
-    if (verdict->end == APP_DONE)
+    if (verdict->end == STATUS_OK)
         walk->counts.done++;
     else if (is_skipped(verdict->end))
         walk->counts.skipped++;
@@ -175,11 +175,11 @@ static void on_page(void *arg, enum status status, const struct history_page *pa
 {
     struct walk *walk = arg;
     if (status != STATUS_OK) {
-        walk_fail(walk, ended_end_of(status), why);
+        walk_fail(walk, ended_status(status), why);
         return;
     }
     if (!keep_items(walk, page)) {
-        walk_fail(walk, APP_NO_MEMORY, "");
+        walk_fail(walk, STATUS_NO_MEMORY, "");
         return;
     }
     keep_next(walk, page);
@@ -197,7 +197,7 @@ void app_redrive_history(struct app *app, const struct app_caller *caller, const
     if (use_case_is_unready(app, call->list.filter.topic, fn, arg))
         return;
     if (!app->history) {
-        use_case_refuse(APP_NO_HISTORY, fn, arg);
+        use_case_refuse(STATUS_NO_HISTORY, fn, arg);
         return;
     }
     const struct app_cursor *from = &call->list.from;

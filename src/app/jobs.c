@@ -57,7 +57,7 @@ static void on_attempts(void *arg, enum status status, struct slice lines)
 {
     struct job_call *call = arg;
     if (status == STATUS_OK) {
-        call->fn(call->arg, &(struct app_verdict){.end = APP_DONE, .lines = lines});
+        call->fn(call->arg, &(struct app_verdict){.end = STATUS_OK, .lines = lines});
         free(call);
         return;
     }
@@ -85,7 +85,7 @@ static void on_cancelled(void *arg, enum status status, bool was_leased)
     }
     job_key_parse(call->id, &topic, &job_id);
     metrics_ended(call->app->metrics, topic, METRICS_END_CANCELLED);
-    call->fn(call->arg, &(struct app_verdict){.end = APP_DONE, .was_leased = was_leased});
+    call->fn(call->arg, &(struct app_verdict){.end = STATUS_OK, .was_leased = was_leased});
     free(call);
 }
 
@@ -110,7 +110,7 @@ static void on_run(void *arg, enum status status, int64_t due_ms)
     }
     audit(call->caller, "job_run", "job", call->id, status);
     if (status == STATUS_EXISTS) {
-        call->fn(call->arg, &(struct app_verdict){.end = APP_ID_TAKEN, .job = job});
+        call->fn(call->arg, &(struct app_verdict){.end = STATUS_ID_TAKEN, .job = job});
         free(call);
         return;
     }

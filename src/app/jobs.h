@@ -32,7 +32,7 @@ struct app_patch {
 void app_patch(struct app *, const struct app_caller *, const struct app_patch *, app_verdict_fn *,
                void *arg);
 
-/* Cancels a job. After DONE no attempt of the job begins. */
+/* Cancels a job. After OK no attempt of the job begins. */
 void app_cancel(struct app *, const struct app_caller *, struct slice id, struct slice tags, app_verdict_fn *,
                 void *arg);
 

@@ -144,7 +144,7 @@ static void leave_queue(struct app_lease_wait *wait)
 static void end_with(struct app_lease_wait *wait, const struct app_leased *leased)
 {
     leave_queue(wait);
-    wait->fn(wait->arg, &(struct app_verdict){.end = APP_DONE}, leased);
+    wait->fn(wait->arg, &(struct app_verdict){.end = STATUS_OK}, leased);
     free(wait);
 }
 

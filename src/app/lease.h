@@ -41,7 +41,7 @@ struct app_leased {
                      leases */
 };
 
-/* The pointer to the struct app_leased is NULL unless the verdict is DONE. If the topic is not a pull topic,
+/* The pointer to the struct app_leased is NULL unless the verdict is OK. If the topic is not a pull topic,
  * the verdict is NOT_PULL. */
 typedef void app_leased_fn(void *arg, const struct app_verdict *, const struct app_leased *);
 
@@ -68,7 +68,7 @@ void app_grant_end(struct app_grant *, bool was_sent);
 
 /* ---- ends of leases ---- */
 
-/* The pointer to the struct lease_ended is NULL unless the verdict is DONE, UNDURABLE or NOT_HELD.
+/* The pointer to the struct lease_ended is NULL unless the verdict is OK, UNDURABLE or NOT_HELD.
  * NOT_HELD means that nothing has changed. */
 typedef void app_lease_ended_fn(void *arg, const struct app_verdict *, const struct lease_ended *);
 

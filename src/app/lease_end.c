@@ -58,9 +58,7 @@ static void on_refusal(void *arg, const struct app_verdict *verdict)
 static void on_pull_ended(void *arg, enum status status, const struct lease_ended *found)
 {
     struct lease_ending *ending = arg;
-    struct app_verdict verdict = {.end = status == STATUS_OK          ? APP_DONE
-                                         : status == STATUS_UNDURABLE ? APP_UNDURABLE
-                                                                      : APP_NOT_HELD};
+    struct app_verdict verdict = {.end = status_is_done(status) ? status : STATUS_NOT_HELD};
     audit_one_of_many(ending->caller, events[ending->what.kind], ending->what.id, status);
     if (status_is_done(status) || status == STATUS_STALE) {
         struct lease_ended ended = *found;
@@ -83,7 +81,7 @@ void app_lease_end(struct app *app, const struct app_caller *caller, const struc
         .app = app, .caller = caller, .what = *what, .schedule = *app->schedule, .fn = fn, .arg = arg};
     struct problem why;
     if (!store_is_recording_for(app->store, what->id, &why)) {
-        fn(arg, &(struct app_verdict){.end = APP_UNAVAILABLE, .why = slice_of(why.text)}, NULL);
+        fn(arg, &(struct app_verdict){.end = STATUS_UNAVAILABLE, .why = slice_of(why.text)}, NULL);
         free(ending);
         return;
     }

@@ -57,7 +57,7 @@ static void end_list(struct list_call *call, enum status status, int64_t count,
     if (status == STATUS_OK) {
         cursor_write(&text, next, &(struct app_progress){.left = 0});
         struct app_verdict verdict = {
-            .end = APP_DONE,
+            .end = STATUS_OK,
             .page = {.cursor = buffer_slice(&text), .is_partial = next->is_partial, .count = count}};
         call->fn(call->arg, &verdict);
     } else {

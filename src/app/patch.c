@@ -39,7 +39,7 @@ static void patch_free(struct patch *patch)
     free(patch);
 }
 
-static void refuse_patch(struct patch *patch, enum app_end end)
+static void refuse_patch(struct patch *patch, enum status end)
 {
     use_case_refuse(end, patch->fn, patch->arg);
     patch_free(patch);
@@ -60,14 +60,14 @@ static void note_death(const struct patch *patch)
 static void on_changed(void *arg, enum status status, int64_t due_ms, int64_t now_ms)
 {
     struct patch *patch = arg;
-    struct app_verdict verdict = {.end = APP_DONE};
+    struct app_verdict verdict = {.end = STATUS_OK};
     if (status == STATUS_STALE && ++patch->tries < TRIES_MAX) {
         read_job(patch);
         return;
     }
     audit(patch->caller, "job_changed", "job", patch->call.id, status);
     if (status == STATUS_STALE) {
-        refuse_patch(patch, APP_CONTENDED);
+        refuse_patch(patch, STATUS_CONTENDED);
         return;
     }
     if (status == STATUS_EXPIRED) {
@@ -179,7 +179,7 @@ static bool make_job(const struct patch *patch, const struct stored_job *stored,
     };
     enum status status = job_patch(&call, text, patched, &errors);
     if (status == STATUS_INVALID)
-        patch->fn(patch->arg, &(struct app_verdict){.end = APP_INVALID, .errors = &errors});
+        patch->fn(patch->arg, &(struct app_verdict){.end = STATUS_INVALID, .errors = &errors});
     else if (status != STATUS_OK)
         use_case_end(patch->app, patch->call.id, status, stored, patch->fn, patch->arg);
     if (status != STATUS_OK)
@@ -230,7 +230,7 @@ static void on_read(void *arg, enum status status, const struct stored_job *stor
     buffer_init_fallible(&text, stored->record.size + patch->call.text.size + MORE_MAX);
     buffer_reserve(&text, text.max);
     if (text.failed) {
-        refuse_patch(patch, APP_NO_MEMORY);
+        refuse_patch(patch, STATUS_NO_MEMORY);
     } else if (make_job(patch, stored, &text, &patched)) {
         write_change(patch, &patched);
         job_patched_fini(&patched);

@@ -41,7 +41,7 @@ static void on_receivers(void *arg, enum status status, const struct receiver_re
             call->each(call->arg, &receivers[i]);
         if (next.version || next.shard)
             cursor_write_receiver(&text, &next);
-        call->fn(call->arg, &(struct app_verdict){.end = APP_DONE, .page = {.cursor = buffer_slice(&text)}});
+        call->fn(call->arg, &(struct app_verdict){.end = STATUS_OK, .page = {.cursor = buffer_slice(&text)}});
     } else {
         use_case_end(call->app, call->name, status, NULL, call->fn, call->arg);
     }

@@ -26,7 +26,7 @@ static void replacement_free(struct replacement *replacement)
 static void end_placed(struct replacement *replacement, const struct store_replaced *place)
 {
     struct app_verdict verdict = {
-        .end = APP_DONE,
+        .end = STATUS_OK,
         .was_there = place->was_there,
         .was_leased = place->was_leased,
         .job = {.id = replacement->id,
@@ -66,7 +66,7 @@ static void replace(struct replacement *replacement, const struct app_replace *c
     buffer_append(&replacement->record, slice_from(opening, JOB_OPENING_MAX));
     job_write(job, &replacement->record);
     if (replacement->record.failed) {
-        use_case_refuse(APP_NO_MEMORY, replacement->fn, replacement->arg);
+        use_case_refuse(STATUS_NO_MEMORY, replacement->fn, replacement->arg);
         replacement_free(replacement);
         return;
     }

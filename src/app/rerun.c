@@ -59,7 +59,7 @@ static void on_scheduled(void *arg, enum status status, int64_t due_ms, const st
     struct app_verdict verdict = {.job = {.id = rerun->call.id, .state = JOB_STATE_DELAYED, .at_ms = due_ms}};
     write_audit(rerun, status);
     if (status == STATUS_EXISTS) {
-        verdict.end = APP_EXISTS;
+        verdict.end = STATUS_EXISTS;
         verdict.job = *there;
     }
     if (status == STATUS_OK || status == STATUS_EXISTS)
@@ -69,38 +69,38 @@ static void on_scheduled(void *arg, enum status status, int64_t due_ms, const st
 }
 
 /* Writes the record of the new job, without the data that duepost had added to the old job. */
-static enum app_end write_record(struct rerun *rerun, struct job *job)
+static enum status write_record(struct rerun *rerun, struct job *job)
 {
     if (job->lacks.size)
-        return APP_LACKING;
+        return STATUS_LACKING;
     job->created_ms = 0;
     job->attempts = job->uncounted = job->rounds = 0;
     job->last_attempt = (struct attempt_result){.at_ms = 0};
     job->wait_ms = 0;
     job->reason = job->answer_headers = (struct slice){NULL, 0};
     job_write(job, &rerun->record);
-    return rerun->record.failed ? APP_NO_MEMORY : APP_DONE;
+    return rerun->record.failed ? STATUS_NO_MEMORY : STATUS_OK;
 }
 
 static void rerun_job(struct rerun *rerun, const struct stored_job *ended)
 {
     struct job job;
     struct stored_job view = *ended;
-    enum app_end end;
+    enum status end;
     view.id = rerun->call.id;
     if (rerun->call.ended_ms && rerun->call.ended_ms != ended->at_ms)
-        end = APP_MISMATCH;
+        end = STATUS_STALE;
     else if (ended->state != JOB_STATE_DEAD && !rerun->call.is_resend)
-        end = APP_ENDED;
+        end = STATUS_ENDED;
     else if (app_job_lacks_body(ended))
-        end = APP_NO_BODY;
+        end = STATUS_NO_BODY;
     else if (!app_job_read(&view, &job))
-        end = APP_UNREADABLE;
+        end = STATUS_UNREADABLE;
     else {
         end = write_record(rerun, &job);
         job_fini(&job);
     }
-    if (end != APP_DONE) {
+    if (end != STATUS_OK) {
         rerun_end(rerun, &(struct app_verdict){.end = end, .job = view});
         return;
     }
@@ -113,7 +113,7 @@ static void rerun_job(struct rerun *rerun, const struct stored_job *ended)
 
 static void on_found(void *arg, const struct app_verdict *verdict)
 {
-    if (verdict->end == APP_DONE)
+    if (verdict->end == STATUS_OK)
         rerun_job(arg, &verdict->job);
     else
         rerun_end(arg, verdict);
@@ -158,7 +158,7 @@ static void on_kept(void *arg, enum status status, const struct stored_job *stor
         return;
     }
     if (status == STATUS_OK) { /* another client has already scheduled a job with this id */
-        rerun_end(rerun, &(struct app_verdict){.end = APP_EXISTS, .job = *stored});
+        rerun_end(rerun, &(struct app_verdict){.end = STATUS_EXISTS, .job = *stored});
         return;
     }
     rerun_fail(rerun, status == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : status); /* nothing has changed */

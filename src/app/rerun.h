@@ -12,7 +12,7 @@ struct rerun_call {
     bool is_resend;       /* true: also run a job that was delivered or cancelled */
     bool is_one_of_many;  /* true: the run is logged at level debug, not as a line of its own in the audit log
                            */
-    int64_t ended_ms;     /* if not 0: the verdict is MISMATCH unless the job ended at this time */
+    int64_t ended_ms;     /* if not 0: the verdict is STALE unless the job ended at this time */
     struct job_when when; /* when the job is due */
 };
 

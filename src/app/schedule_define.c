@@ -65,7 +65,7 @@ static void end_done(struct definition *definition)
     definition->each(definition->arg, &view.schedule);
     schedule_view_fini(&view);
     definition->fn(definition->arg,
-                   &(struct app_verdict){.end = APP_DONE, .was_there = definition->was_there});
+                   &(struct app_verdict){.end = STATUS_OK, .was_there = definition->was_there});
     definition_free(definition);
 }
 
@@ -81,7 +81,7 @@ static void on_defined(void *arg, enum status status)
     if (status == STATUS_OK) {
         end_done(definition);
     } else if (status == STATUS_STALE) {
-        use_case_refuse(APP_CONTENDED, definition->fn, definition->arg);
+        use_case_refuse(STATUS_CONTENDED, definition->fn, definition->arg);
         definition_free(definition);
     } else {
         definition_end(definition, status);
@@ -256,12 +256,12 @@ static void definition_make(struct definition *definition)
     if (has_old)
         recurring_fini(&old);
     if (definition->is_group_refused) {
-        definition->fn(
-            definition->arg,
-            &(struct app_verdict){.end = APP_NOT_REACHED, .group = buffer_slice(&definition->refused_group)});
+        definition->fn(definition->arg,
+                       &(struct app_verdict){.end = STATUS_NOT_REACHED,
+                                             .group = buffer_slice(&definition->refused_group)});
         definition_free(definition);
     } else if (status == STATUS_INVALID) {
-        definition->fn(definition->arg, &(struct app_verdict){.end = APP_INVALID, .errors = &errors});
+        definition->fn(definition->arg, &(struct app_verdict){.end = STATUS_INVALID, .errors = &errors});
         definition_free(definition);
     } else if (status != STATUS_OK) {
         definition_end(definition, status);

@@ -62,7 +62,7 @@ static void refuse_group(struct schedule_run *run, const char *field, const char
     struct job_errors errors;
     job_errors_clear(&errors);
     job_errors_add_named(&errors, "job.", slice_of(field), detail);
-    run->fn(run->arg, &(struct app_verdict){.end = APP_INVALID, .errors = &errors});
+    run->fn(run->arg, &(struct app_verdict){.end = STATUS_INVALID, .errors = &errors});
     run_free(run);
 }
 
@@ -90,7 +90,7 @@ static void on_run(void *arg, enum status status, struct slice id, int64_t due_m
 {
     struct schedule_run *run = arg;
     struct app_verdict verdict = {
-        .end = status == STATUS_OK ? APP_DONE : APP_REPEATED,
+        .end = status,
         .job = {.state = JOB_STATE_DELAYED, .id = id, .at_ms = due_ms},
         .group = run->recurring.group,
     };
@@ -107,7 +107,7 @@ static void on_run(void *arg, enum status status, struct slice id, int64_t due_m
     if (status == STATUS_OK || status == STATUS_REPEATED)
         run->fn(run->arg, &verdict);
     else if (status == STATUS_STALE) /* the definition has changed since it was read, or is deleted */
-        use_case_refuse(APP_CONTENDED, run->fn, run->arg);
+        use_case_refuse(STATUS_CONTENDED, run->fn, run->arg);
     else
         use_case_end(run->app, run->call.id, status,
                      &(struct stored_job){.state = JOB_STATE_DELAYED, .id = id}, run->fn, run->arg);
@@ -170,7 +170,7 @@ static void read_group(struct schedule_run *run)
         store_topics(run->app->store, &topics, on_group, run);
         return;
     }
-    run->fn(run->arg, &(struct app_verdict){.end = APP_NOT_REACHED, .group = group});
+    run->fn(run->arg, &(struct app_verdict){.end = STATUS_NOT_REACHED, .group = group});
     run_free(run);
 }
 

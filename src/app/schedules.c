@@ -295,7 +295,7 @@ static void on_page(void *arg, enum status status, const struct store_recurring 
     if (status == STATUS_OK) {
         write_cursor(&cursor, next);
         call->fn(call->arg,
-                 &(struct app_verdict){.end = APP_DONE, .page = {.cursor = buffer_slice(&cursor)}});
+                 &(struct app_verdict){.end = STATUS_OK, .page = {.cursor = buffer_slice(&cursor)}});
     } else {
         use_case_end(call->app, SLICE(""), status, NULL, call->fn, call->arg);
     }

@@ -19,12 +19,12 @@ struct app_schedule_call {
     bool is_paused;
 };
 
-/* Defines a schedule, or changes one. Calls each() with the schedule, and then fn with DONE; was_there says
+/* Defines a schedule, or changes one. Calls each() with the schedule, and then fn with OK; was_there says
  * whether the schedule existed before. A schedule whose times do not change keeps its next time. */
 void app_schedule_define(struct app *, const struct app_caller *, const struct app_schedule_call *,
                          app_schedule_fn *each, app_verdict_fn *fn, void *arg);
 
-/* Deletes a schedule. After the verdict DONE, the schedule creates no more jobs. */
+/* Deletes a schedule. After the verdict OK, the schedule creates no more jobs. */
 void app_schedule_delete(struct app *, const struct app_caller *, struct slice id, struct slice tags,
                          app_verdict_fn *, void *arg);
 
@@ -33,7 +33,7 @@ struct app_schedule_run {
     struct slice once; /* fingerprint and idempotency key of the request; empty: none */
 };
 
-/* Creates an occurrence now. The schedule's times do not change. With DONE, and with REPEATED (the
+/* Creates an occurrence now. The schedule's times do not change. With OK, and with REPEATED (the
  * idempotency key belongs to an earlier request), the verdict has the job. If the job is sent to a group, the
  * verdict's job has the id of the send and the first due time. */
 void app_schedule_run(struct app *, const struct app_caller *, const struct app_schedule_run *,

@@ -65,15 +65,15 @@ bool app_send_admit(struct app_send *send, app_verdict_fn *fn, void *arg)
 {
     const struct job *job = &send->job;
     if (!app_caller_reaches(send->caller, job->topic)) {
-        fn(arg, &(struct app_verdict){.end = APP_NOT_REACHED, .topic = job->topic});
+        fn(arg, &(struct app_verdict){.end = STATUS_NOT_REACHED, .topic = job->topic});
         return false;
     }
     if (!app_caller_reaches_group(send->caller, job->group)) {
-        fn(arg, &(struct app_verdict){.end = APP_NOT_REACHED, .group = job->group});
+        fn(arg, &(struct app_verdict){.end = STATUS_NOT_REACHED, .group = job->group});
         return false;
     }
     if (topic_is_sibling(job->topic)) {
-        fn(arg, &(struct app_verdict){.end = APP_SIBLING, .topic = topic_owner(job->topic)});
+        fn(arg, &(struct app_verdict){.end = STATUS_SIBLING, .topic = topic_owner(job->topic)});
         return false;
     }
     return !use_case_is_target_refused(send->app, job, fn, arg) &&
@@ -85,7 +85,7 @@ bool app_send_admit(struct app_send *send, app_verdict_fn *fn, void *arg)
 /* Refuses the send, because no jobs could be created for the group. */
 static void refuse_unfit(const struct app_send *send)
 {
-    struct app_verdict verdict = {.end = APP_NO_MEMORY, .group = send->job.group};
+    struct app_verdict verdict = {.end = STATUS_NO_MEMORY, .group = send->job.group};
     switch (send->fit) {
     case STATUS_NOT_FOUND:
         use_case_refuse_field("group", "does not exist; PUT /groups/<name> creates it", send->fn, send->arg);
@@ -94,13 +94,13 @@ static void refuse_unfit(const struct app_send *send)
         use_case_refuse_field(send->made.field, send->made.detail, send->fn, send->arg);
         return;
     case STATUS_LACKING:
-        verdict.end = APP_LACKING;
+        verdict.end = STATUS_LACKING;
         break;
     case STATUS_FULL:
-        verdict.end = APP_TOO_LARGE;
+        verdict.end = STATUS_TOO_LARGE;
         break;
     case STATUS_UNREADABLE:
-        verdict.end = APP_UNREADABLE;
+        verdict.end = STATUS_UNREADABLE;
         break;
     default:
         break;
@@ -119,7 +119,7 @@ static void give_sent(const struct store_sent *sent, struct app_verdict *verdict
 static void on_sent(void *arg, enum status status, const struct store_sent *sent)
 {
     const struct app_send *send = arg;
-    struct app_verdict verdict = {.end = APP_DONE, .group = send->job.group};
+    struct app_verdict verdict = {.end = STATUS_OK, .group = send->job.group};
     struct stored_job taken = {.id = sent->taken};
     if (status == STATUS_NOT_FOUND && send->fit != STATUS_OK) {
         refuse_unfit(send);
@@ -135,10 +135,10 @@ static void on_sent(void *arg, enum status status, const struct store_sent *sent
     }
     give_sent(sent, &verdict);
     if (status == STATUS_REPEATED)
-        verdict.end = APP_REPEATED;
+        verdict.end = STATUS_REPEATED;
     else if (sent->is_same)
-        verdict.end = APP_SAME;
-    for (size_t i = 0; i < sent->count && verdict.end == APP_DONE; i++)
+        verdict.end = STATUS_SAME;
+    for (size_t i = 0; i < sent->count && verdict.end == STATUS_OK; i++)
         metrics_accepted(send->app->metrics, send->job.topic);
     send->fn(send->arg, &verdict);
 }
@@ -148,7 +148,7 @@ static void on_sent(void *arg, enum status status, const struct store_sent *sent
 static void on_replaced(void *arg, enum status status, const struct store_sent *sent)
 {
     const struct app_send *send = arg;
-    struct app_verdict verdict = {.end = APP_DONE, .group = send->job.group, .was_there = sent->was_there};
+    struct app_verdict verdict = {.end = STATUS_OK, .group = send->job.group, .was_there = sent->was_there};
     /* The audit log records replaced jobs as changes, and does not record new jobs. */
     if (status != STATUS_OK || sent->was_there)
         audit(send->caller, "group_job_replaced", "job", buffer_slice(&send->id), status);
@@ -243,7 +243,7 @@ static void send_begin(struct app_send *send, app_verdict_fn *fn, void *arg)
     if (group_jobs_mark(&send->job, send->mark) == STATUS_OK)
         store_topics(send->app->store, &topics, on_group, send);
     else
-        use_case_refuse(APP_NO_MEMORY, fn, arg);
+        use_case_refuse(STATUS_NO_MEMORY, fn, arg);
 }
 
 void app_send_start(struct app_send *send, struct slice once, app_verdict_fn *fn, void *arg)
@@ -275,7 +275,7 @@ static struct sent_call *sent_call_new(struct app *app, const struct app_caller 
                                        struct slice group, app_verdict_fn *fn, void *arg)
 {
     if (!app_caller_reaches_group(caller, group)) {
-        use_case_refuse(APP_NOT_FOUND, fn, arg);
+        use_case_refuse(STATUS_NOT_FOUND, fn, arg);
         return NULL;
     }
     struct sent_call *call = NEW(struct sent_call);
@@ -286,7 +286,7 @@ static struct sent_call *sent_call_new(struct app *app, const struct app_caller 
 static void on_seen(void *arg, enum status status, const struct store_sent *sent)
 {
     struct sent_call *call = arg;
-    struct app_verdict verdict = {.end = APP_DONE, .group = call->group};
+    struct app_verdict verdict = {.end = STATUS_OK, .group = call->group};
     if (status == STATUS_OK) {
         give_sent(sent, &verdict);
         call->fn(call->arg, &verdict);
@@ -314,7 +314,7 @@ static void on_unsent(void *arg, enum status status, const struct store_unsent *
          i++) /* also counts the jobs of earlier calls, if the last call failed */
         metrics_ended(call->app->metrics, topic, METRICS_END_CANCELLED);
     if (status == STATUS_OK)
-        call->fn(call->arg, &(struct app_verdict){.end = APP_DONE,
+        call->fn(call->arg, &(struct app_verdict){.end = STATUS_OK,
                                                   .group = call->group,
                                                   .was_leased = unsent->leased > 0,
                                                   .counts = {.done = unsent->cancelled}});

@@ -24,26 +24,26 @@ struct job *app_send_job(struct app_send *);
 bool app_send_admit(struct app_send *, app_verdict_fn *, void *arg);
 
 /* Sends an admitted job, which gets a jobId if it has none. once is the fingerprint and the idempotency key,
- * or empty. With DONE, SAME and REPEATED, the verdict has the jobs of the send. The other possible verdicts
- * are EXISTS (job.id is the id that is taken), KEY_REUSED, INVALID, TOO_LARGE, FULL, UNREADABLE or LACKING
+ * or empty. With OK, SAME and REPEATED, the verdict has the jobs of the send. The other possible verdicts
+ * are EXISTS (job.id is the id that is taken), REUSED, INVALID, TOO_LARGE, FULL, UNREADABLE or LACKING
  * (the group), NO_MEMORY, UNAVAILABLE and UNKNOWN. */
 void app_send_start(struct app_send *, struct slice once, app_verdict_fn *, void *arg);
 
 /* Sends an admitted job, and replaces the jobs of an earlier send with this id: replaces its waiting jobs,
  * and cancels its jobs for endpoints that are no longer in the group. If is_only_new is true, sends only if
- * no job of an earlier send with this id is in the pool. With DONE, was_there says whether a job was replaced
- * or cancelled. The other possible verdicts are LEASED (job.id is the id of the leased job), MISMATCH,
+ * no job of an earlier send with this id is in the pool. With OK, was_there says whether a job was replaced
+ * or cancelled. The other possible verdicts are LEASED (job.id is the id of the leased job), STALE,
  * INVALID, TOO_LARGE, FULL, UNREADABLE or LACKING (the group), NO_MEMORY, UNAVAILABLE and UNKNOWN. */
 void app_send_replace(struct app_send *, bool is_only_new, app_verdict_fn *, void *arg);
 
 /* Returns whether the client sent the job without a jobId. */
 bool app_send_is_id_new(const struct app_send *);
 
-/* Reads the jobs that a send with this id sent to this group. Ends with DONE, NOT_FOUND or UNAVAILABLE. */
+/* Reads the jobs that a send with this id sent to this group. Ends with OK, NOT_FOUND or UNAVAILABLE. */
 void app_sent(struct app *, const struct app_caller *, struct slice id, struct slice group, app_verdict_fn *,
               void *arg);
 
-/* Cancels the jobs of this send that have not ended. With DONE, verdict->counts has the numbers of jobs, and
+/* Cancels the jobs of this send that have not ended. With OK, verdict->counts has the numbers of jobs, and
  * was_leased is true if an attempt of one of these jobs is still running. */
 void app_unsend(struct app *, const struct app_caller *, struct slice id, struct slice group,
                 app_verdict_fn *, void *arg);

@@ -21,8 +21,7 @@ struct sibling_change {
 
 static void sibling_read(struct sibling_change *);
 
-/* Converts the status of a failed read to an enum app_end. A read changes nothing, so the outcome is never
- * unknown. */
+/* Returns the status of a failed read. A read changes nothing, so the outcome is never unknown. */
 static enum status status_of_read(enum status status)
 {
     return status == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : status;
@@ -41,7 +40,7 @@ static void sibling_end(struct sibling_change *change, enum status status)
     sibling_change_free(change);
 }
 
-static void sibling_refuse(struct sibling_change *change, enum app_end end)
+static void sibling_refuse(struct sibling_change *change, enum status end)
 {
     use_case_refuse(end, change->fn, change->arg);
     sibling_change_free(change);
@@ -49,7 +48,7 @@ static void sibling_refuse(struct sibling_change *change, enum app_end end)
 
 static void sibling_done(struct sibling_change *change, struct slice settings)
 {
-    change->fn(change->arg, &(struct app_verdict){.end = APP_DONE, .settings = settings});
+    change->fn(change->arg, &(struct app_verdict){.end = STATUS_OK, .settings = settings});
     sibling_change_free(change);
 }
 
@@ -63,7 +62,7 @@ static void on_sibling_set(void *arg, enum status status)
     audit(change->caller, change->new_settings.size ? "settings_changed" : "settings_reset", "topic",
           change->topic, status);
     if (status == STATUS_STALE)
-        sibling_refuse(change, APP_CONTENDED);
+        sibling_refuse(change, STATUS_CONTENDED);
     else if (status == STATUS_OK)
         sibling_done(change, buffer_slice(&change->new_settings));
     else
@@ -88,7 +87,7 @@ static void sibling_make(struct sibling_change *change, int64_t now_ms)
     if (status != STATUS_OK || settings.lacks.size) {
         if (status == STATUS_OK)
             topic_settings_fini(&settings);
-        sibling_refuse(change, status == STATUS_NO_MEMORY ? APP_NO_MEMORY : APP_UNREADABLE);
+        sibling_refuse(change, status == STATUS_NO_MEMORY ? STATUS_NO_MEMORY : STATUS_UNREADABLE);
         return;
     }
     enum app_sibling_change what = change->change(change->arg, &settings, old.size > 0, now_ms);
@@ -97,9 +96,9 @@ static void sibling_make(struct sibling_change *change, int64_t now_ms)
         topic_settings_write(&settings, &change->new_settings);
     topic_settings_fini(&settings);
     if (change->new_settings.failed)
-        sibling_refuse(change, APP_TOO_LARGE);
+        sibling_refuse(change, STATUS_TOO_LARGE);
     else if (what == APP_SIBLING_MISSING)
-        sibling_refuse(change, APP_NOT_FOUND);
+        sibling_refuse(change, STATUS_NOT_FOUND);
     else if (what == APP_SIBLING_KEEP)
         sibling_done(change, old);
     else

@@ -14,7 +14,7 @@
 /* The outcome of a change. */
 enum app_sibling_change {
     APP_SIBLING_WRITE,   /* the changed settings are to be written */
-    APP_SIBLING_KEEP,    /* nothing is to be written; the use case ends with DONE */
+    APP_SIBLING_KEEP,    /* nothing is to be written; the use case ends with OK */
     APP_SIBLING_REMOVE,  /* the settings are to be removed */
     APP_SIBLING_MISSING, /* nothing is to be written; the use case ends with NOT_FOUND */
 };
@@ -27,7 +27,7 @@ typedef enum app_sibling_change app_sibling_fn(void *arg, struct topic_settings 
 
 /* Reads the settings of a sibling topic, calls the function make, and writes the new settings if the stored
  * settings have not changed since the read. Can also change those settings of an owner topic that only the
- * server sets. With DONE, the verdict has the settings. */
+ * server sets. With OK, the verdict has the settings. */
 void app_sibling_change(struct app *, const struct app_caller *, struct slice topic, app_sibling_fn *make,
                         app_verdict_fn *, void *arg);
 

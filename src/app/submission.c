@@ -27,7 +27,8 @@ bool app_submission_admit(struct app_submission *submission, const struct app_ca
                           const struct job *job, size_t text_bytes)
 {
     if (!app_caller_reaches(caller, job->topic)) {
-        submission->fn(submission->arg, &(struct app_verdict){.end = APP_NOT_REACHED, .topic = job->topic});
+        submission->fn(submission->arg,
+                       &(struct app_verdict){.end = STATUS_NOT_REACHED, .topic = job->topic});
         return false;
     }
     if (use_case_is_target_refused(submission->app, job, submission->fn, submission->arg) ||
@@ -37,7 +38,7 @@ bool app_submission_admit(struct app_submission *submission, const struct app_ca
      * write numbers and times with more characters. */
     buffer_reserve(&submission->stored, JOB_KEY_MAX + text_bytes + SPELLING_MAX);
     if (submission->stored.failed) {
-        use_case_refuse(APP_NO_MEMORY, submission->fn, submission->arg);
+        use_case_refuse(STATUS_NO_MEMORY, submission->fn, submission->arg);
         return false;
     }
     return true;
@@ -82,7 +83,7 @@ static enum status compare_jobs(const struct app_submission *submission, struct 
 
 static void end_same(const struct app_submission *submission)
 {
-    submission->fn(submission->arg, &(struct app_verdict){.end = APP_SAME, .job = submission->same});
+    submission->fn(submission->arg, &(struct app_verdict){.end = STATUS_SAME, .job = submission->same});
 }
 
 static void on_kept(void *arg, enum status status, int64_t due_ms, const struct stored_job *job)

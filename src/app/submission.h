@@ -32,8 +32,8 @@ void app_submission_fini(struct app_submission *);
 bool app_submission_admit(struct app_submission *, const struct app_caller *, const struct job *,
                           size_t text_bytes);
 
-/* Sends an admitted job, which gets a jobId if it has none. With DONE, the verdict's job has the id, the
- * state and the due time. The other possible verdicts are SAME, REPEATED, EXISTS, KEY_REUSED, INVALID (no
+/* Sends an admitted job, which gets a jobId if it has none. With OK, the verdict's job has the id, the
+ * state and the due time. The other possible verdicts are SAME, REPEATED, EXISTS, REUSED, INVALID (no
  * url, or the job would expire before it is due), FULL, NO_MEMORY, UNAVAILABLE and UNKNOWN. */
 void app_submission_send(struct app_submission *, struct job *);
 
@@ -43,7 +43,7 @@ void app_submission_write(struct app_submission *, struct job *);
 /* Sends up to APP_SUBMISSIONS_MAX submissions that app_submission_write has written. Their topics must all
  * have the same owner. One script schedules either all new jobs or none. Each submission calls back, as after
  * app_submission_send. If a job cannot be scheduled, all submissions end with the same verdict: FULL, EXISTS,
- * KEY_REUSED, UNAVAILABLE or UNKNOWN. */
+ * REUSED, UNAVAILABLE or UNKNOWN. */
 void app_submissions_send(struct app_submission *const *, size_t count);
 
 #endif

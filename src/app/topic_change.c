@@ -47,10 +47,10 @@ static void on_set(void *arg, enum status status)
     audit(change->caller, change_events[change->kind], change->is_pattern ? "pattern" : "topic", change->name,
           status);
     if (status == STATUS_STALE)
-        use_case_refuse(APP_CONTENDED, change->fn, change->arg);
+        use_case_refuse(STATUS_CONTENDED, change->fn, change->arg);
     else if (status == STATUS_OK)
         change->fn(change->arg,
-                   &(struct app_verdict){.end = APP_DONE, .settings = buffer_slice(&change->new_settings)});
+                   &(struct app_verdict){.end = STATUS_OK, .settings = buffer_slice(&change->new_settings)});
     else
         use_case_end(change->app, change->name, status, NULL, change->fn, change->arg);
     change_free(change);
@@ -117,11 +117,11 @@ static bool make_change(struct change *change)
     if (status == STATUS_INVALID && change->kind == APP_CHANGE_REPLACE)
         status = topic_settings_read(SLICE(""), &old);
     if (status == STATUS_INVALID) {
-        use_case_refuse(APP_UNREADABLE, change->fn, change->arg);
+        use_case_refuse(STATUS_UNREADABLE, change->fn, change->arg);
         return false;
     }
     if (status == STATUS_OK && is_readable && old.lacks.size) {
-        change->fn(change->arg, &(struct app_verdict){.end = APP_LACKING, .why = old.lacks});
+        change->fn(change->arg, &(struct app_verdict){.end = STATUS_LACKING, .why = old.lacks});
         topic_settings_fini(&old);
         return false;
     }
@@ -130,7 +130,7 @@ static bool make_change(struct change *change)
         topic_settings_fini(&old);
     }
     if (status == STATUS_INVALID)
-        change->fn(change->arg, &(struct app_verdict){.end = APP_INVALID, .errors = &errors});
+        change->fn(change->arg, &(struct app_verdict){.end = STATUS_INVALID, .errors = &errors});
     else if (status != STATUS_OK)
         use_case_end(change->app, change->name, status, NULL, change->fn, change->arg);
     return status == STATUS_OK;
@@ -205,12 +205,12 @@ static void refuse_patterns(struct change *change, enum pattern_set_end end)
     job_errors_clear(&errors);
     job_errors_add(&errors, "", "there are 100 patterns with settings already; delete one first");
     if (end == PATTERN_SET_FULL)
-        change->fn(change->arg, &(struct app_verdict){.end = APP_INVALID, .errors = &errors});
+        change->fn(change->arg, &(struct app_verdict){.end = STATUS_INVALID, .errors = &errors});
     else if (end == PATTERN_SET_LACKING)
-        change->fn(change->arg,
-                   &(struct app_verdict){.end = APP_LACKING, .why = SLICE("settings of a longer pattern")});
+        change->fn(change->arg, &(struct app_verdict){.end = STATUS_LACKING,
+                                                      .why = SLICE("settings of a longer pattern")});
     else
-        use_case_refuse(APP_UNREADABLE, change->fn, change->arg);
+        use_case_refuse(STATUS_UNREADABLE, change->fn, change->arg);
     change_free(change);
 }
 

@@ -46,7 +46,7 @@ static void end_page(struct topics_call *call, struct store_topic_cursor next)
     struct buffer text = buffer_of(room, sizeof room);
     if (next.name.size || next.shard)
         cursor_write_topic(&text, &next);
-    call->fn(call->arg, &(struct app_verdict){.end = APP_DONE, .page = {.cursor = buffer_slice(&text)}});
+    call->fn(call->arg, &(struct app_verdict){.end = STATUS_OK, .page = {.cursor = buffer_slice(&text)}});
     topics_call_free(call);
 }
 
@@ -129,7 +129,7 @@ void app_groups(struct app *app, const struct app_caller *caller, size_t max, st
 {
     bool has_none = caller->groups.size == 0 && caller->topics.size > 0;
     if (has_none)
-        fn(arg, &(struct app_verdict){.end = APP_DONE});
+        fn(arg, &(struct app_verdict){.end = STATUS_OK});
     else
         begin_pages(app, caller, max, from, GROUPS, each, fn, arg);
 }

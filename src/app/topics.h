@@ -46,7 +46,7 @@ enum app_change {
 };
 
 /* Changes the settings of a topic or of a pattern. Reads the settings, creates the new settings, and writes
- * them. If another process has changed the settings since the read, begins again. With DONE, the verdict has
+ * them. If another process has changed the settings since the read, begins again. With OK, the verdict has
  * the new settings. */
 void app_topic_change(struct app *, const struct app_caller *, struct slice name, enum app_change,
                       struct slice text, app_verdict_fn *, void *arg);

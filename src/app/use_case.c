@@ -25,52 +25,12 @@ void use_case_count_accepted(const struct app *app, struct slice id)
     metrics_accepted(app->metrics, topic);
 }
 
-static enum app_end end_of(enum status status)
-{
-    switch (status) {
-    case STATUS_OK:
-        return APP_DONE;
-    case STATUS_EXISTS:
-        return APP_EXISTS;
-    case STATUS_REPEATED:
-        return APP_REPEATED;
-    case STATUS_REUSED:
-        return APP_KEY_REUSED;
-    case STATUS_NOT_FOUND:
-        return APP_NOT_FOUND;
-    case STATUS_LEASED:
-        return APP_LEASED;
-    case STATUS_EXPIRED:
-        return APP_EXPIRED;
-    case STATUS_NO_URL:
-        return APP_INVALID;
-    case STATUS_NOT_PULL:
-        return APP_NOT_PULL;
-    case STATUS_UNREADABLE:
-        return APP_UNREADABLE;
-    case STATUS_LACKING:
-        return APP_LACKING;
-    case STATUS_STALE:
-        return APP_MISMATCH;
-    case STATUS_FULL:
-        return APP_FULL;
-    case STATUS_NO_MEMORY:
-        return APP_NO_MEMORY;
-    case STATUS_UNKNOWN:
-        return APP_UNKNOWN;
-    case STATUS_UNDURABLE:
-        return APP_UNDURABLE;
-    default:
-        return APP_UNAVAILABLE;
-    }
-}
-
 int64_t app_now_ms(const struct app *app)
 {
     return store_now_ms(app->store);
 }
 
-void use_case_refuse(enum app_end end, app_verdict_fn *fn, void *arg)
+void use_case_refuse(enum status end, app_verdict_fn *fn, void *arg)
 {
     fn(arg, &(struct app_verdict){.end = end});
 }
@@ -80,7 +40,7 @@ void use_case_refuse_field(const char *field, const char *detail, app_verdict_fn
     struct job_errors errors;
     job_errors_clear(&errors);
     job_errors_add(&errors, field, detail);
-    fn(arg, &(struct app_verdict){.end = APP_INVALID, .errors = &errors});
+    fn(arg, &(struct app_verdict){.end = STATUS_INVALID, .errors = &errors});
 }
 
 void use_case_refuse_expiry(bool has_ttl, app_verdict_fn *fn, void *arg)
@@ -96,7 +56,7 @@ static bool is_ready(const struct store *store, struct slice id, struct problem 
 void use_case_end(const struct app *app, struct slice id, enum status status, const struct stored_job *job,
                   app_verdict_fn *fn, void *arg)
 {
-    struct app_verdict verdict = {.end = end_of(status)};
+    struct app_verdict verdict = {.end = status};
     struct problem why;
     if (status == STATUS_NO_URL) {
         use_case_refuse_field("url", "is required, because neither the job nor its topic has a url", fn, arg);
@@ -104,7 +64,9 @@ void use_case_end(const struct app *app, struct slice id, enum status status, co
     }
     if (job)
         verdict.job = *job;
-    if (verdict.end == APP_UNAVAILABLE) {
+    if (status == STATUS_UNAVAILABLE || status == STATUS_INVALID || status == STATUS_REPLACED ||
+        status == STATUS_FAILED) { /* the caller's input is valid, so Redis did not answer as it should */
+        verdict.end = STATUS_UNAVAILABLE;
         if (is_ready(app->store, id, &why))
             problem_set(&why, "Redis is unavailable at the moment");
         verdict.why = slice_of(why.text);
@@ -117,7 +79,7 @@ bool use_case_is_unready(const struct app *app, struct slice id, app_verdict_fn 
     struct problem why;
     if (is_ready(app->store, id, &why))
         return false;
-    fn(arg, &(struct app_verdict){.end = APP_UNAVAILABLE, .why = slice_of(why.text)});
+    fn(arg, &(struct app_verdict){.end = STATUS_UNAVAILABLE, .why = slice_of(why.text)});
     return true;
 }
 
@@ -136,6 +98,6 @@ bool use_case_is_sibling(struct slice id, app_verdict_fn *fn, void *arg)
     slice_cut(id, '/', &topic, &job_id);
     if (!topic_is_sibling(topic))
         return false;
-    fn(arg, &(struct app_verdict){.end = APP_SIBLING, .topic = topic_owner(topic)});
+    fn(arg, &(struct app_verdict){.end = STATUS_SIBLING, .topic = topic_owner(topic)});
     return true;
 }

@@ -11,7 +11,7 @@ void use_case_end(const struct app *, struct slice id, enum status, const struct
                   app_verdict_fn *, void *arg);
 
 /* Ends a use case with a verdict that contains only this end. */
-void use_case_refuse(enum app_end, app_verdict_fn *, void *arg);
+void use_case_refuse(enum status, app_verdict_fn *, void *arg);
 
 /* Ends a use case with INVALID, because of one member of the client's job. */
 void use_case_refuse_field(const char *field, const char *detail, app_verdict_fn *, void *arg);

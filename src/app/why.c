@@ -215,7 +215,7 @@ static void why_free(struct why *why)
 static void give_finding(struct why *why)
 {
     why->each(why->arg, &why->finding);
-    why->fn(why->arg, &(struct app_verdict){.end = APP_DONE});
+    why->fn(why->arg, &(struct app_verdict){.end = STATUS_OK});
     why_free(why);
 }
 
@@ -340,7 +340,7 @@ static void keep_job(struct why *why, const struct stored_job *view)
 static void on_found(void *arg, const struct app_verdict *verdict)
 {
     struct why *why = arg;
-    if (verdict->end != APP_DONE) {
+    if (verdict->end != STATUS_OK) {
         why->fn(why->arg, verdict);
         why_free(why);
         return;

@@ -103,7 +103,7 @@ static void listing_end(struct workflow_listing *listing, enum status status, st
     if (status == STATUS_OK) {
         write_cursor(&cursor, next);
         listing->fn(listing->arg,
-                    &(struct app_verdict){.end = APP_DONE, .page = {.cursor = buffer_slice(&cursor)}});
+                    &(struct app_verdict){.end = STATUS_OK, .page = {.cursor = buffer_slice(&cursor)}});
     } else {
         use_case_end(listing->app, SLICE(""), status, NULL, listing->fn, listing->arg);
     }

@@ -10,7 +10,7 @@ bool app_workflow_admit(struct app *app, const struct app_caller *caller, const 
                         app_verdict_fn *fn, void *arg)
 {
     if (!app_caller_reaches(caller, job->topic)) {
-        fn(arg, &(struct app_verdict){.end = APP_NOT_REACHED, .topic = job->topic});
+        fn(arg, &(struct app_verdict){.end = STATUS_NOT_REACHED, .topic = job->topic});
         return false;
     }
     return !use_case_is_target_refused(app, job, fn, arg) && !use_case_is_unready(app, job->topic, fn, arg);
@@ -124,7 +124,7 @@ void app_workflow_end(struct app *app, const struct app_caller *caller, const st
     struct slice topic, workflow_id;
     slice_cut(end->id, '/', &topic, &workflow_id);
     if (!app_caller_reaches(caller, topic)) {
-        fn(arg, &(struct app_verdict){.end = APP_NOT_REACHED, .topic = topic});
+        fn(arg, &(struct app_verdict){.end = STATUS_NOT_REACHED, .topic = topic});
         return;
     }
     if (use_case_is_unready(app, topic, fn, arg))

@@ -14,7 +14,7 @@ bool app_workflow_admit(struct app *, const struct app_caller *, const struct jo
 
 /* ---- changes ---- */
 
-/* With DONE, made_ms is the time at which the workflow was created. REPEATED means that a workflow with this
+/* With OK, made_ms is the time at which the workflow was created. REPEATED means that a workflow with this
  * id is already active, or that the parent's step has already started a workflow; first_job is then its first
  * job. The other possible verdicts are NOT_FOUND (the
  * failed workflow cannot be continued, or has already been continued), EXISTS, FULL, UNAVAILABLE and UNKNOWN.
@@ -28,7 +28,7 @@ void app_workflow_begin(struct app *, const struct workflow_begin *, app_workflo
 typedef void app_workflow_appended_fn(void *arg, const struct app_verdict *, const struct slice *firsts);
 
 /* Appends all entries to a workflow, or none. An entry whose step the workflow has is not appended again.
- * Borrows the entries until the callback. Ends with DONE, NOT_FOUND (no workflow with this id is active),
+ * Borrows the entries until the callback. Ends with OK, NOT_FOUND (no workflow with this id is active),
  * EXISTS (a job has one of the ids), FULL, UNAVAILABLE or UNKNOWN. */
 void app_workflow_append(struct app *, struct slice id, const struct workflow_entry *entries, size_t count,
                          app_workflow_appended_fn *, void *arg);
@@ -36,7 +36,7 @@ void app_workflow_append(struct app *, struct slice id, const struct workflow_en
 /* Ends an active workflow and drops its jobs; attempts under way continue. for_parent is the entry that the
  * parent workflow gets if this workflow has succeeded; NULL: there is no parent. If the workflow was
  * cancelled, the parent gets the entry if_cancelled. Borrows all arguments until the callback. Ends with
- * DONE, NOT_REACHED, NOT_FOUND (no workflow with this id is active), FULL, UNAVAILABLE or UNKNOWN. */
+ * OK, NOT_REACHED, NOT_FOUND (no workflow with this id is active), FULL, UNAVAILABLE or UNKNOWN. */
 struct app_workflow_end {
     struct slice id;
     bool is_cancelled;
@@ -48,7 +48,7 @@ void app_workflow_end(struct app *, const struct app_caller *, const struct app_
 
 /* ---- waits ---- */
 
-/* Begins to wait for an event. Ends with DONE, MISMATCH (another event is the first kept event: the callback
+/* Begins to wait for an event. Ends with OK, STALE (another event is the first kept event: the callback
  * gets it in kept, and nothing has changed), NOT_FOUND (no workflow with this id is active), EXISTS, FULL,
  * UNAVAILABLE or UNKNOWN. */
 typedef void app_workflow_waiting_fn(void *arg, const struct app_verdict *, struct slice kept);
@@ -56,14 +56,14 @@ void app_workflow_wait(struct app *, const struct workflow_wait *, app_workflow_
 
 /* Reads a page of the jobs that wait for an event, in the order in which they began to wait. next is where
  * the next page begins; empty: there are no more. A page may have fewer waiters than
- * max although more pages follow. Ends with DONE or UNAVAILABLE. */
+ * max although more pages follow. Ends with OK or UNAVAILABLE. */
 typedef void app_workflow_waiters_fn(void *arg, const struct app_verdict *, const struct workflow_waiter *,
                                      size_t count, struct slice next);
 void app_workflow_waiters(struct app *, const struct workflow_waiters_query *, app_workflow_waiters_fn *,
                           void *arg);
 
 /* Ends waits with an event. was_waiting[i] is false if the waiter of notices[i] had stopped waiting before.
- * Ends with DONE, MISMATCH (another job waits; nothing has changed), NOT_FOUND (no workflow with this id is
+ * Ends with OK, STALE (another job waits; nothing has changed), NOT_FOUND (no workflow with this id is
  * active), FULL, UNAVAILABLE or UNKNOWN. */
 typedef void app_workflow_notified_fn(void *arg, const struct app_verdict *, const bool *was_waiting);
 void app_workflow_notify(struct app *, const struct workflow_notify *, app_workflow_notified_fn *, void *arg);

@@ -30,6 +30,20 @@ enum status {
     STATUS_UNDURABLE,   /* Redis has carried the call out, but too few replicas have confirmed it in time */
     STATUS_NO_MEMORY,   /* no memory for data that a client sized; nothing changed */
     STATUS_FAILED,      /* the system failed: a file, a socket, a process */
+
+    /* Only use cases (app/) end with the following. Nothing changed, except with SAME. */
+    STATUS_SAME,        /* the same job already exists */
+    STATUS_NOT_REACHED, /* the caller has no right to the topic */
+    STATUS_SIBLING,     /* only the server writes to this sibling topic */
+    STATUS_ID_TAKEN,    /* the job is dead, and another job has its id */
+    STATUS_ENDED,       /* the job was delivered or cancelled */
+    STATUS_NO_BODY,     /* the job cannot run again, because the history does not have its body */
+    STATUS_CONTENDED,   /* each of several tries failed, because another process changed the job or the
+                           settings during the try */
+    STATUS_NOT_HELD,    /* the token does not hold the lease of the job */
+    STATUS_TOO_LARGE,   /* the jobs of all endpoints of a group are together over 4 MiB */
+    STATUS_HISTORY_UNAVAILABLE, /* the history cannot be read now */
+    STATUS_NO_HISTORY,          /* the server keeps no history */
 };
 
 /* Returns whether the call was carried out, and its result is known. */

@@ -20,31 +20,31 @@ static unsigned tell_errors(char text[ANSWER_TEXT_SIZE], const struct job_errors
 unsigned answer_of_verdict(const struct app_verdict *verdict, char text[ANSWER_TEXT_SIZE])
 {
     switch (verdict->end) {
-    case APP_INVALID:
+    case STATUS_INVALID:
         return tell_errors(text, verdict->errors);
-    case APP_NOT_REACHED:
+    case STATUS_NOT_REACHED:
         return tell(text, 403, "the token has no access to the topic qstash");
-    case APP_NOT_FOUND:
+    case STATUS_NOT_FOUND:
         return tell(text, 404, "not found");
-    case APP_LEASED:
+    case STATUS_LEASED:
         return tell(text, 409, "the message is being delivered");
-    case APP_FULL:
+    case STATUS_FULL:
         return tell(text, 507, "there are too many messages already, or Redis has no memory left");
-    case APP_NO_MEMORY:
+    case STATUS_NO_MEMORY:
         return tell(text, 503, "there is not enough memory for this request; nothing changed");
-    case APP_UNKNOWN:
+    case STATUS_UNKNOWN:
         return tell(text, 503, "the outcome is unknown: Redis did not answer");
-    case APP_UNDURABLE:
+    case STATUS_UNDURABLE:
         return tell(
             text, 503,
             "the request is carried out, but not durable yet: too few replicas of Redis have confirmed it");
-    case APP_NO_HISTORY:
+    case STATUS_NO_HISTORY:
         return tell(text, 404, "this server keeps no history");
-    case APP_LACKING:
+    case STATUS_LACKING:
         return tell(text, 409, "the data in Redis needs a later version of duepost than this process has");
-    case APP_UNREADABLE:
+    case STATUS_UNREADABLE:
         return tell(text, 409, "the record of the message cannot be read");
-    case APP_TOO_LARGE:
+    case STATUS_TOO_LARGE:
         return tell(text, 413, "the messages to all endpoints together are over 4 MiB");
     default:
         snprintf(text, ANSWER_TEXT_SIZE, "%.*s; nothing changed", SLICE_ARG(verdict->why));
@@ -61,7 +61,7 @@ void answer_refuse_verdict(struct exchange *exchange, const struct app_verdict *
 
 void answer_done(struct exchange *exchange, const struct app_verdict *verdict)
 {
-    if (verdict->end == APP_DONE)
+    if (verdict->end == STATUS_OK)
         exchange_answer(exchange, 200, NULL, 0, SLICE(""));
     else
         answer_refuse_verdict(exchange, verdict);

@@ -8,14 +8,14 @@
 
 enum { ANSWER_TEXT_SIZE = 768 };
 
-/* Writes a text that says to the client why a use case did not end with DONE. Returns the HTTP status. */
+/* Writes a text that says to the client why a use case did not end with OK. Returns the HTTP status. */
 unsigned answer_of_verdict(const struct app_verdict *, char text[ANSWER_TEXT_SIZE]);
 
 /* Returns true if the read succeeded, so it is known whether the message exists. */
 static inline bool answer_is_known(const struct app_verdict *verdict)
 {
-    return verdict->end == APP_DONE || verdict->end == APP_NOT_FOUND ||
-           verdict->end == APP_HISTORY_UNAVAILABLE;
+    return verdict->end == STATUS_OK || verdict->end == STATUS_NOT_FOUND ||
+           verdict->end == STATUS_HISTORY_UNAVAILABLE;
 }
 
 /* Answers with the text and status of answer_of_verdict. */
@@ -27,7 +27,7 @@ void answer_refuse_verdict(struct exchange *, const struct app_verdict *);
     "over 100,000 queues and flow-control keys have messages, too many for one list; select messages by "    \
     "their ids, or one queue with queueName"
 
-/* Answers 200 without a body if the use case ended with DONE, else like answer_refuse_verdict. */
+/* Answers 200 without a body if the use case ended with OK, else like answer_refuse_verdict. */
 void answer_done(struct exchange *, const struct app_verdict *);
 
 /* Writes {"error":"..."}. */

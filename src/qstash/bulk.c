@@ -150,10 +150,10 @@ static void end_page(struct bulk *bulk)
 
 /* ---- 2. act ---- */
 
-void bulk_end_one(struct bulk *bulk, enum app_end end)
+void bulk_end_one(struct bulk *bulk, enum status end)
 {
-    bulk->done += end == APP_DONE;
-    bulk->is_unknown |= end != APP_DONE && end != APP_NOT_FOUND;
+    bulk->done += end == STATUS_OK;
+    bulk->is_unknown |= end != STATUS_OK && end != STATUS_NOT_FOUND;
     if (bulk->kind->is_in_order)
         act_on_next(bulk);
     end_page(bulk);
@@ -162,7 +162,7 @@ void bulk_end_one(struct bulk *bulk, enum app_end end)
 void bulk_skip_one(struct bulk *bulk)
 {
     bulk->left++;
-    bulk_end_one(bulk, APP_NOT_FOUND);
+    bulk_end_one(bulk, STATUS_NOT_FOUND);
 }
 
 static void act_on_next(struct bulk *bulk)
@@ -252,12 +252,12 @@ static void on_page(void *arg, const struct app_verdict *verdict)
 {
     struct bulk *bulk = arg;
     struct slice next = verdict->page.cursor;
-    if (verdict->end != APP_DONE && (bulk->done || !bulk->exchange)) {
+    if (verdict->end != STATUS_OK && (bulk->done || !bulk->exchange)) {
         bulk->is_unknown = true;
         bulk_end(bulk);
         return;
     }
-    if (verdict->end != APP_DONE) {
+    if (verdict->end != STATUS_OK) {
         answer_refuse_verdict(bulk->exchange, verdict);
         return;
     }

@@ -78,7 +78,7 @@ struct bulk {
 void bulk_begin(struct exchange *, const struct bulk_kind *);
 
 /* Reports how the action on one message ended. NOT_FOUND counts neither as done nor as failed. */
-void bulk_end_one(struct bulk *, enum app_end);
+void bulk_end_one(struct bulk *, enum status);
 
 /* Answers with {name: number of messages} and the cursor, or 503 if a message failed or its outcome is
  * unknown. */

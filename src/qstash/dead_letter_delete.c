@@ -20,11 +20,11 @@ static void deleting_end(struct deleting *deleting, const struct app_verdict *ve
     free(deleting);
 }
 
-static const struct app_verdict not_found = {.end = APP_NOT_FOUND};
+static const struct app_verdict not_found = {.end = STATUS_NOT_FOUND};
 
 static void on_deleted(void *arg, const struct app_verdict *verdict)
 {
-    deleting_end(arg, verdict->end == APP_MISMATCH ? &not_found : verdict);
+    deleting_end(arg, verdict->end == STATUS_STALE ? &not_found : verdict);
 }
 
 static void deleting_on_read(void *arg, const struct app_verdict *verdict)
@@ -40,7 +40,7 @@ static void deleting_on_read(void *arg, const struct app_verdict *verdict)
 }
 
 /* Reads the message with this id, and removes it if it is dead and has not changed since it was read. The
- * verdict is DONE, NOT_FOUND, or another verdict of app_cancel. message_id is not used after the call. */
+ * verdict is OK, NOT_FOUND, or another verdict of app_cancel. message_id is not used after the call. */
 static void dead_letter_delete(struct exchange *exchange, struct slice message_id, app_verdict_fn *fn,
                                void *arg)
 {
@@ -54,16 +54,16 @@ static void dead_letter_delete(struct exchange *exchange, struct slice message_i
         deleting->key[key.size] = '\0';
         app_read(deleting->app, key, deleting_on_read, deleting);
     } else {
-        deleting_end(deleting, &(struct app_verdict){.end = APP_NOT_FOUND});
+        deleting_end(deleting, &(struct app_verdict){.end = STATUS_NOT_FOUND});
     }
 }
 
 static void on_one_deleted(void *arg, const struct app_verdict *verdict)
 {
     struct exchange *exchange = arg;
-    if (verdict->end == APP_NOT_FOUND)
+    if (verdict->end == STATUS_NOT_FOUND)
         exchange_refuse(exchange, 404, "dead letter %.*s not found", SLICE_ARG(exchange->key));
-    else if (verdict->end != APP_DONE)
+    else if (verdict->end != STATUS_OK)
         answer_refuse_verdict(exchange, verdict);
     else
         exchange_answer(exchange, 200, NULL, 0, SLICE("{\"deleted\":1}"));

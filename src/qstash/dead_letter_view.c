@@ -7,7 +7,7 @@
 
 bool dead_letter_is(const struct app_verdict *verdict)
 {
-    return verdict->end == APP_DONE && verdict->job.state == JOB_STATE_DEAD && !verdict->job.is_of_history;
+    return verdict->end == STATUS_OK && verdict->job.state == JOB_STATE_DEAD && !verdict->job.is_of_history;
 }
 
 void dead_letter_add_answer(struct json_writer *json, const struct stored_job *job,

@@ -93,7 +93,7 @@ static void list_on_read(void *arg, const struct app_verdict *verdict)
         message_view_fini(&view);
     }
     free(reading);
-    bulk_end_one(bulk, is_there || !answer_is_known(verdict) ? verdict->end : APP_NOT_FOUND);
+    bulk_end_one(bulk, is_there || !answer_is_known(verdict) ? verdict->end : STATUS_NOT_FOUND);
 }
 
 static void list_one(struct bulk *bulk, struct slice message_id)
@@ -104,7 +104,7 @@ static void list_one(struct bulk *bulk, struct slice message_id)
     if (key.size)
         app_read(app_of(bulk->exchange), key, list_on_read, reading);
     else
-        list_on_read(reading, &(struct app_verdict){.end = APP_NOT_FOUND});
+        list_on_read(reading, &(struct app_verdict){.end = STATUS_NOT_FOUND});
 }
 
 static void answer_list(struct bulk *bulk)
@@ -189,7 +189,9 @@ static void on_bulk_retried(void *arg, const struct message_sent *sent)
     struct json_writer json = bulk_writer(bulk);
     if (sent->error.size == 0)
         add_retried(&json, sent->id);
-    bulk_end_one(bulk, sent->error.size == 0 ? APP_DONE : sent->status == 404 ? APP_NOT_FOUND : APP_UNKNOWN);
+    bulk_end_one(bulk, sent->error.size == 0 ? STATUS_OK
+                       : sent->status == 404 ? STATUS_NOT_FOUND
+                                             : STATUS_UNKNOWN);
 }
 
 static void bulk_retry_one(struct bulk *bulk, struct slice message_id)

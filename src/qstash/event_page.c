@@ -31,7 +31,7 @@ void event_page_fini(struct event_page *page)
 
 static void note_failure(struct event_page *page, const struct app_verdict *verdict)
 {
-    bool is_failure = verdict->end != APP_DONE && verdict->end != APP_NOT_FOUND;
+    bool is_failure = verdict->end != STATUS_OK && verdict->end != STATUS_NOT_FOUND;
     if (is_failure && !page->fault_status)
         page->fault_status = answer_of_verdict(verdict, page->fault);
 }
@@ -42,7 +42,7 @@ static void add_lines(struct event_item *item, struct slice lines)
 {
     buffer_append(&item->lines, lines);
     if (item->lines.failed || item->record.failed)
-        note_failure(item->page, &(struct app_verdict){.end = APP_NO_MEMORY});
+        note_failure(item->page, &(struct app_verdict){.end = STATUS_NO_MEMORY});
 }
 
 static void end_lines(struct event_page *page)
@@ -175,7 +175,7 @@ static void on_read(void *arg, const struct app_verdict *verdict)
 {
     struct event_item *item = arg;
     note_failure(item->page, verdict);
-    if (verdict->end == APP_DONE)
+    if (verdict->end == STATUS_OK)
         fill_item(item, &verdict->job, verdict->lines);
     event_page_end_ids(item->page);
 }

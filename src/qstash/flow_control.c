@@ -77,7 +77,7 @@ static void on_flow_end(void *arg, const struct app_verdict *verdict)
 {
     const struct flow_call *call = arg;
     struct exchange *exchange = call->exchange;
-    if (verdict->end != APP_DONE)
+    if (verdict->end != STATUS_OK)
         answer_refuse_verdict(exchange, verdict);
     else if (!call->is_known)
         refuse_unknown_flow(exchange);
@@ -110,7 +110,7 @@ static enum app_sibling_change on_flow_limits(void *arg, struct topic_settings *
 static void on_flow_changed(void *arg, const struct app_verdict *verdict)
 {
     const struct flow_call *call = arg;
-    if (verdict->end == APP_NOT_FOUND)
+    if (verdict->end == STATUS_NOT_FOUND)
         refuse_unknown_flow(call->exchange);
     else
         answer_done(call->exchange, verdict);

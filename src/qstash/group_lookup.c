@@ -44,7 +44,7 @@ static void lookup_on_end(void *arg, const struct app_verdict *verdict)
 {
     struct group_lookup *lookup = arg;
     char text[ANSWER_TEXT_SIZE];
-    if (verdict->end != APP_DONE) {
+    if (verdict->end != STATUS_OK) {
         unsigned status = answer_of_verdict(verdict, text);
         lookup->fn(lookup->arg, status, text);
         return;

@@ -104,14 +104,14 @@ static enum app_sibling_change keys_make(void *arg, struct topic_settings *setti
 static void keys_on_changed(void *arg, const struct app_verdict *verdict)
 {
     static const struct app_verdict has_others = {
-        .end = APP_UNAVAILABLE,
+        .end = STATUS_UNAVAILABLE,
         .why = SLICE_INIT("qstash-dev is on, but there are signing keys already; use another data directory "
                           "or prefix, or remove "
                           "these keys for good with DELETE /topics/qstash")};
     struct keys_change *change = arg;
-    if (verdict->end == APP_DONE && change->has_others)
+    if (verdict->end == STATUS_OK && change->has_others)
         verdict = &has_others;
-    if (verdict->end == APP_DONE)
+    if (verdict->end == STATUS_OK)
         qstash_of(change->exchange)->keys_seen_us = clock_boot_us();
     change->fn(change->arg, verdict);
 }
@@ -161,7 +161,7 @@ void keys_ensure(struct exchange *exchange, app_verdict_fn *fn, void *arg)
 {
     int64_t seen_us = qstash_of(exchange)->keys_seen_us;
     if (seen_us && clock_boot_us() - seen_us < KEYS_TRUSTED_US) {
-        fn(arg, &(struct app_verdict){.end = APP_DONE});
+        fn(arg, &(struct app_verdict){.end = STATUS_OK});
         return;
     }
     struct ensuring *ensuring = NEW(struct ensuring);
@@ -177,7 +177,7 @@ static void answer_keys(void *arg, const struct app_verdict *verdict)
     struct exchange *exchange = change->exchange;
     struct buffer *body = exchange_scratch(exchange);
     struct json_writer json = json_writer_to(body);
-    if (verdict->end != APP_DONE) {
+    if (verdict->end != STATUS_OK) {
         answer_refuse_verdict(exchange, verdict);
         return;
     }

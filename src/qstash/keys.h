@@ -21,7 +21,7 @@ struct keys {
 bool keys_read(struct slice member, struct keys *);
 
 /* Creates the keys, unless they exist. Does not ask Redis if the keys existed within the last two seconds.
- * The verdict is DONE if they exist. Calls back once, perhaps before the call returns. */
+ * The verdict is OK if they exist. Calls back once, perhaps before the call returns. */
 void keys_ensure(struct exchange *, app_verdict_fn *, void *arg);
 
 #endif

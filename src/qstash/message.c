@@ -35,9 +35,9 @@ static void message_on_submitted(void *arg, const struct app_verdict *verdict)
     struct message *message = arg;
     char text[ANSWER_TEXT_SIZE];
     struct message_sent sent = {.status = 200};
-    if (verdict->end == APP_DONE || verdict->end == APP_SAME) {
+    if (verdict->end == STATUS_OK || verdict->end == STATUS_SAME) {
         sent.id = id_of(message->submission.id);
-    } else if (verdict->end == APP_REPEATED) {
+    } else if (verdict->end == STATUS_REPEATED) {
         sent.status = 202;
         sent.id = id_of(verdict->job.id);
     } else {
@@ -142,7 +142,7 @@ static void send_to(struct message *message, struct slice topic)
 static void message_on_placed(void *arg, const struct app_verdict *verdict, struct slice topic)
 {
     struct message *message = arg;
-    if (verdict->end == APP_DONE)
+    if (verdict->end == STATUS_OK)
         send_to(message, topic);
     else
         message_on_submitted(message, verdict);

@@ -55,7 +55,7 @@ static void again_refuse(struct again *again, unsigned status, const char *error
 static void on_removed(void *arg, const struct app_verdict *verdict)
 {
     struct again *again = arg;
-    bool is_gone = verdict->end == APP_DONE || verdict->end == APP_NOT_FOUND;
+    bool is_gone = verdict->end == STATUS_OK || verdict->end == STATUS_NOT_FOUND;
     if (is_gone)
         again_end(again, &again->sent);
     else
@@ -126,9 +126,9 @@ static void again_on_read(void *arg, const struct app_verdict *verdict)
     struct again *again = arg;
     char text[ANSWER_TEXT_SIZE];
     bool is_dead =
-        verdict->end == APP_DONE && verdict->job.state == JOB_STATE_DEAD && !verdict->job.is_of_history;
-    if (verdict->end != APP_DONE && verdict->end != APP_NOT_FOUND &&
-        verdict->end != APP_HISTORY_UNAVAILABLE) {
+        verdict->end == STATUS_OK && verdict->job.state == JOB_STATE_DEAD && !verdict->job.is_of_history;
+    if (verdict->end != STATUS_OK && verdict->end != STATUS_NOT_FOUND &&
+        verdict->end != STATUS_HISTORY_UNAVAILABLE) {
         unsigned status = answer_of_verdict(verdict, text);
         again_refuse(again, status, text);
         return;

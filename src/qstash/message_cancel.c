@@ -19,14 +19,14 @@ static void cancelling_end(struct cancelling *cancelling, const struct app_verdi
 bool message_is_alive(const struct app_verdict *verdict)
 {
     enum job_state state = verdict->job.state;
-    return verdict->end == APP_DONE &&
+    return verdict->end == STATUS_OK &&
            (state == JOB_STATE_DELAYED || state == JOB_STATE_READY || state == JOB_STATE_LEASED);
 }
 
 static void on_cancelled(void *arg, const struct app_verdict *verdict)
 {
-    static const struct app_verdict not_found = {.end = APP_NOT_FOUND};
-    bool is_dead = verdict->end == APP_MISMATCH; /* only a dead message has this id */
+    static const struct app_verdict not_found = {.end = STATUS_NOT_FOUND};
+    bool is_dead = verdict->end == STATUS_STALE; /* only a dead message has this id */
     cancelling_end(arg, is_dead ? &not_found : verdict);
 }
 
@@ -39,5 +39,5 @@ void message_cancel(struct app *app, const struct app_caller *caller, struct sli
     if (key.size)
         app_cancel(app, caller, key, SLICE(JOB_TAGS_ALIVE), on_cancelled, cancelling);
     else
-        cancelling_end(cancelling, &(struct app_verdict){.end = APP_NOT_FOUND});
+        cancelling_end(cancelling, &(struct app_verdict){.end = STATUS_NOT_FOUND});
 }

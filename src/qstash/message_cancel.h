@@ -5,7 +5,7 @@
 #include "app/app.h"
 #include "qstash/message_id.h"
 
-/* Cancels the message with this id, which is copied. The verdict is DONE, NOT_FOUND (there is no such
+/* Cancels the message with this id, which is copied. The verdict is OK, NOT_FOUND (there is no such
  * message, or it has ended), or an error. Calls back once, perhaps before the call returns. Borrows caller
  * until the callback. */
 void message_cancel(struct app *, const struct app_caller *, struct slice message_id, app_verdict_fn *,

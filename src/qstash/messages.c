@@ -62,9 +62,9 @@ HANDLER(message_handle)
 static void on_cancelled(void *arg, const struct app_verdict *verdict)
 {
     struct exchange *exchange = arg;
-    if (verdict->end == APP_NOT_FOUND)
+    if (verdict->end == STATUS_NOT_FOUND)
         refuse_unknown(exchange);
-    else if (verdict->end != APP_DONE)
+    else if (verdict->end != STATUS_OK)
         answer_refuse_verdict(exchange, verdict);
     else
         exchange_answer(exchange, 200, NULL, 0, SLICE("{\"cancelled\":1}"));

@@ -156,15 +156,15 @@ static void notify_end_page(struct notifying *notifying)
 static void on_notified(void *arg, const struct app_verdict *verdict, const bool *was_waiting)
 {
     struct notifying *notifying = arg;
-    if (verdict->end == APP_MISMATCH && notifying->has_skipped && notifying->made_count == 0) {
+    if (verdict->end == STATUS_STALE && notifying->has_skipped && notifying->made_count == 0) {
         notify_refuse(notifying, SLICE("the waits for this event cannot be read"));
-    } else if (verdict->end == APP_MISMATCH) {
+    } else if (verdict->end == STATUS_STALE) {
         notify_again(notifying);
-    } else if (verdict->end == APP_NOT_FOUND) {
+    } else if (verdict->end == STATUS_NOT_FOUND) {
         notify_answer(notifying); /* the run has ended, so the event is dropped */
-    } else if (verdict->end == APP_UNAVAILABLE) {
+    } else if (verdict->end == STATUS_UNAVAILABLE) {
         notify_refuse(notifying, verdict->why);
-    } else if (verdict->end != APP_DONE) {
+    } else if (verdict->end != STATUS_OK) {
         answer_refuse_verdict(notifying->exchange, verdict);
     } else {
         for (size_t i = 0; i < notifying->made_count; i++) {
@@ -238,8 +238,8 @@ static void make_notice(struct notice *notice)
 static void on_run(void *arg, const struct app_verdict *verdict, const struct workflow *workflow)
 {
     struct notice *notice = arg;
-    bool is_active = verdict->end == APP_DONE && workflow->state == WORKFLOW_ACTIVE;
-    if (verdict->end != APP_DONE && verdict->end != APP_NOT_FOUND)
+    bool is_active = verdict->end == STATUS_OK && workflow->state == WORKFLOW_ACTIVE;
+    if (verdict->end != STATUS_OK && verdict->end != STATUS_NOT_FOUND)
         notice->notifying->fault = "the runs that wait cannot be read now";
     notice->has_run = is_active && run_read(workflow->settings, workflow->made_ms, &notice->run);
     if (notice->has_run)
@@ -275,7 +275,7 @@ static void on_waiters(void *arg, const struct app_verdict *verdict, const struc
                        size_t count, struct slice next)
 {
     struct notifying *notifying = arg;
-    if (verdict->end != APP_DONE) {
+    if (verdict->end != STATUS_OK) {
         notify_refuse(notifying, verdict->why);
         return;
     }
@@ -441,7 +441,7 @@ static void on_looked(void *arg, const struct app_verdict *verdict, const struct
         has_hook = !run.knows_hooks;
         run_fini(&run);
     }
-    if (verdict->end != APP_DONE && verdict->end != APP_NOT_FOUND)
+    if (verdict->end != STATUS_OK && verdict->end != STATUS_NOT_FOUND)
         exchange_refuse(exchange, 503, "%.*s; nothing changed", SLICE_ARG(verdict->why));
     else if (!has_hook)
         exchange_refuse(exchange, 404, "no active run has this webhook");
@@ -525,7 +525,7 @@ static void on_all_waiters(void *arg, const struct app_verdict *verdict,
 {
     struct waiter_list *list = arg;
     struct exchange *exchange = list->exchange;
-    if (verdict->end != APP_DONE) {
+    if (verdict->end != STATUS_OK) {
         answer_refuse_verdict(exchange, verdict);
         return;
     }

@@ -95,14 +95,14 @@ static void refuse_name(place_fn *fn, void *arg, const char *member, const char 
     struct job_errors errors;
     job_errors_clear(&errors);
     job_errors_add(&errors, member, detail);
-    fn(arg, &(struct app_verdict){.end = APP_INVALID, .errors = &errors}, SLICE(""));
+    fn(arg, &(struct app_verdict){.end = STATUS_INVALID, .errors = &errors}, SLICE(""));
 }
 
 void place_find(struct app *app, const struct app_caller *caller, struct slice queue,
                 const struct settings_flow *flow, place_fn *fn, void *arg)
 {
     if (queue.size == 0 && flow->key.size == 0) {
-        fn(arg, &(struct app_verdict){.end = APP_DONE}, SLICE(QSTASH_TOPIC_MESSAGES));
+        fn(arg, &(struct app_verdict){.end = STATUS_OK}, SLICE(QSTASH_TOPIC_MESSAGES));
         return;
     }
     struct place *place = NEW(struct place);

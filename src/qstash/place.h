@@ -30,7 +30,7 @@ struct slice place_of_flow(struct slice key, char room[PLACE_SIZE]);
 /* Returns the key of a topic that begins with PLACE_FLOWS. The result is a part of topic, or is in room. */
 struct slice place_flow_key(struct slice topic, char room[PLACE_SIZE]);
 
-/* Use topic only if the verdict is DONE. It is valid until the callback returns. */
+/* Use topic only if the verdict is OK. It is valid until the callback returns. */
 typedef void place_fn(void *arg, const struct app_verdict *, struct slice topic);
 
 /* Finds the topic, and creates or changes its settings as the message requests. queue and the key of the flow

@@ -137,7 +137,7 @@ static void publication_on_keys(void *arg, const struct app_verdict *verdict)
 {
     struct publication *publication = arg;
     char text[ANSWER_TEXT_SIZE];
-    if (verdict->end == APP_DONE) {
+    if (verdict->end == STATUS_OK) {
         if (publication->settings.run.id.size)
             send_to_run(publication);
         else if (publication->destination.group.size)

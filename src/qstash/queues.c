@@ -68,7 +68,7 @@ static void on_queue_end(void *arg, const struct app_verdict *verdict)
 {
     const struct queue_call *call = arg;
     struct exchange *exchange = call->exchange;
-    if (verdict->end != APP_DONE)
+    if (verdict->end != STATUS_OK)
         answer_refuse_verdict(exchange, verdict);
     else if (!call->is_known)
         refuse_unknown_queue(exchange, call->topic);
@@ -117,7 +117,7 @@ static enum app_sibling_change on_queue_limits(void *arg, struct topic_settings 
 static void on_queue_changed(void *arg, const struct app_verdict *verdict)
 {
     const struct queue_call *call = arg;
-    if (verdict->end == APP_NOT_FOUND)
+    if (verdict->end == STATUS_NOT_FOUND)
         refuse_unknown_queue(call->exchange, call->topic);
     else
         answer_done(call->exchange, verdict);

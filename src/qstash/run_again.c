@@ -85,13 +85,13 @@ static void on_begun(void *arg, const struct app_verdict *verdict, int64_t made_
 {
     struct again *again = arg;
     (void)first_job;
-    if (verdict->end == APP_DONE)
+    if (verdict->end == STATUS_OK)
         again_end(again, &(struct run_again_result){
                              .status = 200, .id = slice_of(again->new_id), .made_ms = made_ms});
-    else if (verdict->end == APP_NOT_FOUND)
+    else if (verdict->end == STATUS_NOT_FOUND)
         again_refuse_unknown(again);
-    else if (verdict->end == APP_EXISTS ||
-             verdict->end == APP_REPEATED) /* cannot happen in practice, because ids are random */
+    else if (verdict->end == STATUS_EXISTS ||
+             verdict->end == STATUS_REPEATED) /* cannot happen in practice, because ids are random */
         again_refuse(again, 503, "another run has the new id; nothing changed");
     else
         again_refuse_verdict(again, verdict);
@@ -132,7 +132,7 @@ static void again_on_placed(void *arg, const struct app_verdict *verdict, struct
                          .is_init = again->is_init}},
         .caller = &again->exchange->caller,
     };
-    if (verdict->end != APP_DONE) {
+    if (verdict->end != STATUS_OK) {
         again_refuse_verdict(again, verdict);
         return;
     }
@@ -278,7 +278,7 @@ static void again_on_run(void *arg, const struct app_verdict *verdict, const str
     struct again *again = arg;
     bool is_it =
         workflow && slice_equal(workflow->failed_by, buffer_slice(&again->id)) && workflow->element_count > 0;
-    if (verdict->end != APP_DONE && verdict->end != APP_NOT_FOUND)
+    if (verdict->end != STATUS_OK && verdict->end != STATUS_NOT_FOUND)
         again_refuse_verdict(again, verdict);
     else if (is_it)
         go_on_from(again, workflow);
@@ -293,8 +293,8 @@ static void again_on_run(void *arg, const struct app_verdict *verdict, const str
 static void again_on_read(void *arg, const struct app_verdict *verdict)
 {
     struct again *again = arg;
-    if (verdict->end != APP_DONE && verdict->end != APP_NOT_FOUND &&
-        verdict->end != APP_HISTORY_UNAVAILABLE) {
+    if (verdict->end != STATUS_OK && verdict->end != STATUS_NOT_FOUND &&
+        verdict->end != STATUS_HISTORY_UNAVAILABLE) {
         again_refuse_verdict(again, verdict);
         return;
     }

@@ -63,14 +63,14 @@ static void on_appended(void *arg, const struct app_verdict *verdict, const stru
 {
     struct run_group *group = arg;
     unsigned status = 200;
-    if (verdict->end == APP_NOT_FOUND) {
+    if (verdict->end == STATUS_NOT_FOUND) {
         status = 400;
         snprintf(group->error, sizeof group->error, "the workflow run %.*s is not active",
                  SLICE_ARG(group->id));
-    } else if (verdict->end == APP_EXISTS) { /* cannot happen in practice, because ids are random */
+    } else if (verdict->end == STATUS_EXISTS) { /* cannot happen in practice, because ids are random */
         status = 503;
         snprintf(group->error, sizeof group->error, "another message has the id; nothing changed");
-    } else if (verdict->end != APP_DONE) {
+    } else if (verdict->end != STATUS_OK) {
         status = answer_of_verdict(verdict, group->error);
     }
     end_all(group, status, slice_of(group->error), firsts);

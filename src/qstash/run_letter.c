@@ -19,7 +19,7 @@ static void letter_end(struct run_letter *letter, bool is_known)
 
 static struct slice state_of_callback(const struct app_verdict *verdict)
 {
-    if (verdict->end != APP_DONE) /* the callback has ended and is not stored any more */
+    if (verdict->end != STATUS_OK) /* the callback has ended and is not stored any more */
         return SLICE("CALLBACK_SUCCESS");
     switch (verdict->job.state) {
     case JOB_STATE_DEAD:
@@ -38,15 +38,15 @@ static void on_callback(void *arg, const struct app_verdict *verdict)
     struct run_letter *letter = arg;
     struct message_view view;
     struct json_writer json = json_writer_to(&letter->callback);
-    if (verdict->end != APP_DONE && verdict->end != APP_NOT_FOUND &&
-        verdict->end != APP_HISTORY_UNAVAILABLE) {
+    if (verdict->end != STATUS_OK && verdict->end != STATUS_NOT_FOUND &&
+        verdict->end != STATUS_HISTORY_UNAVAILABLE) {
         letter_end(letter, false);
         return;
     }
     letter->state = state_of_callback(verdict);
     json_put_object(&json);
     json_add_text(&json, "state", letter->state);
-    if (verdict->end == APP_DONE && message_view_read(verdict->job.id, verdict->job.record, &view)) {
+    if (verdict->end == STATUS_OK && message_view_read(verdict->job.id, verdict->job.record, &view)) {
         dead_letter_add_answer(&json, &verdict->job, &view, "responseHeaders");
         message_view_fini(&view);
     }
@@ -146,9 +146,9 @@ static void action_on_letter(void *arg, struct run_letter *letter, bool is_known
     struct action *action = arg;
     struct bulk *bulk = action->bulk;
     if (!is_known)
-        bulk_end_one(bulk, APP_UNKNOWN);
+        bulk_end_one(bulk, STATUS_UNKNOWN);
     else if (!letter->is_there)
-        bulk_end_one(bulk, APP_NOT_FOUND);
+        bulk_end_one(bulk, STATUS_NOT_FOUND);
     else if (!has_ids(bulk) && !has_state(bulk, letter->state))
         bulk_skip_one(bulk);
     else

@@ -40,7 +40,7 @@ static void list_letter(struct bulk *bulk, const struct run_letter *letter)
 {
     struct json_writer json = bulk_writer(bulk);
     run_letter_put(&json, letter);
-    bulk_end_one(bulk, APP_DONE);
+    bulk_end_one(bulk, STATUS_OK);
 }
 
 static void list_one(struct bulk *bulk, struct slice message_id)

@@ -54,7 +54,7 @@ static void on_bulk_again(void *arg, const struct run_again_result *result)
     /* A run that is too large is passed over: its dead letter remains, so it would make each repeated request
      * fail. */
     bool is_passed = result->status == 404 || result->status == 413;
-    bulk_end_one(bulk, result->error.size == 0 ? APP_DONE : is_passed ? APP_NOT_FOUND : APP_UNKNOWN);
+    bulk_end_one(bulk, result->error.size == 0 ? STATUS_OK : is_passed ? STATUS_NOT_FOUND : STATUS_UNKNOWN);
 }
 
 static void resume_letter(struct bulk *bulk, const struct run_letter *letter)
@@ -113,7 +113,7 @@ struct calling {
 static void on_called(void *arg, const struct app_verdict *verdict)
 {
     const struct calling *calling = arg;
-    if (verdict->end == APP_DONE)
+    if (verdict->end == STATUS_OK)
         answer_run(calling->exchange, slice_of(calling->run_id), calling->made_ms);
     else
         answer_refuse_verdict(calling->exchange, verdict);

@@ -351,7 +351,7 @@ static void find_previous(struct logs *logs, int64_t previous_ms)
 static void on_run(void *arg, const struct app_verdict *verdict, const struct workflow *workflow)
 {
     struct logs *logs = arg;
-    if (verdict->end != APP_DONE && verdict->end != APP_NOT_FOUND) {
+    if (verdict->end != STATUS_OK && verdict->end != STATUS_NOT_FOUND) {
         answer_refuse_verdict(logs->exchange, verdict);
         return;
     }
@@ -408,7 +408,7 @@ static void logs_on_listed(void *arg, const struct workflow *workflow)
 static void on_list_end(void *arg, const struct app_verdict *verdict)
 {
     struct logs *logs = arg;
-    if (verdict->end != APP_DONE) {
+    if (verdict->end != STATUS_OK) {
         answer_refuse_verdict(logs->exchange, verdict);
         return;
     }

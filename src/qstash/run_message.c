@@ -106,12 +106,12 @@ static void on_begun(void *arg, const struct app_verdict *verdict, int64_t made_
     struct run_message *message = arg;
     struct message_sent sent = {.status = 200, .made_ms = made_ms};
     struct slice topic;
-    if (verdict->end != APP_DONE && verdict->end != APP_REPEATED) {
+    if (verdict->end != STATUS_OK && verdict->end != STATUS_REPEATED) {
         refuse_verdict(message, verdict);
         return;
     }
     sent.id = message->step.job.job_id;
-    if (verdict->end == APP_REPEATED) {
+    if (verdict->end == STATUS_REPEATED) {
         sent.status = 202;
         slice_cut(first_job, '/', &topic, &sent.id);
     }
@@ -167,7 +167,7 @@ static void on_not_admitted(void *arg, const struct app_verdict *verdict)
 static void message_on_placed(void *arg, const struct app_verdict *verdict, struct slice topic)
 {
     struct run_message *message = arg;
-    if (verdict->end != APP_DONE) {
+    if (verdict->end != STATUS_OK) {
         refuse_verdict(message, verdict);
         return;
     }
@@ -251,7 +251,7 @@ static void take_run(struct run_message *message)
 static void on_replaced(void *arg, const struct app_verdict *verdict, const struct workflow *workflow)
 {
     struct run_message *message = arg;
-    if (verdict->end != APP_DONE && verdict->end != APP_NOT_FOUND) {
+    if (verdict->end != STATUS_OK && verdict->end != STATUS_NOT_FOUND) {
         refuse_verdict(message, verdict);
         return;
     }
@@ -272,7 +272,7 @@ static void on_run(void *arg, const struct app_verdict *verdict, const struct wo
     struct run_message *message = arg;
     bool is_invoke = message->settings->run.is_invoke;
     struct slice id = is_invoke ? message->invoker.run_id : message->settings->run.id;
-    if (workflow ? workflow->state != WORKFLOW_ACTIVE : verdict->end == APP_NOT_FOUND) {
+    if (workflow ? workflow->state != WORKFLOW_ACTIVE : verdict->end == STATUS_NOT_FOUND) {
         refuse_inactive(message, id);
     } else if (!workflow) {
         refuse_verdict(message, verdict);

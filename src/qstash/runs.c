@@ -37,7 +37,7 @@ static void answer_list(struct exchange *exchange, const struct workflow *workfl
 static void on_list(void *arg, const struct app_verdict *verdict, const struct workflow *workflow)
 {
     struct run_reading *reading = arg;
-    if (workflow ? workflow->state != WORKFLOW_ACTIVE : verdict->end == APP_NOT_FOUND)
+    if (workflow ? workflow->state != WORKFLOW_ACTIVE : verdict->end == STATUS_NOT_FOUND)
         refuse_inactive(reading->exchange, reading->exchange->key);
     else if (!workflow)
         answer_refuse_verdict(reading->exchange, verdict);
@@ -87,7 +87,7 @@ static void ending_free(void *arg)
 static void on_ended(void *arg, const struct app_verdict *verdict)
 {
     const struct run_ending *ending = arg;
-    if (verdict->end == APP_NOT_FOUND)
+    if (verdict->end == STATUS_NOT_FOUND)
         refuse_inactive(ending->exchange, ending->exchange->key);
     else
         answer_done(ending->exchange, verdict);
@@ -128,7 +128,7 @@ static void on_parent(void *arg, const struct app_verdict *verdict, const struct
     struct run_ending *ending = arg;
     const char *fault = NULL;
     bool is_waiting = workflow && workflow->state == WORKFLOW_ACTIVE;
-    if (verdict->end != APP_DONE && verdict->end != APP_NOT_FOUND) {
+    if (verdict->end != STATUS_OK && verdict->end != STATUS_NOT_FOUND) {
         answer_refuse_verdict(ending->exchange, verdict);
         return;
     }
@@ -147,7 +147,7 @@ static void on_run(void *arg, const struct app_verdict *verdict, const struct wo
 {
     struct run_ending *ending = arg;
     struct exchange *exchange = ending->exchange;
-    if (workflow ? workflow->state != WORKFLOW_ACTIVE : verdict->end == APP_NOT_FOUND) {
+    if (workflow ? workflow->state != WORKFLOW_ACTIVE : verdict->end == STATUS_NOT_FOUND) {
         refuse_inactive(exchange, exchange->key);
         return;
     }

@@ -80,12 +80,12 @@ static void end_one(struct cancelling *cancelling)
 
 /* ---- 2. cancel ---- */
 
-static void victim_end(struct victim *victim, enum app_end end)
+static void victim_end(struct victim *victim, enum status end)
 {
     struct cancelling *cancelling = victim->cancelling;
-    cancelling->done += end == APP_DONE;
-    cancelling->left -= end == APP_DONE;
-    cancelling->is_unknown |= end != APP_DONE && end != APP_NOT_FOUND;
+    cancelling->done += end == STATUS_OK;
+    cancelling->left -= end == STATUS_OK;
+    cancelling->is_unknown |= end != STATUS_OK && end != STATUS_NOT_FOUND;
     free(victim);
     end_one(cancelling);
 }
@@ -115,12 +115,12 @@ static bool cancelling_matches(struct cancelling *cancelling, const struct workf
 static void victim_on_read(void *arg, const struct app_verdict *verdict, const struct workflow *workflow)
 {
     struct victim *victim = arg;
-    if (verdict->end != APP_DONE)
+    if (verdict->end != STATUS_OK)
         victim_end(victim, verdict->end);
     else if (workflow->state == WORKFLOW_ACTIVE && cancelling_matches(victim->cancelling, workflow))
         cancel(victim);
     else
-        victim_end(victim, APP_NOT_FOUND);
+        victim_end(victim, STATUS_NOT_FOUND);
 }
 
 static void cancel_found(struct cancelling *cancelling)
@@ -163,7 +163,7 @@ static void on_page(void *arg, const struct app_verdict *verdict)
 {
     struct cancelling *cancelling = arg;
     struct slice next = verdict->page.cursor;
-    if (verdict->end != APP_DONE)
+    if (verdict->end != STATUS_OK)
         cancelling->is_unknown = true;
     cancelling->list.from = (struct workflow_cursor){.shard = 0};
     cancelling->has_more =

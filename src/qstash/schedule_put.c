@@ -63,7 +63,7 @@ static void on_defined(void *arg, const struct app_verdict *verdict)
 {
     const struct schedule_put *put = arg;
     struct exchange *exchange = put->exchange;
-    if (verdict->end != APP_DONE) {
+    if (verdict->end != STATUS_OK) {
         answer_refuse_verdict(exchange, verdict);
         return;
     }
@@ -137,7 +137,7 @@ static void define_in(struct schedule_put *put, struct slice topic)
 static void on_placed(void *arg, const struct app_verdict *verdict, struct slice topic)
 {
     struct schedule_put *put = arg;
-    if (verdict->end == APP_DONE)
+    if (verdict->end == STATUS_OK)
         define_in(put, topic);
     else
         answer_refuse_verdict(put->exchange, verdict);
@@ -171,7 +171,7 @@ static void on_group(void *arg, unsigned status, const char *error)
 static void on_keys(void *arg, const struct app_verdict *verdict)
 {
     struct schedule_put *put = arg;
-    if (verdict->end != APP_DONE)
+    if (verdict->end != STATUS_OK)
         answer_refuse_verdict(put->exchange, verdict);
     else if (put->destination.group.size)
         group_lookup_start(&put->lookup, app_of(put->exchange), on_group, put);

@@ -79,9 +79,9 @@ static void add_older(struct schedule_states *states)
 static void on_last(void *arg, const struct app_verdict *verdict)
 {
     struct schedule_states *states = arg;
-    if (verdict->end == APP_DONE)
+    if (verdict->end == STATUS_OK)
         add_state(states, states->message_id, word_of(verdict->job.state));
-    else if (verdict->end == APP_NOT_FOUND)
+    else if (verdict->end == STATUS_NOT_FOUND)
         add_state(states, states->message_id, SLICE("SUCCESS"));
     add_older(states);
 }
@@ -91,8 +91,8 @@ static void on_last_sent(void *arg, const struct app_verdict *verdict)
 {
     struct schedule_states *states = arg;
     char room[MESSAGE_ID_MAX + 1];
-    states->is_last_unknown = verdict->end != APP_DONE;
-    for (size_t i = 0; verdict->end == APP_DONE && i < verdict->sent_count; i++) {
+    states->is_last_unknown = verdict->end != STATUS_OK;
+    for (size_t i = 0; verdict->end == STATUS_OK && i < verdict->sent_count; i++) {
         const struct sent_job *job = &verdict->sent[i];
         struct buffer id = buffer_of(room, sizeof room);
         buffer_append(&id, states->message_id);

@@ -157,9 +157,9 @@ static void on_schedule_end(void *arg, const struct app_verdict *verdict)
 {
     struct schedule_request *request = arg;
     struct exchange *exchange = request->exchange;
-    if (verdict->end == APP_NOT_FOUND)
+    if (verdict->end == STATUS_NOT_FOUND)
         refuse_unknown(exchange);
-    else if (verdict->end != APP_DONE)
+    else if (verdict->end != STATUS_OK)
         answer_refuse_verdict(exchange, verdict);
     else if (!request->is_shown)
         exchange_refuse(exchange, 409, "the schedule cannot be read, or needs a later version of duepost");
@@ -179,7 +179,7 @@ HANDLER(message_schedule_handle)
 static void on_changed(void *arg, const struct app_verdict *verdict)
 {
     const struct schedule_request *request = arg;
-    if (verdict->end == APP_NOT_FOUND)
+    if (verdict->end == STATUS_NOT_FOUND)
         refuse_unknown(request->exchange);
     else
         answer_done(request->exchange, verdict);
@@ -262,12 +262,12 @@ static void on_page(void *arg, const struct app_verdict *verdict)
 {
     struct schedule_list *list = arg;
     struct slice cursor = verdict->page.cursor;
-    if (verdict->end == APP_DONE && cursor.size && !list->text.failed &&
+    if (verdict->end == STATUS_OK && cursor.size && !list->text.failed &&
         app_schedule_cursor_parse(app_of(list->exchange), cursor, &list->from)) {
         read_page(list);
         return;
     }
-    if (verdict->end == APP_DONE)
+    if (verdict->end == STATUS_OK)
         end_list(list);
     else
         answer_refuse_verdict(list->exchange, verdict);

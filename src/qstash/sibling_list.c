@@ -32,7 +32,7 @@ static void answer_siblings(struct sibling_list *list)
 static void on_siblings_end(void *arg, const struct app_verdict *verdict)
 {
     struct sibling_list *list = arg;
-    if (verdict->end == APP_DONE)
+    if (verdict->end == STATUS_OK)
         answer_siblings(list);
     else
         answer_refuse_verdict(list->exchange, verdict);

@@ -84,7 +84,7 @@ static void on_group_end(void *arg, const struct app_verdict *verdict)
 {
     const struct group_call *call = arg;
     struct exchange *exchange = call->exchange;
-    if (verdict->end != APP_DONE)
+    if (verdict->end != STATUS_OK)
         answer_refuse_verdict(exchange, verdict);
     else if (!call->is_known)
         refuse_unknown_group(exchange);
@@ -141,9 +141,9 @@ static enum app_sibling_change on_group_settings(void *arg, struct topic_setting
 static void on_group_changed(void *arg, const struct app_verdict *verdict)
 {
     const struct group_call *call = arg;
-    if (verdict->end == APP_NOT_FOUND)
+    if (verdict->end == STATUS_NOT_FOUND)
         refuse_unknown_group(call->exchange);
-    else if (verdict->end == APP_DONE && call->fault)
+    else if (verdict->end == STATUS_OK && call->fault)
         exchange_refuse(call->exchange, 400, "%s", call->fault);
     else
         answer_done(call->exchange, verdict);

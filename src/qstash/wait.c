@@ -86,9 +86,9 @@ static void take_kept(struct waiting *waiting, struct slice kept)
 static void on_waiting(void *arg, const struct app_verdict *verdict, struct slice kept)
 {
     struct waiting *waiting = arg;
-    if (verdict->end == APP_MISMATCH)
+    if (verdict->end == STATUS_STALE)
         take_kept(waiting, kept);
-    else if (verdict->end == APP_NOT_FOUND)
+    else if (verdict->end == STATUS_NOT_FOUND)
         refuse_inactive(waiting);
     else
         answer_done(waiting->exchange, verdict);
@@ -130,7 +130,7 @@ static void wait_in_run(struct waiting *waiting)
 static void on_run(void *arg, const struct app_verdict *verdict, const struct workflow *workflow)
 {
     struct waiting *waiting = arg;
-    if (workflow ? workflow->state != WORKFLOW_ACTIVE : verdict->end == APP_NOT_FOUND) {
+    if (workflow ? workflow->state != WORKFLOW_ACTIVE : verdict->end == STATUS_NOT_FOUND) {
         refuse_inactive(waiting);
     } else if (!workflow) {
         answer_refuse_verdict(waiting->exchange, verdict);

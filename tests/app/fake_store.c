@@ -494,7 +494,7 @@ void fake_on_verdict(void *arg, const struct app_verdict *verdict)
     kept->was_leased = verdict->was_leased;
     kept->is_partial = verdict->page.is_partial;
     kept->counts = verdict->counts;
-    ck_assert((verdict->errors != NULL) == (verdict->end == APP_INVALID));
+    ck_assert((verdict->errors != NULL) == (verdict->end == STATUS_INVALID));
     if (verdict->errors) {
         ck_assert_uint_gt(verdict->errors->count, 0);
         copy(kept->error_field, slice_of(error_at(verdict->errors, 0).field));
@@ -502,7 +502,7 @@ void fake_on_verdict(void *arg, const struct app_verdict *verdict)
     }
 }
 
-void fake_expect(enum app_end end)
+void fake_expect(enum status end)
 {
     ck_assert_uint_eq(fake_verdict.count, 1);
     ck_assert_msg(fake_verdict.end == end, "the verdict is %d, not %d", (int)fake_verdict.end, (int)end);

@@ -77,7 +77,7 @@ extern const struct app_caller fake_all, fake_some;
 void fake_on_verdict(void *arg, const struct app_verdict *);
 extern struct fake_verdict {
     size_t count;
-    enum app_end end;
+    enum status end;
     char id[FAKE_TEXT_MAX], record[FAKE_TEXT_MAX], why[FAKE_TEXT_MAX], topic[FAKE_TEXT_MAX],
         group[FAKE_TEXT_MAX], lines[FAKE_TEXT_MAX];
     char settings[FAKE_TEXT_MAX], cursor[FAKE_TEXT_MAX];
@@ -93,7 +93,7 @@ extern struct fake_verdict {
 void fake_forget(void);
 
 /* Checks that exactly one verdict has come, and that it has this end. */
-void fake_expect(enum app_end);
+void fake_expect(enum status);
 
 /* Checks that the audit log has the text, and empties the log. "" means that the log must be empty. */
 void fake_expect_log(const char *text);

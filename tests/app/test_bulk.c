@@ -22,9 +22,10 @@ static void end(void)
 /* Each failure that the store reports, and the verdict that follows from it. */
 static const struct {
     enum status status;
-    enum app_end end;
-} endings[] = {
-    {STATUS_UNAVAILABLE, APP_UNAVAILABLE}, {STATUS_UNKNOWN, APP_UNKNOWN}, {STATUS_NO_MEMORY, APP_NO_MEMORY}};
+    enum status end;
+} endings[] = {{STATUS_UNAVAILABLE, STATUS_UNAVAILABLE},
+               {STATUS_UNKNOWN, STATUS_UNKNOWN},
+               {STATUS_NO_MEMORY, STATUS_NO_MEMORY}};
 enum { ENDINGS = sizeof endings / sizeof *endings };
 
 static const struct list_cursor behind_b = {.began_ms = 5,
@@ -69,7 +70,7 @@ START_TEST(a_bulk_cancel_counts_each_outcome)
     end_cancel("t2", STATUS_STALE);
     ck_assert_uint_eq(fake_verdict.count, 0);
     end_cancel("t3", STATUS_OK);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_uint_eq(fake_verdict.counts.matched, 3);
     ck_assert_uint_eq(fake_verdict.counts.done, 2);
     ck_assert_uint_eq(fake_verdict.counts.skipped, 1);
@@ -87,7 +88,7 @@ START_TEST(an_unknown_outcome_of_one_is_that_of_all)
     see(2, 100);
     end_cancel("t1", STATUS_UNKNOWN);
     end_cancel("t2", STATUS_OK);
-    fake_expect(APP_UNKNOWN);
+    fake_expect(STATUS_UNKNOWN);
     ck_assert_uint_eq(fake_verdict.counts.unknown, 1);
     ck_assert_uint_eq(fake_verdict.counts.done, 1);
 }
@@ -98,13 +99,13 @@ START_TEST(a_dry_run_and_an_empty_page_change_nothing)
     bulk = (struct app_bulk){.is_dry_run = true};
     cancel_many();
     see(3, 100);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_uint_eq(fake_verdict.counts.matched, 3);
     ck_assert_uint_eq(fake_verdict.counts.done, 0);
     bulk = (struct app_bulk){.is_dry_run = false};
     cancel_many();
     see(0, 100);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     fake_expect_log("");
 }
 END_TEST
@@ -121,7 +122,7 @@ START_TEST(a_redrive_at_a_rate_spreads_its_jobs_over_pages)
         ck_assert_int_eq(call->when.ms, 10000 + 500 * i);
         call->fn.run(call->arg, i == 1 ? STATUS_EXPIRED : STATUS_OK, 0);
     }
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_uint_eq(fake_verdict.counts.skipped, 1);
     fake_expect_log("jobs_redriven");
     ck_assert(app_cursor_parse(app, slice_of(fake_verdict.cursor), &bulk.list.from));
@@ -132,7 +133,7 @@ START_TEST(a_redrive_at_a_rate_spreads_its_jobs_over_pages)
     struct fake_call *call = fake_take("run");
     ck_assert_int_eq(call->when.ms, 11500); /* later than the due time of the previous page's last job */
     call->fn.run(call->arg, STATUS_OK, 0);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
 }
 END_TEST
 
@@ -148,10 +149,10 @@ START_TEST(a_bulk_action_ends_as_the_store_says)
     }
     fake_set_ready(false);
     cancel_many();
-    fake_expect(APP_UNAVAILABLE);
+    fake_expect(STATUS_UNAVAILABLE);
     fake_forget();
     app_bulk(app, &fake_all, &bulk, fake_on_verdict, &fake_verdict);
-    fake_expect(APP_UNAVAILABLE);
+    fake_expect(STATUS_UNAVAILABLE);
 }
 END_TEST
 
@@ -166,7 +167,7 @@ START_TEST(a_limit_counts_over_pages)
     end_cancel("t1", STATUS_OK);
     end_cancel("t2", STATUS_OK);
     end_cancel("t3", STATUS_OK);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert(app_cursor_parse(app, slice_of(fake_verdict.cursor), &list.from));
     ck_assert_uint_eq(list.from.progress.left, 2);
     cancel_many();
@@ -176,7 +177,7 @@ START_TEST(a_limit_counts_over_pages)
     call->fn.seen(call->arg, STATUS_OK, seen, 2, behind_b, 100);
     end_cancel("t1", STATUS_OK);
     end_cancel("t2", STATUS_OK);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_str_eq(fake_verdict.cursor, "");
 }
 END_TEST
@@ -196,7 +197,7 @@ START_TEST(a_run_of_many_passes_what_it_saw)
         ck_assert(!call->when.is_absolute && call->when.ms == 0);
         call->fn.run(call->arg, i ? STATUS_LEASED : STATUS_OK, 100);
     }
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_uint_eq(fake_verdict.counts.done, 1);
     ck_assert_uint_eq(fake_verdict.counts.skipped, 1);
     fake_expect_log("jobs_run who=ops");
@@ -233,7 +234,7 @@ static void expect_side(int64_t after_ms, int64_t before_ms, size_t count, bool 
 
 static void go_on(void)
 {
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert(app_cursor_parse(app, slice_of(fake_verdict.cursor), &list.from));
     reschedule();
 }
@@ -250,7 +251,7 @@ START_TEST(a_reschedule_walks_before_the_new_time_and_then_after_it)
     expect_side(1004, 0, 1, true, 1004);
     go_on();
     expect_side(1005, 0, 0, false, 0);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_str_eq(fake_verdict.cursor, "");
 }
 END_TEST
@@ -265,7 +266,7 @@ START_TEST(the_newest_first_is_the_other_way_round)
     expect_side(1001, 5000, 0, false, 0);
     expect_side(10, 1000, 2, false, 1000); /* no job is due after the new time, so the call continues with the
                                               jobs that are due before it */
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_str_eq(fake_verdict.cursor, "");
 }
 END_TEST
@@ -276,13 +277,13 @@ START_TEST(a_side_without_times_is_left_out)
     list.filter.after_ms = 2000;
     reschedule();
     expect_side(2000, 0, 0, false, 0);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     list.filter.after_ms = 0;
     list.filter.before_ms = 900;
     reschedule();
     expect_side(0, 900, 1, false, 1000);
     go_on();
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_str_eq(fake_verdict.cursor, "");
     ck_assert_uint_eq(fake_verdict.counts.matched, 0);
 }
@@ -298,12 +299,12 @@ START_TEST(a_delay_counts_from_the_first_page_by_the_clock_of_the_store)
     expect_side(0, 1000, 2, true, 1000);
     go_on();
     expect_side(0, 1000, 1, false, 1000);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     fake_forget();
     reschedule(); /* the cursor still has the time 1000 */
     call = fake_take("see");
     call->fn.seen(call->arg, STATUS_UNAVAILABLE, NULL, 0, behind_b, 0);
-    fake_expect(APP_UNAVAILABLE);
+    fake_expect(STATUS_UNAVAILABLE);
 }
 END_TEST
 
@@ -318,7 +319,7 @@ START_TEST(a_limit_below_the_size_of_a_page_holds_for_a_reschedule_by_delay)
     call->fn.seen(call->arg, STATUS_OK, seen, 1, behind_b, 100);
     call = fake_take("change");
     call->fn.changed(call->arg, STATUS_OK, 1000, 100);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_str_eq(fake_verdict.cursor, "");
 }
 END_TEST
@@ -335,7 +336,7 @@ START_TEST(dead_jobs_are_brought_back_at_the_new_time)
     call = fake_take("run");
     ck_assert(call->when.is_absolute && call->when.ms == 1000);
     call->fn.run(call->arg, STATUS_EXPIRED, 0);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_uint_eq(fake_verdict.counts.skipped, 1);
 }
 END_TEST

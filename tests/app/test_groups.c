@@ -33,9 +33,10 @@ static void end(void)
 
 static const struct {
     enum status status;
-    enum app_end end;
-} endings[] = {
-    {STATUS_UNAVAILABLE, APP_UNAVAILABLE}, {STATUS_UNKNOWN, APP_UNKNOWN}, {STATUS_NO_MEMORY, APP_NO_MEMORY}};
+    enum status end;
+} endings[] = {{STATUS_UNAVAILABLE, STATUS_UNAVAILABLE},
+               {STATUS_UNKNOWN, STATUS_UNKNOWN},
+               {STATUS_NO_MEMORY, STATUS_NO_MEMORY}};
 enum { ENDINGS = sizeof endings / sizeof *endings };
 
 /* Answers the read of a group. text is empty if the group does not exist. */
@@ -59,16 +60,16 @@ START_TEST(a_group_is_read)
 {
     app_group(app, SLICE("g"), fake_on_verdict, &fake_verdict);
     tell_group("g", TEXT);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_str_eq(fake_verdict.settings, TEXT);
     fake_forget();
     app_group(app, SLICE("g"), fake_on_verdict, &fake_verdict);
     tell_group("g", "");
-    fake_expect(APP_NOT_FOUND);
+    fake_expect(STATUS_NOT_FOUND);
     fake_forget();
     app_group(app, SLICE("g"), fake_on_verdict, &fake_verdict);
     fail_group(STATUS_UNKNOWN);
-    fake_expect(APP_UNAVAILABLE);
+    fake_expect(STATUS_UNAVAILABLE);
 }
 END_TEST
 
@@ -95,10 +96,10 @@ START_TEST(a_caller_sees_the_groups_that_it_reaches)
     struct fake_call *call = fake_take("groups");
     ck_assert_str_eq(call->id, "g,\x7f"); /* just before "g-" */
     call->fn.topics(call->arg, STATUS_OK, groups, 2, no_more);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     list(&fake_some); /* a caller restricted to topics, without a list of groups, has no right to any group */
     fake_expect_none();
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert(app_caller_reaches_group(&fake_all, SLICE("x")) &&
               app_caller_reaches_group(&bound, SLICE("g-1")));
     ck_assert(!app_caller_reaches_group(&bound, SLICE("h-1")) &&
@@ -129,20 +130,20 @@ START_TEST(a_group_is_replaced_changed_and_removed)
     change(APP_CHANGE_REPLACE, TEXT, "");
     tell_group("g", "");
     set("", TEXT, STATUS_OK);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert(!fake_verdict.was_there);
     ck_assert_str_eq(fake_verdict.settings, TEXT);
     fake_expect_log("event=group_replaced who=ops from=192.0.2.7 group=g outcome=done");
     change(APP_CHANGE_MERGE, "{\"endpoints\":{\"b\":null}}", "*");
     tell_group("g", TWO);
     set(TWO, "{\"endpoints\":{\"a\":{\"url\":\"" URL "\",\"headers\":{\"X\":\"1\"}}}}", STATUS_OK);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert(fake_verdict.was_there);
     fake_expect_log("event=group_changed");
     change(APP_CHANGE_RESET, "", "");
     tell_group("g", TEXT);
     set(TEXT, "", STATUS_OK);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     fake_expect_log("event=group_removed");
 }
 END_TEST
@@ -156,7 +157,7 @@ START_TEST(a_change_that_met_another_one_begins_again)
         tell_group("g", TWO);
         set(TWO, TEXT, STATUS_STALE);
     }
-    fake_expect(APP_CONTENDED);
+    fake_expect(STATUS_CONTENDED);
     fake_expect_log("");
     for (size_t i = 0; i < ENDINGS; i++) {
         change(APP_CHANGE_REPLACE, TEXT, "");
@@ -177,18 +178,19 @@ START_TEST(a_change_is_refused)
     static const struct {
         enum app_change kind;
         const char *text, *tags, *old;
-        enum app_end end;
+        enum status end;
     } cases[] = {
-        {APP_CHANGE_REPLACE, TEXT, "*", "", APP_MISMATCH},
-        {APP_CHANGE_REPLACE, TEXT, "!*", TEXT, APP_MISMATCH},
-        {APP_CHANGE_REPLACE, TEXT, "- x", TEXT, APP_MISMATCH},
-        {APP_CHANGE_MERGE, "{}", "", "", APP_NOT_FOUND},
-        {APP_CHANGE_RESET, "", "", "", APP_NOT_FOUND},
-        {APP_CHANGE_MERGE, "{}", "", "nonsense", APP_UNREADABLE},
-        {APP_CHANGE_MERGE, "{}", "", "{\"endpoints\":{},\"needs\":[\"x\"]}", APP_LACKING},
-        {APP_CHANGE_REPLACE, TEXT, "", "{\"endpoints\":{},\"needs\":[\"x\"]}", APP_LACKING},
-        {APP_CHANGE_REPLACE, "{}", "", "", APP_INVALID},
-        {APP_CHANGE_REPLACE, "{\"endpoints\":{\"a\":{\"url\":\"http://10.0.0.1/\"}}}", "", "", APP_INVALID},
+        {APP_CHANGE_REPLACE, TEXT, "*", "", STATUS_STALE},
+        {APP_CHANGE_REPLACE, TEXT, "!*", TEXT, STATUS_STALE},
+        {APP_CHANGE_REPLACE, TEXT, "- x", TEXT, STATUS_STALE},
+        {APP_CHANGE_MERGE, "{}", "", "", STATUS_NOT_FOUND},
+        {APP_CHANGE_RESET, "", "", "", STATUS_NOT_FOUND},
+        {APP_CHANGE_MERGE, "{}", "", "nonsense", STATUS_UNREADABLE},
+        {APP_CHANGE_MERGE, "{}", "", "{\"endpoints\":{},\"needs\":[\"x\"]}", STATUS_LACKING},
+        {APP_CHANGE_REPLACE, TEXT, "", "{\"endpoints\":{},\"needs\":[\"x\"]}", STATUS_LACKING},
+        {APP_CHANGE_REPLACE, "{}", "", "", STATUS_INVALID},
+        {APP_CHANGE_REPLACE, "{\"endpoints\":{\"a\":{\"url\":\"http://10.0.0.1/\"}}}", "", "",
+         STATUS_INVALID},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         change(cases[i].kind, cases[i].text, cases[i].tags);
@@ -198,21 +200,21 @@ START_TEST(a_change_is_refused)
     ck_assert_str_eq(fake_verdict.error_field, "endpoints.a.url");
     change(APP_CHANGE_REPLACE, TEXT, excluded);
     tell_group("g", TEXT);
-    fake_expect(APP_MISMATCH);
+    fake_expect(STATUS_STALE);
     change(APP_CHANGE_REPLACE, TWO, tags);
     tell_group("g", TEXT);
     set(TEXT, TWO, STATUS_OK);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     change(APP_CHANGE_REPLACE, TEXT, "");
     tell_group("g", "nonsense");
     set("nonsense", TEXT, STATUS_OK);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     change(APP_CHANGE_REPLACE, TEXT, "");
     fail_group(STATUS_UNKNOWN);
-    fake_expect(APP_UNAVAILABLE);
+    fake_expect(STATUS_UNAVAILABLE);
     fake_set_ready(false);
     change(APP_CHANGE_REPLACE, TEXT, "");
-    fake_expect(APP_UNAVAILABLE);
+    fake_expect(STATUS_UNAVAILABLE);
     fake_expect_none();
 }
 END_TEST
@@ -244,7 +246,7 @@ static bool send_by(const struct app_caller *caller, const char *members)
 
 #define JOB "\"topic\":\"orders-1\",\"jobId\":\"j\",\"group\":\"g-1\",\"delay\":5"
 
-static void end_send(enum app_end expected)
+static void end_send(enum status expected)
 {
     fake_expect(expected);
     fake_expect_none();
@@ -270,7 +272,7 @@ START_TEST(a_job_goes_to_each_endpoint)
     call->fn.sent(call->arg, STATUS_OK, &sent);
     ck_assert_uint_eq(fake_verdict.sent_count, 2);
     ck_assert_str_eq(fake_verdict.group, "g-1");
-    end_send(APP_DONE);
+    end_send(STATUS_OK);
     fake_expect_metric("duepost_jobs_accepted_total{topic=\"orders-1\"} 2");
 }
 END_TEST
@@ -280,15 +282,15 @@ START_TEST(the_ends_of_a_send)
     static const struct {
         enum status status;
         bool is_same;
-        enum app_end end;
+        enum status end;
     } cases[] = {
-        {STATUS_OK, true, APP_SAME},
-        {STATUS_REPEATED, false, APP_REPEATED},
-        {STATUS_EXISTS, false, APP_EXISTS},
-        {STATUS_REUSED, false, APP_KEY_REUSED},
-        {STATUS_FULL, false, APP_FULL},
-        {STATUS_UNKNOWN, false, APP_UNKNOWN},
-        {STATUS_UNAVAILABLE, false, APP_UNAVAILABLE},
+        {STATUS_OK, true, STATUS_SAME},
+        {STATUS_REPEATED, false, STATUS_REPEATED},
+        {STATUS_EXISTS, false, STATUS_EXISTS},
+        {STATUS_REUSED, false, STATUS_REUSED},
+        {STATUS_FULL, false, STATUS_FULL},
+        {STATUS_UNKNOWN, false, STATUS_UNKNOWN},
+        {STATUS_UNAVAILABLE, false, STATUS_UNAVAILABLE},
     };
     struct sent_job job = {.endpoint = SLICE("a")};
     struct store_sent sent = {
@@ -299,9 +301,9 @@ START_TEST(the_ends_of_a_send)
         struct fake_call *call = fake_take("send");
         sent.is_same = cases[i].is_same;
         call->fn.sent(call->arg, cases[i].status, &sent);
-        ck_assert_str_eq(fake_verdict.id, cases[i].end == APP_EXISTS     ? "orders-1/j~a"
-                                          : cases[i].end <= APP_REPEATED ? "orders-1/j"
-                                                                         : fake_verdict.id);
+        ck_assert_str_eq(fake_verdict.id, cases[i].end == STATUS_EXISTS     ? "orders-1/j~a"
+                                          : cases[i].end <= STATUS_REPEATED ? "orders-1/j"
+                                                                            : fake_verdict.id);
         end_send(cases[i].end);
     }
 }
@@ -328,7 +330,7 @@ START_TEST(what_was_sent_is_replaced)
     ck_assert(strstr(without_head(call->record), "\nb \"url\""));
     call->fn.sent(call->arg, STATUS_OK, &sent);
     ck_assert(!fake_verdict.was_there);
-    end_send(APP_DONE);
+    end_send(STATUS_OK);
     fake_expect_metric("duepost_jobs_accepted_total{topic=\"orders-1\"} 2");
     sent.was_there = true;
     sent.replaced = 1;
@@ -338,7 +340,7 @@ START_TEST(what_was_sent_is_replaced)
     ck_assert_uint_eq(call->max, 0);
     call->fn.sent(call->arg, STATUS_OK, &sent);
     ck_assert(fake_verdict.was_there);
-    end_send(APP_DONE);
+    end_send(STATUS_OK);
     fake_expect_metric("duepost_jobs_accepted_total{topic=\"orders-1\"} 4");
     fake_expect_metric("duepost_jobs_ended_total{topic=\"orders-1\",how=\"cancelled\"} 4");
 }
@@ -348,11 +350,11 @@ START_TEST(a_replacement_is_refused)
 {
     static const struct {
         enum status status;
-        enum app_end end;
-    } cases[] = {{STATUS_STALE, APP_MISMATCH},
-                 {STATUS_FULL, APP_FULL},
-                 {STATUS_UNKNOWN, APP_UNKNOWN},
-                 {STATUS_UNAVAILABLE, APP_UNAVAILABLE}};
+        enum status end;
+    } cases[] = {{STATUS_STALE, STATUS_STALE},
+                 {STATUS_FULL, STATUS_FULL},
+                 {STATUS_UNKNOWN, STATUS_UNKNOWN},
+                 {STATUS_UNAVAILABLE, STATUS_UNAVAILABLE}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct store_sent sent = {.count = 0};
         struct fake_call *call = replace_by(&fake_all, false);
@@ -363,7 +365,7 @@ START_TEST(a_replacement_is_refused)
     app_send_replace(sending, false, fake_on_verdict, &fake_verdict);
     tell_group("g-1", ""); /* the group does not exist */
     ck_assert_str_eq(fake_verdict.error_field, "group");
-    end_send(APP_INVALID);
+    end_send(STATUS_INVALID);
 }
 END_TEST
 
@@ -379,7 +381,7 @@ static void mark_of(const char *members, char mark[FAKE_TEXT_MAX])
     memcpy(mark, call->old_settings, FAKE_TEXT_MAX);
     call->fn.sent(call->arg, STATUS_NOT_FOUND, &nothing);
     ck_assert_str_eq(fake_verdict.error_field, "group");
-    end_send(APP_INVALID);
+    end_send(STATUS_INVALID);
 }
 
 START_TEST(without_a_group_only_an_earlier_send_is_found)
@@ -398,15 +400,15 @@ START_TEST(a_send_is_refused)
 {
     static const struct {
         const char *members, *text, *field;
-        enum app_end end;
+        enum status end;
     } cases[] = {
-        {JOB, "nonsense", "", APP_UNREADABLE},
-        {JOB, "{\"endpoints\":{\"a\":{}}}", "", APP_UNREADABLE},
-        {JOB, "{\"endpoints\":{\"a\":1},\"needs\":[\"x\"]}", "", APP_LACKING},
+        {JOB, "nonsense", "", STATUS_UNREADABLE},
+        {JOB, "{\"endpoints\":{\"a\":{}}}", "", STATUS_UNREADABLE},
+        {JOB, "{\"endpoints\":{\"a\":1},\"needs\":[\"x\"]}", "", STATUS_LACKING},
         {JOB ",\"body\":1", "{\"endpoints\":{\"a\":{\"url\":\"" URL "\",\"method\":\"GET\"}}}", "body",
-         APP_INVALID},
+         STATUS_INVALID},
         {JOB ",\"bodyBase64\":\"eA==\"", "{\"endpoints\":{\"a\":{\"url\":\"" URL "\",\"method\":\"HEAD\"}}}",
-         "bodyBase64", APP_INVALID},
+         "bodyBase64", STATUS_INVALID},
     };
     struct store_sent nothing = {.count = 0};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -420,7 +422,7 @@ START_TEST(a_send_is_refused)
     }
     ck_assert(send_by(&fake_all, JOB));
     fail_group(STATUS_UNKNOWN);
-    end_send(APP_UNAVAILABLE);
+    end_send(STATUS_UNAVAILABLE);
 }
 END_TEST
 
@@ -428,16 +430,16 @@ START_TEST(a_send_is_not_admitted)
 {
     ck_assert(!send_by(&fake_some, JOB));
     ck_assert_str_eq(fake_verdict.group, "g-1");
-    end_send(APP_NOT_REACHED);
+    end_send(STATUS_NOT_REACHED);
     ck_assert(!send_by(&bound, "\"topic\":\"mail\",\"group\":\"g-1\""));
     ck_assert_str_eq(fake_verdict.topic, "mail");
-    end_send(APP_NOT_REACHED);
+    end_send(STATUS_NOT_REACHED);
     ck_assert(!send_by(&bound, JOB ",\"onDead\":\"http://10.0.0.1/\""));
     ck_assert_str_eq(fake_verdict.error_field, "onDead");
-    end_send(APP_INVALID);
+    end_send(STATUS_INVALID);
     fake_set_ready(false);
     ck_assert(!send_by(&bound, JOB));
-    end_send(APP_UNAVAILABLE);
+    end_send(STATUS_UNAVAILABLE);
 }
 END_TEST
 
@@ -452,20 +454,20 @@ START_TEST(what_was_sent_is_read_and_cancelled)
     struct fake_call *call = fake_take("read_sent");
     ck_assert_str_eq(call->tags, "g-1");
     call->fn.sent(call->arg, STATUS_OK, &sent);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_uint_eq(fake_verdict.sent_count, 1);
     fake_forget();
     app_sent(app, &bound, SLICE("orders-1/j"), SLICE("h-1"), fake_on_verdict, &fake_verdict);
-    fake_expect(APP_NOT_FOUND);
+    fake_expect(STATUS_NOT_FOUND);
     fake_forget();
     app_unsend(app, &bound, SLICE("orders-1/j"), SLICE("h-1"), fake_on_verdict, &fake_verdict);
-    fake_expect(APP_NOT_FOUND);
+    fake_expect(STATUS_NOT_FOUND);
     fake_expect_none();
     fake_forget();
     app_unsend(app, &bound, SLICE("orders-1/j"), SLICE("g-1"), fake_on_verdict, &fake_verdict);
     call = fake_take("unsend");
     call->fn.unsent(call->arg, STATUS_OK, &unsent);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert(fake_verdict.was_leased);
     ck_assert_uint_eq(fake_verdict.counts.done, 2);
     fake_expect_log("event=group_job_cancelled who=shop from=192.0.2.8 job=orders-1/j outcome=done");
@@ -474,11 +476,11 @@ START_TEST(what_was_sent_is_read_and_cancelled)
     unsent = (struct store_unsent){.cancelled = 0};
     call = fake_take("unsend");
     call->fn.unsent(call->arg, STATUS_NOT_FOUND, &unsent);
-    fake_expect(APP_NOT_FOUND);
+    fake_expect(STATUS_NOT_FOUND);
     fake_set_ready(false);
     fake_forget();
     app_unsend(app, &bound, SLICE("orders-1/j"), SLICE("g-1"), fake_on_verdict, &fake_verdict);
-    fake_expect(APP_UNAVAILABLE);
+    fake_expect(STATUS_UNAVAILABLE);
 }
 END_TEST
 

@@ -70,7 +70,7 @@ START_TEST(a_job_that_redis_has_is_not_looked_up)
     ask();
     struct fake_call *call = fake_take("read_kept");
     call->fn.read(call->arg, STATUS_OK, &stored);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
 }
 END_TEST
 
@@ -79,7 +79,7 @@ START_TEST(a_job_that_redis_does_not_have_is_read_from_the_history)
     ask();
     miss();
     find(STATUS_OK, &row);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_int_eq(fake_verdict.state, JOB_STATE_DELIVERED);
     ck_assert_int_eq(fake_verdict.at_ms, 5000);
     ck_assert_str_eq(fake_verdict.record, RECORD);
@@ -91,7 +91,7 @@ START_TEST(a_job_that_nobody_has_is_not_found)
     ask();
     miss();
     find(STATUS_OK, NULL);
-    fake_expect(APP_NOT_FOUND);
+    fake_expect(STATUS_NOT_FOUND);
 }
 END_TEST
 
@@ -100,12 +100,12 @@ START_TEST(without_an_answer_of_the_database_nothing_is_known)
     ask();
     miss();
     find(STATUS_UNAVAILABLE, NULL);
-    fake_expect(APP_HISTORY_UNAVAILABLE);
+    fake_expect(STATUS_HISTORY_UNAVAILABLE);
     ck_assert_str_eq(fake_verdict.why, "it is down");
     ask();
     miss();
     find(STATUS_FULL, NULL);
-    fake_expect(APP_HISTORY_UNAVAILABLE);
+    fake_expect(STATUS_HISTORY_UNAVAILABLE);
 }
 END_TEST
 
@@ -114,7 +114,7 @@ START_TEST(an_outage_of_redis_is_not_asked_of_the_history)
     ask();
     struct fake_call *call = fake_take("read_kept");
     call->fn.read(call->arg, STATUS_UNAVAILABLE, NULL);
-    fake_expect(APP_UNAVAILABLE);
+    fake_expect(STATUS_UNAVAILABLE);
 }
 END_TEST
 
@@ -125,7 +125,7 @@ START_TEST(attempts_are_read_from_the_history)
     struct fake_call *call = fake_take("attempts");
     call->fn.attempts(call->arg, STATUS_NOT_FOUND, SLICE(""));
     find(STATUS_OK, &row);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_str_eq(fake_verdict.lines, LINES);
 }
 END_TEST
@@ -146,7 +146,7 @@ static void ask_why(void)
     app_why(app, ID, on_finding, fake_on_verdict, &fake_verdict);
     miss();
     find(STATUS_OK, &row);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
 }
 
 START_TEST(why_says_how_a_job_ended)
@@ -202,7 +202,7 @@ START_TEST(a_dead_job_of_the_history_is_scheduled_anew)
     ck_assert_ptr_null(strstr(call->record, "reason"));
     ck_assert_ptr_null(strstr(call->record, "createdAt"));
     call->fn.scheduled(call->arg, STATUS_OK, 9000, NULL);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_int_eq(fake_verdict.at_ms, 9000);
     fake_expect_log("job_run who=ops");
 }
@@ -211,12 +211,12 @@ END_TEST
 START_TEST(a_delivered_job_is_sent_again_only_on_request)
 {
     run_from_history(false);
-    fake_expect(APP_ENDED);
+    fake_expect(STATUS_ENDED);
     ck_assert_int_eq(fake_verdict.state, JOB_STATE_DELIVERED);
     run_from_history(true);
     struct fake_call *call = fake_take("schedule");
     call->fn.scheduled(call->arg, STATUS_OK, 9000, NULL);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
 }
 END_TEST
 
@@ -228,15 +228,15 @@ START_TEST(a_job_on_its_way_to_the_history_is_judged_as_redis_has_it)
     run(false);
     struct fake_call *call = fake_take("read_kept");
     call->fn.read(call->arg, STATUS_OK, &delivered);
-    fake_expect(APP_ENDED);
+    fake_expect(STATUS_ENDED);
     run(true);
     call = fake_take("read_kept");
     call->fn.read(call->arg, STATUS_OK, &waiting);
-    fake_expect(APP_EXISTS);
+    fake_expect(STATUS_EXISTS);
     run(true);
     call = fake_take("read_kept");
     call->fn.read(call->arg, STATUS_UNKNOWN, NULL);
-    fake_expect(APP_UNAVAILABLE);
+    fake_expect(STATUS_UNAVAILABLE);
 }
 END_TEST
 
@@ -304,7 +304,7 @@ START_TEST(a_redrive_of_the_history_skips_a_job_that_has_ended_again)
     call = fake_take("schedule");
     ck_assert_str_eq(call->id, "orders-1/a");
     call->fn.scheduled(call->arg, STATUS_OK, 9000, NULL);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     expect_counts(1, 1, 0);
     ck_assert_ptr_nonnull(strstr(fake_verdict.cursor, ".6000.77"));
     fake_expect_log("jobs_redriven who=ops");
@@ -327,7 +327,7 @@ START_TEST(a_redrive_of_the_history_runs_a_dead_job_that_redis_still_has)
     ck_assert_str_eq(call->id, "orders-1/a");
     ck_assert_str_ne(call->tags, "");
     call->fn.run(call->arg, STATUS_OK, 9000);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     expect_counts(1, 1, 0);
     ck_assert_str_eq(fake_verdict.cursor, "");
 }
@@ -344,7 +344,7 @@ START_TEST(a_redrive_of_the_history_at_a_rate_keeps_its_limit_over_pages)
     int64_t begun_ms = first->when.ms;
     first->fn.scheduled(first->arg, STATUS_OK, begun_ms, NULL);
     second->fn.scheduled(second->arg, STATUS_UNKNOWN, 0, NULL);
-    fake_expect(APP_UNKNOWN);
+    fake_expect(STATUS_UNKNOWN);
     expect_counts(1, 0, 1);
     struct app_bulk next = {.limit = 3, .step_us = 1000000};
     static char cursor[FAKE_TEXT_MAX];
@@ -357,7 +357,7 @@ START_TEST(a_redrive_of_the_history_at_a_rate_keeps_its_limit_over_pages)
     struct fake_call *third = fake_take("schedule");
     ck_assert_int_eq(third->when.ms, begun_ms + 2000);
     third->fn.scheduled(third->arg, STATUS_OK, third->when.ms, NULL);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_str_eq(fake_verdict.cursor, "");
 }
 END_TEST
@@ -365,7 +365,7 @@ END_TEST
 START_TEST(a_dry_redrive_of_the_history_only_counts)
 {
     begin_redrive((struct app_bulk){.is_dry_run = true}, false);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_uint_eq(fake_verdict.counts.matched, 2);
     expect_counts(0, 0, 0);
     fake_expect_none();
@@ -376,12 +376,13 @@ START_TEST(a_job_that_cannot_run_again_is_refused)
 {
     static const struct {
         const char *record;
-        enum app_end end;
+        enum status end;
     } cases[] = {
-        {NO_BODY, APP_NO_BODY},
-        {"no record", APP_UNREADABLE},
-        {"{\"createdAt\":1,\"url\":\"http://h/\",\"needs\":[\"wings\"]}", APP_LACKING},
-        {"{\"createdAt\":1,\"url\":\"http://h/\",\"expiresAt\":\"2020-01-01T00:00:00.000Z\"}", APP_EXPIRED},
+        {NO_BODY, STATUS_NO_BODY},
+        {"no record", STATUS_UNREADABLE},
+        {"{\"createdAt\":1,\"url\":\"http://h/\",\"needs\":[\"wings\"]}", STATUS_LACKING},
+        {"{\"createdAt\":1,\"url\":\"http://h/\",\"expiresAt\":\"2020-01-01T00:00:00.000Z\"}",
+         STATUS_EXPIRED},
     };
     row.state = JOB_STATE_DEAD;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -392,15 +393,15 @@ START_TEST(a_job_that_cannot_run_again_is_refused)
     row.record = SLICE(RECORD);
     row.is_body_left_out = true;
     run_from_history(false);
-    fake_expect(APP_NO_BODY);
+    fake_expect(STATUS_NO_BODY);
     run(false);
     miss();
     find(STATUS_OK, NULL);
-    fake_expect(APP_NOT_FOUND);
+    fake_expect(STATUS_NOT_FOUND);
     run(false);
     miss();
     find(STATUS_UNAVAILABLE, NULL);
-    fake_expect(APP_HISTORY_UNAVAILABLE);
+    fake_expect(STATUS_HISTORY_UNAVAILABLE);
     fake_expect_log("");
 }
 END_TEST
@@ -412,16 +413,16 @@ START_TEST(a_new_run_ends_as_the_store_says)
     run_from_history(false);
     struct fake_call *call = fake_take("schedule");
     call->fn.scheduled(call->arg, STATUS_EXISTS, 0, &there);
-    fake_expect(APP_EXISTS);
+    fake_expect(STATUS_EXISTS);
     ck_assert_int_eq(fake_verdict.state, JOB_STATE_READY);
     run_from_history(false);
     call = fake_take("schedule");
     call->fn.scheduled(call->arg, STATUS_FULL, 0, NULL);
-    fake_expect(APP_FULL);
+    fake_expect(STATUS_FULL);
     run_from_history(false);
     call = fake_take("schedule");
     call->fn.scheduled(call->arg, STATUS_UNKNOWN, 0, NULL);
-    fake_expect(APP_UNKNOWN);
+    fake_expect(STATUS_UNKNOWN);
     fake_expect_log("outcome=unknown");
 }
 END_TEST
@@ -468,7 +469,7 @@ START_TEST(a_list_of_the_history_goes_on_where_it_ended)
     ck_assert(call.list.has_bodies && call.list.max == 7 && !call.list.from.is_set);
     ck_assert_int_ge(call.filter.before_ms, before_ms);
     call.fn.page(call.arg, STATUS_OK, &page, "");
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_uint_eq(listed, 1);
 
     char cursor[FAKE_TEXT_MAX];
@@ -481,13 +482,13 @@ START_TEST(a_list_of_the_history_goes_on_where_it_ended)
     ck_assert_int_eq(next.filter.before_ms, call.filter.before_ms);
     page = (struct history_page){.count = 0};
     next.fn.page(next.arg, STATUS_OK, &page, "");
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_str_eq(fake_verdict.cursor, "");
     app_list(app, &list, on_job, fake_on_verdict, &fake_verdict);
     next = fake_history_take("list");
     fake_forget();
     next.fn.page(next.arg, STATUS_UNAVAILABLE, NULL, "it is down");
-    fake_expect(APP_HISTORY_UNAVAILABLE);
+    fake_expect(STATUS_HISTORY_UNAVAILABLE);
 }
 END_TEST
 
@@ -510,14 +511,14 @@ START_TEST(a_count_has_its_outcomes)
     app_count(app, &list, fake_on_verdict, &fake_verdict);
     struct fake_history_call call = fake_history_take("count");
     call.fn.counts(call.arg, STATUS_OK, &counts, "");
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_int_eq(fake_verdict.number, 321);
     ck_assert(fake_verdict.is_partial);
     fake_forget();
     app_count(app, &list, fake_on_verdict, &fake_verdict);
     call = fake_history_take("count");
     call.fn.counts(call.arg, STATUS_UNAVAILABLE, NULL, "it is down");
-    fake_expect(APP_HISTORY_UNAVAILABLE);
+    fake_expect(STATUS_HISTORY_UNAVAILABLE);
 }
 END_TEST
 
@@ -530,12 +531,12 @@ START_TEST(statistics_have_each_step)
     struct fake_history_call call = fake_history_take("stats");
     ck_assert(call.stats.from_ms == 1000 && call.stats.to_ms == 3000 && call.stats.step_ms == 1000);
     call.fn.stats(call.arg, STATUS_OK, steps, 2, "");
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     fake_forget();
     app_stats(app, &stats, fake_on_verdict, &fake_verdict);
     call = fake_history_take("stats");
     call.fn.stats(call.arg, STATUS_FULL, NULL, 0, "too many calls");
-    fake_expect(APP_HISTORY_UNAVAILABLE);
+    fake_expect(STATUS_HISTORY_UNAVAILABLE);
 }
 END_TEST
 
@@ -553,14 +554,14 @@ static void remove_jobs(enum status status, size_t deleted)
 START_TEST(a_removal_is_audited)
 {
     remove_jobs(STATUS_OK, 12);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_int_eq(fake_verdict.number, 12);
     fake_expect_log(
         "history_removed who=ops from=192.0.2.7 filter=\"topic=orders-1\" removed=12 outcome=done");
     remove_jobs(STATUS_OK, 0);
     fake_expect_log("");
     remove_jobs(STATUS_UNAVAILABLE, 0);
-    fake_expect(APP_HISTORY_UNAVAILABLE);
+    fake_expect(STATUS_HISTORY_UNAVAILABLE);
     fake_expect_log("outcome=unknown");
 }
 END_TEST
@@ -573,21 +574,21 @@ START_TEST(a_server_without_a_history_says_so)
     app->history = NULL;
     ask();
     miss();
-    fake_expect(APP_NOT_FOUND);
+    fake_expect(STATUS_NOT_FOUND);
     run(false);
-    fake_expect(APP_NOT_FOUND);
+    fake_expect(STATUS_NOT_FOUND);
     fake_forget();
     app_list(app, &list, on_job, fake_on_verdict, &fake_verdict);
-    fake_expect(APP_NO_HISTORY);
+    fake_expect(STATUS_NO_HISTORY);
     fake_forget();
     app_count(app, &list, fake_on_verdict, &fake_verdict);
-    fake_expect(APP_NO_HISTORY);
+    fake_expect(STATUS_NO_HISTORY);
     fake_forget();
     app_stats(app, &stats, fake_on_verdict, &fake_verdict);
-    fake_expect(APP_NO_HISTORY);
+    fake_expect(STATUS_NO_HISTORY);
     fake_forget();
     app_remove_history(app, &fake_all, &removal, fake_on_verdict, &fake_verdict);
-    fake_expect(APP_NO_HISTORY);
+    fake_expect(STATUS_NO_HISTORY);
 }
 END_TEST
 

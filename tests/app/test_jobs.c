@@ -32,14 +32,14 @@ static struct job job_of(const char *text)
 /* A status that the store reports, and the verdict that follows from it. */
 struct ending {
     enum status status;
-    enum app_end end;
+    enum status end;
 };
 
 /* Failures whose reason is Redis, or a lack of memory. */
 static const struct ending outages[] = {
-    {STATUS_UNAVAILABLE, APP_UNAVAILABLE},
-    {STATUS_UNKNOWN, APP_UNKNOWN},
-    {STATUS_NO_MEMORY, APP_NO_MEMORY},
+    {STATUS_UNAVAILABLE, STATUS_UNAVAILABLE},
+    {STATUS_UNKNOWN, STATUS_UNKNOWN},
+    {STATUS_NO_MEMORY, STATUS_NO_MEMORY},
 };
 enum { OUTAGES = sizeof outages / sizeof *outages };
 
@@ -78,7 +78,7 @@ START_TEST(a_submitted_job_is_placed_and_counted)
     ck_assert(!call->when.is_absolute && call->when.ms == 60000);
     ck_assert_ptr_nonnull(strstr(call->record, "http://127.0.0.1/x"));
     call->fn.scheduled(call->arg, STATUS_OK, 61000, NULL);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_str_eq(fake_verdict.id, "orders-1/a");
     ck_assert_int_eq(fake_verdict.at_ms, 61000);
     ck_assert_int_eq(fake_verdict.state, JOB_STATE_DELAYED);
@@ -93,13 +93,13 @@ START_TEST(a_job_without_an_id_gets_one)
     ck_assert(submission.is_id_new);
     ck_assert_uint_gt(submission.id.size, 10);
     end_schedule(STATUS_OK, NULL);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
 }
 END_TEST
 
 /* The verdict about one of several submissions. */
 struct one_end {
-    enum app_end end;
+    enum status end;
     char id[JOB_KEY_MAX + 1];
 };
 
@@ -115,7 +115,7 @@ START_TEST(submissions_are_sent_together)
     static const char *const texts[] = {
         JOB, "{\"topic\":\"orders-1\",\"jobId\":\"b\",\"url\":\"http://127.0.0.1/y\"}"};
     static const enum status statuses[] = {STATUS_OK, STATUS_FULL, STATUS_UNAVAILABLE, STATUS_UNKNOWN};
-    static const enum app_end ends[] = {APP_DONE, APP_FULL, APP_UNAVAILABLE, APP_UNKNOWN};
+    static const enum status ends[] = {STATUS_OK, STATUS_FULL, STATUS_UNAVAILABLE, STATUS_UNKNOWN};
     const struct store_scheduled all[] = {{.due_ms = 61000}, {.due_ms = 5, .repeated = SLICE("orders-1/c")}};
     for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
         struct app_submission both[2], *together[] = {&both[0], &both[1]};
@@ -135,7 +135,7 @@ START_TEST(submissions_are_sent_together)
         ck_assert_ptr_nonnull(strstr(without_head(call->record), "orders-1/b \"url\":"));
         call->fn.all_scheduled(call->arg, statuses[i], all);
         ck_assert_int_eq(each[0].end, ends[i]);
-        ck_assert_int_eq(each[1].end, statuses[i] == STATUS_OK ? APP_REPEATED : ends[i]);
+        ck_assert_int_eq(each[1].end, statuses[i] == STATUS_OK ? STATUS_REPEATED : ends[i]);
         if (statuses[i] == STATUS_OK)
             ck_assert_str_eq(each[1].id, "orders-1/c");
         for (size_t n = 0; n < 2; n++)
@@ -149,18 +149,18 @@ START_TEST(a_taken_id_is_compared)
     struct stored_job job = {.id = ID, .state = JOB_STATE_READY, .at_ms = 5, .record = SLICE(RECORD)};
     ck_assert(submit(&fake_all, JOB));
     end_schedule(STATUS_EXISTS, &job);
-    fake_expect(APP_SAME);
+    fake_expect(STATUS_SAME);
     ck_assert_int_eq(fake_verdict.state, JOB_STATE_READY);
     ck_assert_int_eq(fake_verdict.at_ms, 5);
     job.record = SLICE("{\"createdAt\":1000,\"url\":\"http://127.0.0.1/y\",\"delay\":60}");
     ck_assert(submit(&fake_all, JOB));
     end_schedule(STATUS_EXISTS, &job);
-    fake_expect(APP_EXISTS);
+    fake_expect(STATUS_EXISTS);
     ck_assert_int_eq(fake_verdict.state, JOB_STATE_READY);
     job.record = SLICE("not a record");
     ck_assert(submit(&fake_all, JOB));
     end_schedule(STATUS_EXISTS, &job);
-    fake_expect(APP_EXISTS);
+    fake_expect(STATUS_EXISTS);
 }
 END_TEST
 
@@ -169,7 +169,7 @@ START_TEST(a_repeated_request_gets_the_first_answer)
     struct stored_job job = {.id = SLICE("orders-1/first")};
     ck_assert(submit(&fake_all, JOB));
     end_schedule(STATUS_REPEATED, &job);
-    fake_expect(APP_REPEATED);
+    fake_expect(STATUS_REPEATED);
     ck_assert_str_eq(fake_verdict.id, "orders-1/first");
     ck_assert_int_eq(fake_verdict.at_ms, 61000);
 }
@@ -178,9 +178,9 @@ END_TEST
 START_TEST(a_submission_ends_as_the_store_says)
 {
     static const struct ending endings[] = {
-        {STATUS_REUSED, APP_KEY_REUSED},
-        {STATUS_FULL, APP_FULL},
-        {STATUS_NO_URL, APP_INVALID},
+        {STATUS_REUSED, STATUS_REUSED},
+        {STATUS_FULL, STATUS_FULL},
+        {STATUS_NO_URL, STATUS_INVALID},
     };
     for (size_t i = 0; i < 3; i++) {
         ck_assert(submit(&fake_all, JOB));
@@ -201,18 +201,18 @@ END_TEST
 START_TEST(a_job_that_cannot_be_accepted_is_not_sent)
 {
     ck_assert(!submit(&fake_some, "{\"topic\":\"mail\",\"url\":\"http://127.0.0.1/x\"}"));
-    fake_expect(APP_NOT_REACHED);
+    fake_expect(STATUS_NOT_REACHED);
     ck_assert_str_eq(fake_verdict.topic, "mail");
     ck_assert(!submit(&fake_all, "{\"topic\":\"mail\",\"url\":\"http://10.0.0.1/x\"}"));
-    fake_expect(APP_INVALID);
+    fake_expect(STATUS_INVALID);
     ck_assert_str_eq(fake_verdict.error_field, "url");
     ck_assert(!submit(&fake_all,
                       "{\"topic\":\"mail\",\"url\":\"http://127.0.0.1:6379/x\"}")); /* the address of Redis is
                                                                                        refused as a target */
-    fake_expect(APP_INVALID);
+    fake_expect(STATUS_INVALID);
     fake_set_ready(false);
     ck_assert(!submit(&fake_all, JOB));
-    fake_expect(APP_UNAVAILABLE);
+    fake_expect(STATUS_UNAVAILABLE);
     ck_assert_str_eq(fake_verdict.why, "the fake is away");
 }
 END_TEST
@@ -244,7 +244,7 @@ START_TEST(a_replaced_job_is_audited_and_a_new_one_counted)
 {
     replace_with(JOB);
     end_replace(STATUS_OK, false, false);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert(!fake_verdict.was_there);
     ck_assert_int_eq(fake_verdict.state, JOB_STATE_DELAYED);
     ck_assert_ptr_eq(strstr(fake_verdict.record, "{\"createdAt\":1234,"), fake_verdict.record);
@@ -252,13 +252,13 @@ START_TEST(a_replaced_job_is_audited_and_a_new_one_counted)
     fake_expect_log("");
     replace_with(JOB);
     end_replace(STATUS_OK, true, false);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert(fake_verdict.was_there);
     fake_expect_metric("duepost_jobs_accepted_total{topic=\"orders-1\"} 1");
     fake_expect_log("job_replaced who=ops from=192.0.2.7 job=orders-1/a outcome=done");
     replace_with(JOB);
     end_replace(STATUS_OK, true, true); /* the old job counts as cancelled, because its attempt was running */
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert(fake_verdict.was_there && fake_verdict.was_leased);
     fake_expect_metric("duepost_jobs_accepted_total{topic=\"orders-1\"} 2");
     fake_expect_metric("duepost_jobs_ended_total{topic=\"orders-1\",how=\"cancelled\"} 1");
@@ -268,7 +268,7 @@ END_TEST
 START_TEST(a_replacement_ends_as_the_store_says)
 {
     static const struct ending endings[] = {
-        {STATUS_STALE, APP_MISMATCH}, {STATUS_FULL, APP_FULL}, {STATUS_NO_URL, APP_INVALID}};
+        {STATUS_STALE, STATUS_STALE}, {STATUS_FULL, STATUS_FULL}, {STATUS_NO_URL, STATUS_INVALID}};
     for (size_t i = 0; i < 3; i++) {
         replace_with(JOB);
         end_replace(endings[i].status, false, false);
@@ -287,17 +287,17 @@ END_TEST
 START_TEST(a_replacement_that_cannot_be_accepted_is_not_sent)
 {
     replace_with("{\"topic\":\"mail\",\"url\":\"http://10.0.0.1/x\"}");
-    fake_expect(APP_INVALID);
+    fake_expect(STATUS_INVALID);
     fake_set_ready(false);
     replace_with(JOB);
-    fake_expect(APP_UNAVAILABLE);
+    fake_expect(STATUS_UNAVAILABLE);
     fake_set_ready(true);
     struct job job = job_of(JOB);
     fake_forget();
     app_replace(app, &fake_all, &(struct app_replace){.id = SLICE("orders~callbacks/a"), .job = &job},
                 fake_on_verdict, &fake_verdict);
     job_fini(&job);
-    fake_expect(APP_SIBLING);
+    fake_expect(STATUS_SIBLING);
     ck_assert_str_eq(fake_verdict.topic, "orders");
 }
 END_TEST
@@ -339,7 +339,7 @@ START_TEST(a_patch_reads_and_writes)
     ck_assert_str_eq(call->tags, tag);
     ck_assert(call->is_moved);
     call->fn.changed(call->arg, STATUS_OK, 7000, 2000);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_int_eq(fake_verdict.at_ms, 7000);
     ck_assert_str_eq(fake_verdict.record, call->record);
     fake_expect_log("job_changed who=ops from=192.0.2.7 job=orders-1/a outcome=done");
@@ -354,7 +354,7 @@ START_TEST(a_patch_begins_again_when_the_job_changes)
         end_read_of_patch(STATUS_OK, &stored);
         end_change(STATUS_STALE);
     }
-    fake_expect(APP_CONTENDED);
+    fake_expect(STATUS_CONTENDED);
     fake_expect_log("");
 }
 END_TEST
@@ -364,41 +364,41 @@ START_TEST(a_patch_of_a_job_that_cannot_be_changed_writes_nothing)
     struct stored_job job = stored;
     patch_with("{\"delay\":5}", "");
     end_read_of_patch(STATUS_NOT_FOUND, NULL);
-    fake_expect(APP_NOT_FOUND);
+    fake_expect(STATUS_NOT_FOUND);
     job.state = JOB_STATE_LEASED;
     patch_with("{\"delay\":5}", "");
     end_read_of_patch(STATUS_OK, &job);
-    fake_expect(APP_LEASED);
+    fake_expect(STATUS_LEASED);
     patch_with("{\"delay\":5}", "- 0123456789012345678901234567890123456789");
     end_read_of_patch(STATUS_OK, &stored);
-    fake_expect(APP_MISMATCH);
+    fake_expect(STATUS_STALE);
     job = stored;
     job.record = SLICE("not a record");
     patch_with("{\"delay\":5}", "");
     end_read_of_patch(STATUS_OK, &job);
-    fake_expect(APP_UNREADABLE);
+    fake_expect(STATUS_UNREADABLE);
     ck_assert_int_eq(fake_verdict.state, JOB_STATE_DELAYED);
     job.record = SLICE("{\"createdAt\":1000,\"url\":\"http://127.0.0.1/x\",\"needs\":[\"wings\"]}");
     patch_with("{\"delay\":5}", "");
     end_read_of_patch(STATUS_OK, &job);
-    fake_expect(APP_LACKING);
+    fake_expect(STATUS_LACKING);
     patch_with("{\"delay\":-5}", "");
     end_read_of_patch(STATUS_OK, &stored);
-    fake_expect(APP_INVALID);
+    fake_expect(STATUS_INVALID);
     ck_assert_str_eq(fake_verdict.error_field, "delay");
     patch_with("{\"url\":\"http://10.0.0.1/\"}", "");
     end_read_of_patch(STATUS_OK, &stored);
-    fake_expect(APP_INVALID);
+    fake_expect(STATUS_INVALID);
     ck_assert_str_eq(fake_verdict.error_field, "url");
     patch_with("{\"delay\":5}", "");
     end_read_of_patch(STATUS_UNKNOWN, NULL); /* a failed read has changed nothing */
-    fake_expect(APP_UNAVAILABLE);
+    fake_expect(STATUS_UNAVAILABLE);
 }
 END_TEST
 
 START_TEST(a_patch_ends_as_the_store_says)
 {
-    static const struct ending endings[] = {{STATUS_FULL, APP_FULL}, {STATUS_NO_URL, APP_INVALID}};
+    static const struct ending endings[] = {{STATUS_FULL, STATUS_FULL}, {STATUS_NO_URL, STATUS_INVALID}};
     for (size_t i = 0; i < 2; i++) {
         patch_with("{\"delay\":5}", "");
         end_read_of_patch(STATUS_OK, &stored);
@@ -414,11 +414,11 @@ START_TEST(a_patch_ends_as_the_store_says)
     fake_expect_log("outcome=unknown");
     fake_set_ready(false);
     patch_with("{\"delay\":5}", "");
-    fake_expect(APP_UNAVAILABLE);
+    fake_expect(STATUS_UNAVAILABLE);
     fake_forget();
     app_patch(app, &fake_all, &(struct app_patch){.id = SLICE("orders~callbacks/a")}, fake_on_verdict,
               &fake_verdict);
-    fake_expect(APP_SIBLING);
+    fake_expect(STATUS_SIBLING);
 }
 END_TEST
 
@@ -437,7 +437,7 @@ static void end_cancel(enum status status, bool was_leased)
 START_TEST(a_cancel_is_counted_and_audited)
 {
     end_cancel(STATUS_OK, true);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert(fake_verdict.was_leased);
     fake_expect_metric("duepost_jobs_ended_total{topic=\"orders-1\",how=\"cancelled\"} 1");
     fake_expect_log("job_cancelled who=ops from=192.0.2.7 job=orders-1/a outcome=done");
@@ -446,7 +446,8 @@ END_TEST
 
 START_TEST(a_cancel_ends_as_the_store_says)
 {
-    static const struct ending endings[] = {{STATUS_NOT_FOUND, APP_NOT_FOUND}, {STATUS_STALE, APP_MISMATCH}};
+    static const struct ending endings[] = {{STATUS_NOT_FOUND, STATUS_NOT_FOUND},
+                                            {STATUS_STALE, STATUS_STALE}};
     for (size_t i = 0; i < 2; i++) {
         end_cancel(endings[i].status, false);
         fake_expect(endings[i].end);
@@ -460,7 +461,7 @@ START_TEST(a_cancel_ends_as_the_store_says)
     fake_set_ready(false);
     fake_forget();
     app_cancel(app, &fake_all, ID, SLICE(""), fake_on_verdict, &fake_verdict);
-    fake_expect(APP_UNAVAILABLE);
+    fake_expect(STATUS_UNAVAILABLE);
 }
 END_TEST
 
@@ -477,28 +478,28 @@ START_TEST(a_run_ends_as_the_store_says)
 {
     static const struct {
         enum status status;
-        enum app_end end;
+        enum status end;
         enum job_state state; /* state of the job, in the verdict */
     } endings[] = {
-        {STATUS_OK, APP_DONE, JOB_STATE_DELAYED},
-        {STATUS_LEASED, APP_LEASED, JOB_STATE_LEASED},
-        {STATUS_EXISTS, APP_ID_TAKEN, JOB_STATE_DEAD},
-        {STATUS_EXPIRED, APP_EXPIRED, JOB_STATE_DEAD},
-        {STATUS_UNREADABLE, APP_UNREADABLE, JOB_STATE_DEAD},
-        {STATUS_LACKING, APP_LACKING, JOB_STATE_DEAD},
+        {STATUS_OK, STATUS_OK, JOB_STATE_DELAYED},
+        {STATUS_LEASED, STATUS_LEASED, JOB_STATE_LEASED},
+        {STATUS_EXISTS, STATUS_ID_TAKEN, JOB_STATE_DEAD},
+        {STATUS_EXPIRED, STATUS_EXPIRED, JOB_STATE_DEAD},
+        {STATUS_UNREADABLE, STATUS_UNREADABLE, JOB_STATE_DEAD},
+        {STATUS_LACKING, STATUS_LACKING, JOB_STATE_DEAD},
     };
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         end_run(endings[i].status);
         fake_expect(endings[i].end);
         ck_assert_int_eq(fake_verdict.state, endings[i].state);
-        fake_expect_log(endings[i].end == APP_DONE ? "job_run who=ops" : "");
+        fake_expect_log(endings[i].end == STATUS_OK ? "job_run who=ops" : "");
     }
     end_run(STATUS_NOT_FOUND);
-    fake_expect(APP_NOT_FOUND);
+    fake_expect(STATUS_NOT_FOUND);
     end_run(STATUS_STALE);
-    fake_expect(APP_MISMATCH);
+    fake_expect(STATUS_STALE);
     end_run(STATUS_FULL);
-    fake_expect(APP_FULL);
+    fake_expect(STATUS_FULL);
     for (size_t i = 0; i < OUTAGES; i++) {
         end_run(outages[i].status);
         fake_expect(outages[i].end);
@@ -506,7 +507,7 @@ START_TEST(a_run_ends_as_the_store_says)
     fake_set_ready(false);
     fake_forget();
     app_run(app, &fake_all, &(struct app_run){.id = ID}, fake_on_verdict, &fake_verdict);
-    fake_expect(APP_UNAVAILABLE);
+    fake_expect(STATUS_UNAVAILABLE);
 }
 END_TEST
 
@@ -531,16 +532,16 @@ static void end_attempts(enum status status)
 START_TEST(reads_end_as_the_store_says)
 {
     end_read(STATUS_OK);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_str_eq(fake_verdict.record, RECORD);
     ck_assert_int_eq(fake_verdict.at_ms, 61000);
     end_read(STATUS_NOT_FOUND);
-    fake_expect(APP_NOT_FOUND);
+    fake_expect(STATUS_NOT_FOUND);
     end_attempts(STATUS_OK);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_str_eq(fake_verdict.lines, "1 1000 2 503\n");
     end_attempts(STATUS_NOT_FOUND);
-    fake_expect(APP_NOT_FOUND);
+    fake_expect(STATUS_NOT_FOUND);
     for (size_t i = 0; i < OUTAGES; i++) {
         end_read(outages[i].status);
         fake_expect(outages[i].end);

@@ -18,7 +18,7 @@ static struct worker {
     struct app_caller caller;
     struct app_lease_wait *wait;
     bool has_left, is_answered;
-    enum app_end end;
+    enum status end;
     size_t jobs;
     char id[64], token[64];
 } workers[WORKERS];
@@ -66,7 +66,7 @@ static void on_leased(void *arg, const struct app_verdict *verdict, const struct
     worker->is_answered = true;
     worker->wait = NULL;
     worker->end = verdict->end;
-    ck_assert((leased != NULL) == (verdict->end == APP_DONE));
+    ck_assert((leased != NULL) == (verdict->end == STATUS_OK));
     if (leased && leased->count) {
         worker->jobs = leased->count;
         snprintf(worker->id, sizeof worker->id, "%.*s", SLICE_ARG(leased->jobs[0].id));
@@ -121,7 +121,7 @@ static void refuse(size_t number, enum status status)
 static void expect_jobs(size_t number, size_t jobs)
 {
     ck_assert(workers[number].is_answered);
-    ck_assert_int_eq(workers[number].end, APP_DONE);
+    ck_assert_int_eq(workers[number].end, STATUS_OK);
     ck_assert_uint_eq(workers[number].jobs, jobs);
 }
 
@@ -354,7 +354,7 @@ START_TEST(a_topic_that_is_posted_refuses_all)
     for (size_t i = 4; i < 6; i++)
         refuse(i, STATUS_NOT_PULL);
     for (size_t i = 0; i < 6; i++)
-        ck_assert_int_eq(workers[i].end, APP_NOT_PULL);
+        ck_assert_int_eq(workers[i].end, STATUS_NOT_PULL);
 }
 END_TEST
 
@@ -362,10 +362,10 @@ START_TEST(how_the_store_refuses)
 {
     static const struct {
         enum status status;
-        enum app_end end;
-    } cases[] = {{STATUS_REUSED, APP_KEY_REUSED},     {STATUS_LACKING, APP_LACKING},
-                 {STATUS_UNREADABLE, APP_UNREADABLE}, {STATUS_NO_MEMORY, APP_NO_MEMORY},
-                 {STATUS_UNKNOWN, APP_UNKNOWN},       {STATUS_UNAVAILABLE, APP_UNAVAILABLE}};
+        enum status end;
+    } cases[] = {{STATUS_REUSED, STATUS_REUSED},         {STATUS_LACKING, STATUS_LACKING},
+                 {STATUS_UNREADABLE, STATUS_UNREADABLE}, {STATUS_NO_MEMORY, STATUS_NO_MEMORY},
+                 {STATUS_UNKNOWN, STATUS_UNKNOWN},       {STATUS_UNAVAILABLE, STATUS_UNAVAILABLE}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ask(0, 60000);
         turn();
@@ -375,7 +375,7 @@ START_TEST(how_the_store_refuses)
     }
     fake_set_ready(false);
     ask(0, 0);
-    ck_assert_int_eq(workers[0].end, APP_UNAVAILABLE);
+    ck_assert_int_eq(workers[0].end, STATUS_UNAVAILABLE);
     fake_set_ready(true);
 }
 END_TEST
@@ -416,13 +416,13 @@ END_TEST
 
 static struct lease_ended ended;
 static char reason[32];
-static enum app_end verdict_end;
+static enum status verdict_end;
 
 static void on_lease_ended(void *arg, const struct app_verdict *verdict, const struct lease_ended *found)
 {
     (void)arg;
     verdict_end = verdict->end;
-    ck_assert((found != NULL) == (verdict->end == APP_DONE || verdict->end == APP_NOT_HELD));
+    ck_assert((found != NULL) == (verdict->end == STATUS_OK || verdict->end == STATUS_NOT_HELD));
     if (!found)
         return;
     ended = *found;
@@ -465,7 +465,7 @@ START_TEST(how_leases_end)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         end_lease(cases[i].kind, STATUS_OK, &cases[i].found);
-        ck_assert_int_eq(verdict_end, APP_DONE);
+        ck_assert_int_eq(verdict_end, STATUS_OK);
         ck_assert_int_eq(ended.state, cases[i].state);
         ck_assert_int_eq(ended.at_ms, cases[i].found.at_ms);
         ck_assert_uint_eq(strlen(reason), cases[i].found.reason.size);
@@ -477,16 +477,16 @@ START_TEST(a_token_that_does_not_hold_the_lease_gets_the_state)
 {
     struct lease_ended found = {.has_state = true, .state = JOB_STATE_READY};
     end_lease(LEASE_END_COMPLETE, STATUS_STALE, &found);
-    ck_assert_int_eq(verdict_end, APP_NOT_HELD);
+    ck_assert_int_eq(verdict_end, STATUS_NOT_HELD);
     ck_assert(ended.has_state && ended.state == JOB_STATE_READY);
     found.has_state = false;
     end_lease(LEASE_END_COMPLETE, STATUS_STALE, &found);
     ck_assert(!ended.has_state);
     end_lease(LEASE_END_COMPLETE, STATUS_UNKNOWN, NULL);
-    ck_assert_int_eq(verdict_end, APP_UNKNOWN);
+    ck_assert_int_eq(verdict_end, STATUS_UNKNOWN);
     fake_set_ready(false);
     app_lease_end(app, &fake_all, &(struct lease_end){.id = SLICE("mail/a")}, on_lease_ended, NULL);
-    ck_assert_int_eq(verdict_end, APP_UNAVAILABLE);
+    ck_assert_int_eq(verdict_end, STATUS_UNAVAILABLE);
     fake_expect_none();
 }
 END_TEST

@@ -33,9 +33,10 @@ static void on_job(void *arg, const struct stored_job *job)
 /* Each failure that the store reports, and the verdict that follows from it. */
 static const struct {
     enum status status;
-    enum app_end end;
-} endings[] = {
-    {STATUS_UNAVAILABLE, APP_UNAVAILABLE}, {STATUS_UNKNOWN, APP_UNKNOWN}, {STATUS_NO_MEMORY, APP_NO_MEMORY}};
+    enum status end;
+} endings[] = {{STATUS_UNAVAILABLE, STATUS_UNAVAILABLE},
+               {STATUS_UNKNOWN, STATUS_UNKNOWN},
+               {STATUS_NO_MEMORY, STATUS_NO_MEMORY}};
 enum { ENDINGS = sizeof endings / sizeof *endings };
 
 static const struct stored_job stored[] = {
@@ -56,7 +57,7 @@ START_TEST(a_page_goes_on_where_its_cursor_says)
     ck_assert_uint_eq(call->list.max, 2);
     ck_assert(!call->list.from.has_more && call->list.from.began_ms == 0);
     call->fn.list(call->arg, STATUS_OK, stored, 2, behind_b);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_uint_eq(jobs, 2);
     ck_assert(fake_verdict.is_partial);
     ck_assert(app_cursor_parse(app, slice_of(fake_verdict.cursor), &list.from));
@@ -67,7 +68,7 @@ START_TEST(a_page_goes_on_where_its_cursor_says)
     ck_assert(call->list.from.score == 20. && call->list.from.has_more);
     ck_assert(slice_equal(call->list.from.id, SLICE("orders-1/b")));
     call->fn.list(call->arg, STATUS_OK, NULL, 0, (struct list_cursor){.began_ms = 5});
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_str_eq(fake_verdict.cursor, "");
 }
 END_TEST
@@ -85,7 +86,7 @@ START_TEST(lists_and_counts_end_as_the_store_says)
     app_count(app, &list, fake_on_verdict, &fake_verdict);
     struct fake_call *call = fake_take("count");
     call->fn.count(call->arg, STATUS_OK, 17, behind_b);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_int_eq(fake_verdict.number, 17);
     for (size_t i = 0; i < ENDINGS; i++) {
         fake_forget();

@@ -58,18 +58,18 @@ START_TEST(settings_are_made_from_those_that_are_there)
     change();
     end_topics(STATUS_OK, "");
     end_set("", "{\"maxInFlight\":1}", STATUS_OK);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_str_eq(fake_verdict.settings, "{\"maxInFlight\":1}");
     fake_expect_log("settings_changed who=ops from=192.0.2.7 topic=" TOPIC " outcome=done");
     change();
     end_topics(STATUS_OK, "{\"maxInFlight\":4,\"note\":{\"a\":1}}");
     end_set("{\"maxInFlight\":4,\"note\":{\"a\":1}}", "{\"maxInFlight\":5,\"note\":{\"a\":1}}", STATUS_OK);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     what = APP_SIBLING_REMOVE;
     change();
     end_topics(STATUS_OK, "{\"maxInFlight\":4}");
     end_set("{\"maxInFlight\":4}", "", STATUS_OK);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     fake_expect_log("settings_reset");
 }
 END_TEST
@@ -79,16 +79,16 @@ START_TEST(a_change_that_changes_nothing_writes_nothing)
     what = APP_SIBLING_KEEP;
     change();
     end_topics(STATUS_OK, "{\"maxInFlight\":4}");
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_str_eq(fake_verdict.settings, "{\"maxInFlight\":4}");
     what = APP_SIBLING_MISSING;
     change();
     end_topics(STATUS_OK, "");
-    fake_expect(APP_NOT_FOUND);
+    fake_expect(STATUS_NOT_FOUND);
     what = APP_SIBLING_REMOVE;
     change();
     end_topics(STATUS_OK, "");
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     fake_expect_none();
 }
 END_TEST
@@ -100,7 +100,7 @@ START_TEST(a_change_begins_again_a_few_times)
         end_topics(STATUS_OK, "");
         end_set("", "{\"maxInFlight\":1}", STATUS_STALE);
     }
-    fake_expect(APP_CONTENDED);
+    fake_expect(STATUS_CONTENDED);
     ck_assert_int_eq(calls, 5);
 }
 END_TEST
@@ -109,20 +109,20 @@ START_TEST(changes_end_as_the_store_says)
 {
     change();
     end_topics(STATUS_UNKNOWN, "");
-    fake_expect(APP_UNAVAILABLE);
+    fake_expect(STATUS_UNAVAILABLE);
     change();
     end_topics(STATUS_OK, "nonsense");
-    fake_expect(APP_UNREADABLE);
+    fake_expect(STATUS_UNREADABLE);
     change();
     end_topics(STATUS_OK, "{\"needs\":[\"wings\"]}");
-    fake_expect(APP_UNREADABLE);
+    fake_expect(STATUS_UNREADABLE);
     change();
     end_topics(STATUS_OK, "");
     end_set("", "{\"maxInFlight\":1}", STATUS_UNKNOWN);
-    fake_expect(APP_UNKNOWN);
+    fake_expect(STATUS_UNKNOWN);
     fake_set_ready(false);
     change();
-    fake_expect(APP_UNAVAILABLE);
+    fake_expect(STATUS_UNAVAILABLE);
 }
 END_TEST
 
@@ -161,14 +161,14 @@ START_TEST(a_list_has_the_topics_of_its_prefix_that_have_settings)
     list(9);
     end_page("mail~q.", found, 2, "mail~q.b");
     end_page("mail~q.b", found + 2, 2, "mail~r");
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_str_eq(names, "mail~q.a mail~q.c ");
     list(9);
     end_page("mail~q.", found, 3, "");
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     list(1);
     end_page("mail~q.", found, 3, "mail~q.c");
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_str_eq(names, "mail~q.a ");
     fake_expect_none();
 }
@@ -179,7 +179,7 @@ START_TEST(lists_end_as_the_store_says)
     list(9);
     struct fake_call *call = fake_take("topics");
     call->fn.topics(call->arg, STATUS_UNAVAILABLE, NULL, 0, (struct store_topic_cursor){.shard = 0});
-    fake_expect(APP_UNAVAILABLE);
+    fake_expect(STATUS_UNAVAILABLE);
 }
 END_TEST
 

@@ -27,9 +27,10 @@ static void end(void)
 
 static const struct {
     enum status status;
-    enum app_end end;
-} endings[] = {
-    {STATUS_UNAVAILABLE, APP_UNAVAILABLE}, {STATUS_UNKNOWN, APP_UNKNOWN}, {STATUS_NO_MEMORY, APP_NO_MEMORY}};
+    enum status end;
+} endings[] = {{STATUS_UNAVAILABLE, STATUS_UNAVAILABLE},
+               {STATUS_UNKNOWN, STATUS_UNKNOWN},
+               {STATUS_NO_MEMORY, STATUS_NO_MEMORY}};
 enum { ENDINGS = sizeof endings / sizeof *endings };
 
 static void add_name(struct slice name)
@@ -77,12 +78,12 @@ START_TEST(a_page_of_topics_takes_as_many_calls_as_it_needs)
     end_topics("", &a, 1, "a");
     ck_assert_uint_eq(fake_verdict.count, 0);
     end_topics("a", &b, 1, "b");
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_str_eq(names, "a b ");
     ck_assert_str_eq(fake_verdict.cursor, "b");
     list_topics(&fake_all, "b");
     end_topics("b", NULL, 0, "");
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_str_eq(fake_verdict.cursor, "");
 }
 END_TEST
@@ -95,7 +96,7 @@ START_TEST(a_caller_sees_the_topics_that_it_reaches)
     ck_assert_ptr_eq(strstr(call->id, "orders"),
                      call->id); /* the caller has a right only to orders-*, so the page begins there */
     call->fn.topics(call->arg, STATUS_OK, topics, 2, (struct store_topic_cursor){.name = SLICE("outside")});
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_str_eq(names, "orders-1 ");
     ck_assert_str_eq(fake_verdict.cursor, "");
 }
@@ -137,7 +138,7 @@ START_TEST(a_topic_says_what_holds_it)
         fake_forget();
         app_topic(app, SLICE("a"), on_topic, fake_on_verdict, &fake_verdict);
         end_topics("a", &topic, 1, "");
-        fake_expect(APP_DONE);
+        fake_expect(STATUS_OK);
         ck_assert_int_eq(hold, cases[i].hold);
     }
 }
@@ -174,18 +175,18 @@ START_TEST(settings_are_replaced_merged_and_reset)
     change(APP_CHANGE_REPLACE, "mail", "{\"paused\":true}");
     end_read(OLD);
     end_set(OLD, "{\"paused\":true}", STATUS_OK);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_str_eq(fake_verdict.settings, "{\"paused\":true}");
     fake_expect_log("settings_replaced who=ops from=192.0.2.7 topic=mail outcome=done");
     change(APP_CHANGE_MERGE, "mail", "{\"paused\":null}");
     end_read(OLD);
     end_set(OLD, "{\"maxInFlight\":2}", STATUS_OK);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     fake_expect_log("settings_changed");
     change(APP_CHANGE_RESET, "mail", "");
     end_read(OLD);
     end_set(OLD, "", STATUS_OK);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     fake_expect_log("settings_reset");
 }
 END_TEST
@@ -198,7 +199,7 @@ START_TEST(a_change_begins_again_when_the_settings_change)
         end_read(OLD);
         end_set(OLD, "", STATUS_STALE);
     }
-    fake_expect(APP_CONTENDED);
+    fake_expect(STATUS_CONTENDED);
     fake_expect_log("");
 }
 END_TEST
@@ -207,21 +208,21 @@ START_TEST(settings_that_cannot_be_accepted_are_not_written)
 {
     change(APP_CHANGE_REPLACE, "mail", "{\"paused\":1}");
     end_read("");
-    fake_expect(APP_INVALID);
+    fake_expect(STATUS_INVALID);
     ck_assert_str_eq(fake_verdict.error_field, "paused");
     change(APP_CHANGE_REPLACE, "mail", "{\"url\":\"http://10.0.0.1/\"}");
     end_read("");
-    fake_expect(APP_INVALID);
+    fake_expect(STATUS_INVALID);
     ck_assert_str_eq(fake_verdict.error_field, "url");
     change(APP_CHANGE_MERGE, "mail", "{\"paused\":null}");
     end_read("nonsense");
-    fake_expect(APP_UNREADABLE);
+    fake_expect(STATUS_UNREADABLE);
     change(APP_CHANGE_MERGE, "mail", "{\"paused\":null}");
     end_read("{\"needs\":[\"wings\"]}");
-    fake_expect(APP_LACKING);
+    fake_expect(STATUS_LACKING);
     ck_assert_ptr_nonnull(strstr(fake_verdict.why, "wings"));
     change(APP_CHANGE_REPLACE, "orders~callbacks", "{}");
-    fake_expect(APP_SIBLING);
+    fake_expect(STATUS_SIBLING);
     fake_expect_log("");
 }
 END_TEST
@@ -263,7 +264,7 @@ START_TEST(patterns_are_changed_with_the_longer_ones_that_inherit_from_them)
                      "mail-eu-*={\"paused\":true,\"maxInFlight\":2,\"timeout\":5,\"from\":{\"maxInFlight\":"
                      "\"mail-*\",\"timeout\":\"*\"}}",
                      STATUS_OK);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     fake_expect_log("settings_replaced who=ops from=192.0.2.7 pattern=mail-* outcome=done");
     change(APP_CHANGE_MERGE, "mail-eu-*", "{\"maxInFlight\":3}");
     end_read_patterns(two, 2);
@@ -273,19 +274,19 @@ START_TEST(patterns_are_changed_with_the_longer_ones_that_inherit_from_them)
         STATUS_STALE);
     end_read_patterns(two, 1);
     end_set_patterns("7:mail-eu-*={\"paused\":true,\"maxInFlight\":3}", STATUS_OK);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     fake_expect_log("settings_changed");
     change(APP_CHANGE_RESET, "*", "");
     end_read_patterns(two, 2);
     end_set_patterns("7:mail-eu-*={\"paused\":true}", STATUS_OK);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     fake_expect_log("settings_reset who=ops from=192.0.2.7 pattern=* outcome=done");
     change(APP_CHANGE_RESET, "mail-*", "");
     end_read_patterns(lacking, 1);
-    fake_expect(APP_LACKING);
+    fake_expect(STATUS_LACKING);
     change(APP_CHANGE_MERGE, "mail-eu-*", "{}");
     end_read_patterns(lacking, 1);
-    fake_expect(APP_LACKING);
+    fake_expect(STATUS_LACKING);
     fake_expect_log("");
 }
 END_TEST
@@ -300,7 +301,7 @@ START_TEST(there_are_at_most_100_patterns)
     }
     change(APP_CHANGE_REPLACE, "mail-*", "{\"maxInFlight\":2}");
     end_read_patterns(many, 100);
-    fake_expect(APP_INVALID);
+    fake_expect(STATUS_INVALID);
     change(APP_CHANGE_RESET, "mail-*", "");
     end_read_patterns(many, 100);
     fake_take("set_patterns");
@@ -318,12 +319,12 @@ START_TEST(a_change_ends_as_the_store_says)
         struct fake_call *call = fake_take("topics");
         call->fn.topics(call->arg, endings[i].status, NULL, 0, (struct store_topic_cursor){.shard = 0});
         /* A read whose outcome is unknown has changed nothing, so its verdict is UNAVAILABLE. */
-        fake_expect(endings[i].end == APP_UNKNOWN ? APP_UNAVAILABLE : endings[i].end);
+        fake_expect(endings[i].end == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : endings[i].end);
     }
     fake_expect_log("outcome=unknown");
     fake_set_ready(false);
     change(APP_CHANGE_RESET, "mail", "");
-    fake_expect(APP_UNAVAILABLE);
+    fake_expect(STATUS_UNAVAILABLE);
 }
 END_TEST
 
@@ -360,16 +361,16 @@ START_TEST(receivers_are_listed_and_closed)
 {
     struct receiver_cursor cursor;
     list_receivers(STATUS_OK);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_str_eq(fake_verdict.cursor, "9");
     ck_assert(app_receiver_cursor_parse(app, slice_of(fake_verdict.cursor), &cursor));
     ck_assert_int_eq(cursor.version, 9);
     close_receiver(STATUS_OK);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_str_eq(names, "h:80 h:80 ");
     fake_expect_log("receiver_closed who=ops from=192.0.2.7 receiver=h:80 outcome=done");
     close_receiver(STATUS_NOT_FOUND);
-    fake_expect(APP_NOT_FOUND);
+    fake_expect(STATUS_NOT_FOUND);
     for (size_t i = 0; i < ENDINGS; i++) {
         list_receivers(endings[i].status);
         fake_expect(endings[i].end);
@@ -379,7 +380,7 @@ START_TEST(receivers_are_listed_and_closed)
     fake_set_ready(false);
     fake_forget();
     app_receiver_close(app, &fake_all, SLICE("h:80"), on_receiver, fake_on_verdict, &fake_verdict);
-    fake_expect(APP_UNAVAILABLE);
+    fake_expect(STATUS_UNAVAILABLE);
 }
 END_TEST
 

@@ -65,7 +65,7 @@ static void end_receiver(const char *name, const struct receiver_record *found)
 
 static void expect(enum app_why why)
 {
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_uint_eq(findings, 1);
     ck_assert_int_eq(finding.why, why);
     findings = 0;
@@ -190,11 +190,11 @@ START_TEST(why_ends_as_the_store_says)
 {
     static const struct {
         enum status status;
-        enum app_end end;
-    } endings[] = {{STATUS_NOT_FOUND, APP_NOT_FOUND},
-                   {STATUS_UNAVAILABLE, APP_UNAVAILABLE},
-                   {STATUS_UNKNOWN, APP_UNKNOWN},
-                   {STATUS_NO_MEMORY, APP_NO_MEMORY}};
+        enum status end;
+    } endings[] = {{STATUS_NOT_FOUND, STATUS_NOT_FOUND},
+                   {STATUS_UNAVAILABLE, STATUS_UNAVAILABLE},
+                   {STATUS_UNKNOWN, STATUS_UNKNOWN},
+                   {STATUS_NO_MEMORY, STATUS_NO_MEMORY}};
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         fake_forget();
         app_why(app, SLICE("mail/a"), on_finding, fake_on_verdict, &fake_verdict);

@@ -82,7 +82,7 @@ static void end(void)
 
 static struct {
     size_t count;
-    enum app_end end;
+    enum status end;
     bool has_workflow;
     char text[512];
 } seen;
@@ -137,7 +137,7 @@ START_TEST(a_workflow_is_read_with_what_is_asked_for)
     ck_assert(slice_equal(fake.query.id, query.id) && fake.query.made_ms == 7 && fake.query.with_jobs);
     ck_assert_uint_eq(fake.query.texts_max, 99);
     fake.read(fake.arg, STATUS_OK, &workflow);
-    ck_assert_uint_eq(seen.end, APP_DONE);
+    ck_assert_uint_eq(seen.end, STATUS_OK);
     ck_assert_str_eq(seen.text, "t/w 0 1 7-0<3 t/p/5  {} e:0,7,2,t/a,e1 e:1,8,2,t/b,e2 o:1,0,2,t/b, "
                                 "o:0,1,0,t/c,text o:2,0,0,t/d,");
     /* the workflow has neither elements nor jobs */
@@ -164,10 +164,10 @@ START_TEST(a_workflow_that_cannot_be_read)
 {
     static const struct {
         enum status status;
-        enum app_end end;
-    } endings[] = {{STATUS_NOT_FOUND, APP_NOT_FOUND},
-                   {STATUS_UNAVAILABLE, APP_UNAVAILABLE},
-                   {STATUS_NO_MEMORY, APP_NO_MEMORY}};
+        enum status end;
+    } endings[] = {{STATUS_NOT_FOUND, STATUS_NOT_FOUND},
+                   {STATUS_UNAVAILABLE, STATUS_UNAVAILABLE},
+                   {STATUS_NO_MEMORY, STATUS_NO_MEMORY}};
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         app_workflow_read(app, SLICE("t/w"), true, on_workflow, &seen);
         fake.read(fake.arg, endings[i].status, NULL);
@@ -228,7 +228,7 @@ START_TEST(a_list_asks_until_its_page_is_full)
     tell_page(STATUS_OK, "", "", (struct workflow_cursor){.place = SLICE("t/w6/4")});
     ck_assert_str_eq(fake.place, "t/w6/4");
     tell_page(STATUS_OK, "t/w5", "", (struct workflow_cursor){.place = SLICE("t/w5/3")});
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_str_eq(listed, "t/w9 t/w8 t/w5 ");
     ck_assert_uint_eq(fake.calls, 3);
     struct workflow_cursor cursor;
@@ -242,12 +242,12 @@ START_TEST(a_list_ends)
     const struct workflow_list of = {.max = 9};
     list(&of);
     tell_page(STATUS_OK, "t/w", "", at_end);
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_str_eq(listed, "t/w ");
     ck_assert_str_eq(fake_verdict.cursor, "");
     list(&of);
     tell_page(STATUS_UNAVAILABLE, "", "", at_end);
-    fake_expect(APP_UNAVAILABLE);
+    fake_expect(STATUS_UNAVAILABLE);
 }
 END_TEST
 
@@ -260,7 +260,7 @@ START_TEST(a_list_asks_the_store_ten_times_at_most)
         ck_assert_uint_eq(fake_verdict.count, 0);
     }
     tell_page(STATUS_OK, "", "", (struct workflow_cursor){.place = SLICE("t/w/5")});
-    fake_expect(APP_DONE);
+    fake_expect(STATUS_OK);
     ck_assert_str_ne(fake_verdict.cursor, "");
     ck_assert_uint_eq(fake.calls, 10);
 }
@@ -297,12 +297,12 @@ START_TEST(a_workflow_is_cancelled_by_those_who_reach_its_topic)
 {
     static const struct {
         enum status status;
-        enum app_end end;
-    } endings[] = {{STATUS_OK, APP_DONE},
-                   {STATUS_NOT_FOUND, APP_NOT_FOUND},
-                   {STATUS_FULL, APP_FULL},
-                   {STATUS_UNKNOWN, APP_UNKNOWN},
-                   {STATUS_UNAVAILABLE, APP_UNAVAILABLE}};
+        enum status end;
+    } endings[] = {{STATUS_OK, STATUS_OK},
+                   {STATUS_NOT_FOUND, STATUS_NOT_FOUND},
+                   {STATUS_FULL, STATUS_FULL},
+                   {STATUS_UNKNOWN, STATUS_UNKNOWN},
+                   {STATUS_UNAVAILABLE, STATUS_UNAVAILABLE}};
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         cancel(&fake_some, "orders-1/w");
         ck_assert_str_eq(fake.id, "orders-1/w");
@@ -314,11 +314,11 @@ START_TEST(a_workflow_is_cancelled_by_those_who_reach_its_topic)
     }
     size_t calls = fake.calls;
     cancel(&fake_some, "mail/w");
-    fake_expect(APP_NOT_REACHED);
+    fake_expect(STATUS_NOT_REACHED);
     ck_assert_str_eq(fake_verdict.topic, "mail");
     fake_set_ready(false);
     cancel(&fake_all, "mail/w");
-    fake_expect(APP_UNAVAILABLE);
+    fake_expect(STATUS_UNAVAILABLE);
     ck_assert_uint_eq(fake.calls, calls);
 }
 END_TEST

@@ -121,16 +121,16 @@ static void on_submitted(void *arg, const struct app_verdict *verdict)
     struct buffer *body = exchange_scratch(exchange);
     struct json_writer json = json_writer_to(body);
     switch (verdict->end) {
-    case APP_DONE:
+    case STATUS_OK:
         json_put_object(&json);
         json_add_text(&json, "messageId", verdict->job.id);
         json_end_object(&json);
         exchange_answer(exchange, 202, NULL, 0, buffer_slice(body));
         break;
-    case APP_NOT_REACHED:
+    case STATUS_NOT_REACHED:
         exchange_refuse(exchange, 403, "not your topic");
         break;
-    case APP_INVALID:
+    case STATUS_INVALID:
         exchange_refuse_errors(exchange, "message", verdict->errors);
         break;
     default:
