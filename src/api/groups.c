@@ -9,7 +9,7 @@
 
 /* ---- GET ---- */
 
-static void on_group_of_page(void *arg, const struct app_topic *group)
+static void on_group_of_page(void *arg, const struct topic *group)
 {
     struct page *page = arg;
     json_put_object(&page->json);

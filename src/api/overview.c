@@ -191,9 +191,9 @@ static void add_overdue(struct json_writer *json, const struct app_overview *ove
 {
     json_add_array(json, "overdue");
     for (size_t i = 0; i < overview->overdue_count; i++) {
-        const struct app_overdue *topic = &overview->overdue[i];
+        const struct urgent_topic *topic = overview->overdue[i];
         json_put_object(json);
-        json_add_text(json, "topic", topic->topic);
+        json_add_text(json, "topic", slice_of(topic->name));
         json_add_time(json, "dueAt", topic->due_ms);
         json_add_seconds(json, "lateSeconds", topic->late_ms);
         json_add_number(json, "ready", topic->ready);
@@ -213,13 +213,13 @@ static void add_failing(struct json_writer *json, const struct app_overview *ove
 {
     json_add_array(json, "failing");
     for (size_t i = 0; i < overview->failing_count; i++) {
-        const struct app_failing *topic = &overview->failing[i];
+        const struct failing_topic *topic = overview->failing[i];
         json_put_object(json);
-        json_add_text(json, "topic", topic->topic);
+        json_add_text(json, "topic", slice_of(topic->name));
         json_add_number(json, "failed", topic->failed);
         json_add_number(json, "attempts", topic->attempts);
-        if (topic->last_answer.size)
-            json_add_text(json, "lastAnswer", topic->last_answer);
+        if (topic->last_answer[0])
+            json_add_text(json, "lastAnswer", slice_of(topic->last_answer));
         json_end_object(json);
     }
     json_end_array(json);
@@ -250,30 +250,31 @@ static void add_coming(struct json_writer *json, const struct coming *coming)
     json_end_object(json);
 }
 
-static void put_impaired(struct json_writer *json, const struct app_impaired *receiver)
+static void put_impaired(struct json_writer *json, const struct impaired_receiver *receiver)
 {
-    struct slice path = receiver_path_of(receiver->name);
+    struct slice name = slice_of(receiver->name), cause = slice_of(receiver->cause);
+    struct slice path = receiver_path_of(name);
     json_put_object(json);
-    json_add_text(json, "receiver", receiver_host_of(receiver->name));
+    json_add_text(json, "receiver", receiver_host_of(name));
     if (path.size)
         json_add_text(json, "path", path);
     json_add_text(json, "state",
                   !receiver->is_open     ? SLICE("closed")
                   : receiver->is_probing ? SLICE("probing")
                                          : SLICE("open"));
-    if (receiver->cause.size && !slice_equal(receiver->cause, SLICE("-")))
-        json_add_text(json, "cause", receiver->cause);
+    if (cause.size && !slice_equal(cause, SLICE("-")))
+        json_add_text(json, "cause", cause);
     if (receiver->is_open)
         json_add_time(json, "probeAt", receiver->probe_ms);
     json_end_object(json);
 }
 
-static void add_receivers(struct json_writer *json, const struct app_overview_receivers *receivers)
+static void add_receivers(struct json_writer *json, const struct impaired *receivers)
 {
     json_add_object(json, "receivers");
-    json_add_number(json, "impaired", (int64_t)receivers->impaired);
+    json_add_number(json, "impaired", (int64_t)receivers->count);
     json_add_array(json, "first");
-    for (size_t i = 0; i < receivers->first_count; i++)
+    for (size_t i = 0; i < receivers->count && i < IMPAIRED_FIRST; i++)
         put_impaired(json, &receivers->first[i]);
     json_end_array(json);
     json_end_object(json);

@@ -16,7 +16,7 @@ struct list_query {
     bool is_all;          /* the parameter all is true */
     bool is_any;          /* the parameter state is any */
     bool has_source;      /* the request has the parameter source; bulk.list.is_of_history has its value */
-    struct app_topic_cursor topic;
+    struct topic_cursor topic;
     bool is_of_patterns; /* GET /topics lists patterns instead of topics */
     bool is_of_failing;  /* GET /topics lists only topics that fail */
     struct receiver_cursor receiver;

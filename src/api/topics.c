@@ -12,20 +12,20 @@
 /* ---- GET ---- */
 
 /* Adds the reason why the topic's due jobs wait, if there is one. */
-static void add_hold(struct json_writer *json, const struct app_topic *topic)
+static void add_hold(struct json_writer *json, const struct topic *topic)
 {
     static const char *const words[] = {
-        [APP_HOLD_PAUSED] = "paused", [APP_HOLD_SETTINGS] = "settings", [APP_HOLD_IN_FLIGHT] = "maxInFlight",
-        [APP_HOLD_RATE] = "rate",     [APP_HOLD_LINE] = "order",        [APP_HOLD_NO_URL] = "noUrl",
+        [HOLD_PAUSED] = "paused", [HOLD_SETTINGS] = "settings", [HOLD_IN_FLIGHT] = "maxInFlight",
+        [HOLD_RATE] = "rate",     [HOLD_LINE] = "order",        [HOLD_NO_URL] = "noUrl",
     };
-    if (topic->hold == APP_HOLD_NONE)
+    if (topic->hold == HOLD_NONE)
         return;
     json_add_text(json, "heldBy", slice_of(words[topic->hold]));
     if (topic->held_until_ms)
         json_add_time(json, "heldUntil", topic->held_until_ms);
 }
 
-static void add_numbers(struct json_writer *json, const struct app_topic *topic)
+static void add_numbers(struct json_writer *json, const struct topic *topic)
 {
     json_add_object(json, "jobs");
     json_add_number(json, "delayed", topic->delayed);
@@ -42,7 +42,7 @@ static void add_numbers(struct json_writer *json, const struct app_topic *topic)
     json_end_object(json);
 }
 
-static void add_failing(struct json_writer *json, const struct app_topic *topic)
+static void add_failing(struct json_writer *json, const struct topic *topic)
 {
     int64_t failed = topic->hour.retried + topic->hour.dead;
     json_add_object(json, "failing");
@@ -53,7 +53,7 @@ static void add_failing(struct json_writer *json, const struct app_topic *topic)
     json_end_object(json);
 }
 
-static void add_pull(struct json_writer *json, const struct app_topic *topic)
+static void add_pull(struct json_writer *json, const struct topic *topic)
 {
     json_add_object(json, "pull");
     json_add_number(json, "waiting", (int64_t)topic->waiting);
@@ -63,7 +63,7 @@ static void add_pull(struct json_writer *json, const struct app_topic *topic)
     json_end_object(json);
 }
 
-static void add_window(struct json_writer *json, const struct app_topic *topic)
+static void add_window(struct json_writer *json, const struct topic *topic)
 {
     json_add_object(json, "window");
     json_add_time(json, "beganAt", topic->window.began_ms);
@@ -71,7 +71,7 @@ static void add_window(struct json_writer *json, const struct app_topic *topic)
     json_end_object(json);
 }
 
-static void put_topic(struct json_writer *json, const struct app_topic *topic)
+static void put_topic(struct json_writer *json, const struct topic *topic)
 {
     json_put_object(json);
     json_add_text(json, "topic", topic->name);
@@ -91,12 +91,12 @@ static void put_topic(struct json_writer *json, const struct app_topic *topic)
     if (topic->window.began_ms)
         add_window(json, topic);
     add_hold(json, topic);
-    if (topic->head.size)
-        json_add_text(json, "head", topic->head);
+    if (topic->head_job.size)
+        json_add_text(json, "head", topic->head_job);
     json_end_object(json);
 }
 
-static void put_pattern(struct json_writer *json, const struct app_topic *pattern)
+static void put_pattern(struct json_writer *json, const struct topic *pattern)
 {
     json_put_object(json);
     json_add_text(json, "topic", pattern->name);
@@ -104,13 +104,13 @@ static void put_pattern(struct json_writer *json, const struct app_topic *patter
     json_end_object(json);
 }
 
-static void on_topic_of_page(void *arg, const struct app_topic *topic)
+static void on_topic_of_page(void *arg, const struct topic *topic)
 {
     struct page *page = arg;
     put_topic(&page->json, topic);
 }
 
-static void on_pattern_of_page(void *arg, const struct app_topic *pattern)
+static void on_pattern_of_page(void *arg, const struct topic *pattern)
 {
     struct page *page = arg;
     put_pattern(&page->json, pattern);
@@ -131,13 +131,13 @@ HANDLER(topics_handle)
         page_new(exchange, "topics"));
 }
 
-static void on_topic(void *arg, const struct app_topic *topic)
+static void on_topic(void *arg, const struct topic *topic)
 {
     struct json_writer json = json_writer_to(exchange_scratch(arg));
     put_topic(&json, topic);
 }
 
-static void on_pattern(void *arg, const struct app_topic *pattern)
+static void on_pattern(void *arg, const struct topic *pattern)
 {
     struct json_writer json = json_writer_to(exchange_scratch(arg));
     put_pattern(&json, pattern);

@@ -145,15 +145,15 @@ bool cursor_parse_history(struct slice text, struct history_position *position, 
            (text.size == 0 || take_history_progress(&text, progress)) && text.size == 0;
 }
 
-void cursor_write_topic(struct buffer *text, const struct store_topic_cursor *cursor)
+void cursor_write_topic(struct buffer *text, const struct topic_cursor *cursor)
 {
     write_shard(text, cursor->shard);
     buffer_append(text, cursor->name);
 }
 
-bool cursor_parse_topic(struct slice text, size_t shards, struct store_topic_cursor *cursor)
+bool cursor_parse_topic(struct slice text, size_t shards, struct topic_cursor *cursor)
 {
-    *cursor = (struct store_topic_cursor){.shard = 0};
+    *cursor = (struct topic_cursor){.shard = 0};
     if (!take_shard(&text, shards, &cursor->shard))
         return false;
     cursor->name = text;

@@ -39,8 +39,8 @@ void cursor_write_history(struct buffer *, const struct history_position *, cons
 bool cursor_parse_history(struct slice text, struct history_position *, struct app_progress *);
 
 /* Write and read the cursor of a list of topics, which is empty at the end of the list. */
-void cursor_write_topic(struct buffer *, const struct store_topic_cursor *);
-bool cursor_parse_topic(struct slice text, size_t shards, struct store_topic_cursor *);
+void cursor_write_topic(struct buffer *, const struct topic_cursor *);
+bool cursor_parse_topic(struct slice text, size_t shards, struct topic_cursor *);
 
 /* Write and read the cursor of a list of receivers. */
 void cursor_write_receiver(struct buffer *, const struct receiver_cursor *);

@@ -73,7 +73,7 @@ static void write_topics(struct buffer *text, const struct tally_count *count)
                   SLICE("# HELP duepost_topic_jobs Jobs by topic and state, for the 100 most urgent topics.\n"
                         "# TYPE duepost_topic_jobs gauge\n"));
     for (size_t i = 0; i < count->topic_count; i++) {
-        const struct tally_topic *topic = &count->topics[i];
+        const struct urgent_topic *topic = &count->topics[i];
         const struct {
             const char *name;
             int64_t jobs;

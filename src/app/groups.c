@@ -33,8 +33,8 @@ struct group_call {
     void *arg;
 };
 
-static void on_group(void *arg, enum status status, const struct store_topic *found, size_t count,
-                     struct store_topic_cursor next)
+static void on_group(void *arg, enum status status, const struct topic *found, size_t count,
+                     struct topic_cursor next)
 {
     struct group_call *call = arg;
     (void)next;
@@ -68,8 +68,7 @@ struct change {
     int tries;
 };
 
-static void on_old(void *arg, enum status, const struct store_topic *, size_t count,
-                   struct store_topic_cursor next);
+static void on_old(void *arg, enum status, const struct topic *, size_t count, struct topic_cursor next);
 
 static void change_free(struct change *change)
 {
@@ -184,8 +183,8 @@ static bool make_change(struct change *change)
     return status == STATUS_OK;
 }
 
-static void on_old(void *arg, enum status status, const struct store_topic *found, size_t count,
-                   struct store_topic_cursor next)
+static void on_old(void *arg, enum status status, const struct topic *found, size_t count,
+                   struct topic_cursor next)
 {
     struct change *change = arg;
     (void)next;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "store/store.h"
 
 enum { PAGES_MAX = 8 };
 

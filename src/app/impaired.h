@@ -3,8 +3,10 @@
 #ifndef DUEPOST_APP_IMPAIRED_H
 #define DUEPOST_APP_IMPAIRED_H
 
+#include "base/status.h"
 #include "job/receiver.h"
-#include "store/store.h"
+
+struct store;
 
 enum { IMPAIRED_FIRST = 10 };
 

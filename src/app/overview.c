@@ -34,48 +34,27 @@ static struct app_overview_jobs overview_jobs(const struct store_counts *counts)
 
 /* Returns the number of topics. The topics are already in the order of their due times. */
 static size_t overview_overdue(const struct tally_count *count, const struct app_caller *caller,
-                               struct app_overdue overdue[APP_OVERVIEW_TOPICS])
+                               const struct urgent_topic *overdue[APP_OVERVIEW_TOPICS])
 {
     size_t found = 0;
     for (size_t i = 0; i < count->topic_count && found < APP_OVERVIEW_TOPICS; i++) {
-        const struct tally_topic *topic = &count->topics[i];
+        const struct urgent_topic *topic = &count->topics[i];
         if (topic->late_ms > 0 && app_caller_reaches(caller, slice_of(topic->name)))
-            overdue[found++] = (struct app_overdue){.topic = slice_of(topic->name),
-                                                    .due_ms = topic->due_ms,
-                                                    .late_ms = topic->late_ms,
-                                                    .ready = topic->ready,
-                                                    .held = topic->held,
-                                                    .is_paused = topic->is_paused,
-                                                    .is_pull = topic->is_pull,
-                                                    .lacks_url = topic->lacks_url};
+            overdue[found++] = topic;
     }
     return found;
 }
 
 static size_t overview_failing(const struct tally_count *count, const struct app_caller *caller,
-                               struct app_failing failing[APP_OVERVIEW_TOPICS])
+                               const struct failing_topic *failing[APP_OVERVIEW_TOPICS])
 {
     size_t found = 0;
     for (size_t i = 0; i < count->failing_count && found < APP_OVERVIEW_TOPICS; i++) {
-        const struct tally_failing *topic = &count->failing[i];
+        const struct failing_topic *topic = &count->failing[i];
         if (app_caller_reaches(caller, slice_of(topic->name)))
-            failing[found++] = (struct app_failing){slice_of(topic->name), slice_of(topic->last_answer),
-                                                    topic->failed, topic->attempts};
+            failing[found++] = topic;
     }
     return found;
-}
-
-static struct app_overview_receivers overview_receivers(const struct impaired *impaired)
-{
-    struct app_overview_receivers receivers = {.impaired = impaired->count};
-    receivers.first_count = impaired->count < IMPAIRED_FIRST ? impaired->count : IMPAIRED_FIRST;
-    for (size_t i = 0; i < receivers.first_count; i++) {
-        const struct impaired_receiver *receiver = &impaired->first[i];
-        receivers.first[i] =
-            (struct app_impaired){slice_of(receiver->name), slice_of(receiver->cause), receiver->is_open,
-                                  receiver->is_probing, receiver->probe_ms};
-    }
-    return receivers;
 }
 
 /* While Redis is down, its memory use is unknown. */
@@ -110,9 +89,8 @@ static void on_overview_count(void *arg, enum status status, const struct tally_
 {
     struct overview_call *call = arg;
     struct app_overview_jobs jobs = overview_jobs(&count->all);
-    struct app_overdue overdue[APP_OVERVIEW_TOPICS];
-    struct app_failing failing[APP_OVERVIEW_TOPICS];
-    struct app_overview_receivers receivers = overview_receivers(&count->impaired);
+    const struct urgent_topic *overdue[APP_OVERVIEW_TOPICS];
+    const struct failing_topic *failing[APP_OVERVIEW_TOPICS];
     char durability[DURABILITY_TEXT_MAX];
     bool is_known = status == STATUS_OK, is_all = call->caller->topics.size == 0;
     struct app_overview overview = {
@@ -123,7 +101,7 @@ static void on_overview_count(void *arg, enum status status, const struct tally_
         .overdue_count = is_known ? overview_overdue(count, call->caller, overdue) : 0,
         .failing = is_known ? failing : NULL,
         .failing_count = is_known ? overview_failing(count, call->caller, failing) : 0,
-        .receivers = is_known && is_all && count->has_impaired ? &receivers : NULL,
+        .receivers = is_known && is_all && count->has_impaired ? &count->impaired : NULL,
         .coming = is_known && is_all && count->has_coming ? &count->coming : NULL,
         .workers_waiting = overview_waiting(call->app),
         .worker_leases = count->all.pulled,

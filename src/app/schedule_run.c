@@ -140,8 +140,8 @@ static void run_fire(struct schedule_run *run)
 
 /* ---- the group ---- */
 
-static void on_group(void *arg, enum status status, const struct store_topic *found, size_t count,
-                     struct store_topic_cursor next)
+static void on_group(void *arg, enum status status, const struct topic *found, size_t count,
+                     struct topic_cursor next)
 {
     struct schedule_run *run = arg;
     (void)next;

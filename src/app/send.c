@@ -220,8 +220,8 @@ static void send_jobs(struct app_send *send)
         store_replace_sent(send->app->store, &call, on_replaced, send);
 }
 
-static void on_group(void *arg, enum status status, const struct store_topic *found, size_t count,
-                     struct store_topic_cursor next)
+static void on_group(void *arg, enum status status, const struct topic *found, size_t count,
+                     struct topic_cursor next)
 {
     struct app_send *send = arg;
     (void)next;

@@ -1,6 +1,7 @@
 #include "app/siblings.h"
 
 #include "app/audit.h"
+#include "app/topic_view.h"
 #include "app/use_case.h"
 #include "base/memory.h"
 
@@ -105,8 +106,8 @@ static void sibling_make(struct sibling_change *change, int64_t now_ms)
         sibling_write(change);
 }
 
-static void on_sibling_read(void *arg, enum status status, const struct store_topic *topic, size_t count,
-                            struct store_topic_cursor next)
+static void on_sibling_read(void *arg, enum status status, const struct topic *topic, size_t count,
+                            struct topic_cursor next)
 {
     struct sibling_change *change = arg;
     (void)count, (void)next;
@@ -160,20 +161,20 @@ static void siblings_end(struct siblings_list *list, enum status status)
 }
 
 /* Passes a topic to the caller. Returns false if this was the last topic of the list. */
-static bool give_sibling(struct siblings_list *list, const struct store_topic *found)
+static bool give_sibling(struct siblings_list *list, const struct topic *found)
 {
     if (!slice_starts_with(found->name, list->prefix) || list->count == list->max)
         return false;
     if (found->own.size == 0)
         return true;
-    struct app_topic topic = topic_view(list->app, found);
+    struct topic topic = topic_view(list->app, found);
     list->each(list->arg, &topic);
     list->count++;
     return true;
 }
 
-static void on_siblings(void *arg, enum status status, const struct store_topic *topics, size_t count,
-                        struct store_topic_cursor next)
+static void on_siblings(void *arg, enum status status, const struct topic *topics, size_t count,
+                        struct topic_cursor next)
 {
     struct siblings_list *list = arg;
     bool has_more = next.name.size && next.shard == store_shard_number(list->app->store, list->prefix);
@@ -193,8 +194,7 @@ static void siblings_read(struct siblings_list *list)
 {
     struct store *store = list->app->store;
     struct store_topics topics = {.max = APP_PAGE_MAX};
-    topics.from =
-        (struct store_topic_cursor){store_shard_number(store, list->prefix), buffer_slice(&list->after)};
+    topics.from = (struct topic_cursor){store_shard_number(store, list->prefix), buffer_slice(&list->after)};
     store_topics(store, &topics, on_siblings, list);
 }
 

@@ -68,8 +68,8 @@ struct tally {
      * topics of the shards that have answered so far, followed by the topics of the next shard; failing has
      * the topics that fail in the same way. */
     struct tally_count count;
-    struct tally_topic candidates[2 * TALLY_TOPICS_MAX];
-    struct tally_failing failing[TALLY_TOPICS_MAX + 2 * STORE_FAILING_MAX];
+    struct urgent_topic candidates[2 * TALLY_TOPICS_MAX];
+    struct failing_topic failing[TALLY_TOPICS_MAX + 2 * STORE_FAILING_MAX];
     size_t failing_count;
     bool is_counting;
     unsigned parts; /* parts of the current count */
@@ -239,10 +239,10 @@ static void add_impaired(struct tally *tally)
 
 /* ---- the most urgent topics ---- */
 
-static void add_candidate(struct tally *tally, const struct store_topic *topic)
+static void add_candidate(struct tally *tally, const struct topic *topic)
 {
-    struct tally_topic *candidate = &tally->candidates[tally->count.topic_count++];
-    *candidate = (struct tally_topic){
+    struct urgent_topic *candidate = &tally->candidates[tally->count.topic_count++];
+    *candidate = (struct urgent_topic){
         .delayed = topic->delayed,
         .ready = topic->ready,
         .held = topic->held,
@@ -261,18 +261,18 @@ static void add_candidate(struct tally *tally, const struct store_topic *topic)
     topic_settings_fini(&settings);
 }
 
-static void add_failing(struct tally *tally, const struct store_topic *topic)
+static void add_failing(struct tally *tally, const struct topic *topic)
 {
     int64_t failed = topic->hour.retried + topic->hour.dead;
-    struct tally_failing *failing = &tally->failing[tally->failing_count++];
-    *failing = (struct tally_failing){.failed = failed, .attempts = failed + topic->hour.delivered};
+    struct failing_topic *failing = &tally->failing[tally->failing_count++];
+    *failing = (struct failing_topic){.failed = failed, .attempts = failed + topic->hour.delivered};
     snprintf(failing->name, sizeof failing->name, "%.*s", SLICE_ARG(topic->name));
     snprintf(failing->last_answer, sizeof failing->last_answer, "%.*s", SLICE_ARG(topic->last_answer));
 }
 
 static int compare_failures(const void *a, const void *b)
 {
-    const struct tally_failing *left = a, *right = b;
+    const struct failing_topic *left = a, *right = b;
     if (left->failed != right->failed)
         return left->failed > right->failed ? -1 : 1;
     return strcmp(left->name, right->name);
@@ -280,7 +280,7 @@ static int compare_failures(const void *a, const void *b)
 
 static int compare_urgency(const void *a, const void *b)
 {
-    const struct tally_topic *left = a, *right = b;
+    const struct urgent_topic *left = a, *right = b;
     if (left->due_ms != right->due_ms)
         return left->due_ms < right->due_ms ? -1 : 1;
     return strcmp(left->name, right->name);
@@ -290,8 +290,8 @@ static void ask_topics(struct tally *);
 
 /* Adds the topics of a shard. If a shard does not answer, its topics and those of the following shards are
  * left out. */
-static void on_topics(void *arg, enum status status, const struct store_topic *topics, size_t count,
-                      struct store_topic_cursor next)
+static void on_topics(void *arg, enum status status, const struct topic *topics, size_t count,
+                      struct topic_cursor next)
 {
     struct tally *tally = arg;
     (void)next;

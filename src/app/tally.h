@@ -6,7 +6,7 @@
 #define DUEPOST_APP_TALLY_H
 
 #include "app/impaired.h"
-#include "job/job_id.h"
+#include "job/topic.h"
 #include "store/coming.h"
 #include "store/store.h"
 
@@ -23,30 +23,14 @@ struct tally *tally_new(struct loop *, struct tally_board *);
  * ignored. */
 void tally_free(struct tally *);
 
-enum { TALLY_TOPICS_MAX = 100, TALLY_ANSWER_MAX = 31 };
-
-struct tally_topic {
-    char name[JOB_TOPIC_NAME_MAX + 1];
-    int64_t delayed, ready, held, leased, dead; /* numbers of jobs */
-    int64_t due_ms;  /* due time of the first waiting job; INT64_MAX: no job waits */
-    int64_t late_ms; /* time since this job was due; 0: it is not due */
-    bool is_paused, is_pull;
-    bool lacks_url; /* see store_topic */
-};
-
-/* A topic that fails: numbers of attempts within the last hour, and the last answer to a failed attempt. */
-struct tally_failing {
-    char name[JOB_TOPIC_NAME_MAX + 1];
-    int64_t failed, attempts;
-    char last_answer[TALLY_ANSWER_MAX + 1]; /* empty: none */
-};
+enum { TALLY_TOPICS_MAX = 100 };
 
 struct tally_count {
     struct store_counts all;
     size_t topic_count;
-    struct tally_topic topics[TALLY_TOPICS_MAX]; /* the most urgent topics, see store_topics */
+    struct urgent_topic topics[TALLY_TOPICS_MAX]; /* the most urgent topics, see store_topics */
     size_t failing_count;
-    struct tally_failing failing[STORE_FAILING_MAX]; /* the most failures first */
+    struct failing_topic failing[STORE_FAILING_MAX]; /* the most failures first */
     /* See tally_want_more. */
     bool has_impaired, has_coming;
     struct impaired impaired;

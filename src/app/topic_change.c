@@ -155,8 +155,8 @@ static void end_read(struct change *change, enum status status)
 
 /* ---- change of a topic ---- */
 
-static void on_settings(void *arg, enum status status, const struct store_topic *topic, size_t count,
-                        struct store_topic_cursor next)
+static void on_settings(void *arg, enum status status, const struct topic *topic, size_t count,
+                        struct topic_cursor next)
 {
     struct change *change = arg;
     (void)count, (void)next;

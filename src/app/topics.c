@@ -1,6 +1,7 @@
 #include "app/topics.h"
 
 #include "app/cursor.h"
+#include "app/topic_view.h"
 #include "app/use_case.h"
 #include "base/memory.h"
 #include "job/topic_layers.h"
@@ -8,12 +9,9 @@
 
 enum { AFTER_MAX = JOB_TOPIC_NAME_MAX + 2, TOPIC_CURSOR_MAX = JOB_TOPIC_NAME_MAX + 32 };
 
-bool app_topic_cursor_parse(const struct app *app, struct slice text, struct app_topic_cursor *cursor)
+bool app_topic_cursor_parse(const struct app *app, struct slice text, struct topic_cursor *cursor)
 {
-    struct store_topic_cursor found;
-    bool is_one = cursor_parse_topic(text, store_shards(app->store), &found);
-    *cursor = (struct app_topic_cursor){found.shard, found.name};
-    return is_one;
+    return cursor_parse_topic(text, store_shards(app->store), cursor);
 }
 
 /* ---- a page ---- */
@@ -32,7 +30,7 @@ struct topics_call {
     struct buffer after; /* the name of a topic: the list continues with the topics after it */
 };
 
-static void read_page(struct topics_call *, struct store_topic_cursor from);
+static void read_page(struct topics_call *, struct topic_cursor from);
 
 static void topics_call_free(struct topics_call *call)
 {
@@ -40,7 +38,7 @@ static void topics_call_free(struct topics_call *call)
     free(call);
 }
 
-static void end_page(struct topics_call *call, struct store_topic_cursor next)
+static void end_page(struct topics_call *call, struct topic_cursor next)
 {
     char room[TOPIC_CURSOR_MAX + 1];
     struct buffer text = buffer_of(room, sizeof room);
@@ -50,8 +48,8 @@ static void end_page(struct topics_call *call, struct store_topic_cursor next)
     topics_call_free(call);
 }
 
-static void on_topics(void *arg, enum status status, const struct store_topic *topics, size_t count,
-                      struct store_topic_cursor next)
+static void on_topics(void *arg, enum status status, const struct topic *topics, size_t count,
+                      struct topic_cursor next)
 {
     struct topics_call *call = arg;
     if (status != STATUS_OK) {
@@ -63,7 +61,7 @@ static void on_topics(void *arg, enum status status, const struct store_topic *t
         if (!(call->kind == GROUPS ? app_caller_reaches_group : app_caller_reaches)(call->caller,
                                                                                     topics[i].name))
             continue;
-        struct app_topic topic = topic_view(call->app, &topics[i]);
+        struct topic topic = topic_view(call->app, &topics[i]);
         call->each(call->arg, &topic);
         call->count++;
     }
@@ -74,7 +72,7 @@ static void on_topics(void *arg, enum status status, const struct store_topic *t
 }
 
 /* Reads the next topics of this shard or of a later shard. */
-static void read_page(struct topics_call *call, struct store_topic_cursor from)
+static void read_page(struct topics_call *call, struct topic_cursor from)
 {
     struct store *store = call->app->store;
     struct store_topics topics = {.max = call->max - call->count,
@@ -89,19 +87,19 @@ static void read_page(struct topics_call *call, struct store_topic_cursor from)
         buffer_append(&call->after, from.name);
     }
     if (!has_more && from.shard + 1 < store_shards(store)) {
-        read_page(call, (struct store_topic_cursor){.shard = from.shard + 1});
+        read_page(call, (struct topic_cursor){.shard = from.shard + 1});
         return;
     }
     if (!has_more) {
-        end_page(call, (struct store_topic_cursor){.shard = 0});
+        end_page(call, (struct topic_cursor){.shard = 0});
         return;
     }
-    topics.from = (struct store_topic_cursor){from.shard, buffer_slice(&call->after)};
+    topics.from = (struct topic_cursor){from.shard, buffer_slice(&call->after)};
     store_topics(store, &topics, on_topics, call);
 }
 
 static void begin_pages(struct app *app, const struct app_caller *caller, size_t max,
-                        struct app_topic_cursor from, enum topics_kind kind, app_topic_fn *each,
+                        struct topic_cursor from, enum topics_kind kind, app_topic_fn *each,
                         app_verdict_fn *fn, void *arg)
 {
     struct topics_call *call = NEW(struct topics_call);
@@ -109,22 +107,22 @@ static void begin_pages(struct app *app, const struct app_caller *caller, size_t
         (struct topics_call){.app = app, .caller = caller, .each = each, .fn = fn, .arg = arg, .max = max};
     call->kind = kind;
     buffer_init(&call->after, AFTER_MAX);
-    read_page(call, (struct store_topic_cursor){from.shard, from.name});
+    read_page(call, from);
 }
 
-void app_topics(struct app *app, const struct app_caller *caller, size_t max, struct app_topic_cursor from,
+void app_topics(struct app *app, const struct app_caller *caller, size_t max, struct topic_cursor from,
                 app_topic_fn *each, app_verdict_fn *fn, void *arg)
 {
     begin_pages(app, caller, max, from, ALL_TOPICS, each, fn, arg);
 }
 
 void app_topics_failing(struct app *app, const struct app_caller *caller, size_t max,
-                        struct app_topic_cursor from, app_topic_fn *each, app_verdict_fn *fn, void *arg)
+                        struct topic_cursor from, app_topic_fn *each, app_verdict_fn *fn, void *arg)
 {
     begin_pages(app, caller, max, from, FAILING_TOPICS, each, fn, arg);
 }
 
-void app_groups(struct app *app, const struct app_caller *caller, size_t max, struct app_topic_cursor from,
+void app_groups(struct app *app, const struct app_caller *caller, size_t max, struct topic_cursor from,
                 app_topic_fn *each, app_verdict_fn *fn, void *arg)
 {
     bool has_none = caller->groups.size == 0 && caller->topics.size > 0;
@@ -144,13 +142,13 @@ struct topic_call {
     void *arg;
 };
 
-static void on_topic(void *arg, enum status status, const struct store_topic *found, size_t count,
-                     struct store_topic_cursor next)
+static void on_topic(void *arg, enum status status, const struct topic *found, size_t count,
+                     struct topic_cursor next)
 {
     struct topic_call *call = arg;
     (void)count, (void)next;
     if (status == STATUS_OK) {
-        struct app_topic topic = topic_view(call->app, found);
+        struct topic topic = topic_view(call->app, found);
         call->each(call->arg, &topic);
     }
     use_case_end(call->app, call->name, status, NULL, call->fn, call->arg);
@@ -180,7 +178,7 @@ static void give_pattern(const struct patterns_call *call, struct slice name, st
 {
     struct buffer own;
     buffer_init(&own, TOPIC_LAYERS_BYTES_MAX);
-    struct app_topic pattern = {.name = name, .due_ms = -1};
+    struct topic pattern = {.name = name, .due_ms = -1};
     if (topic_layers_own(text, &own))
         pattern.settings = pattern.own = buffer_slice(&own);
     else

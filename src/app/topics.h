@@ -2,32 +2,27 @@
 #ifndef DUEPOST_APP_TOPICS_H
 #define DUEPOST_APP_TOPICS_H
 
-#include "app/topic_view.h"
+#include "app/app.h"
+#include "job/topic.h"
 
-typedef void app_topic_fn(void *arg, const struct app_topic *);
-
-/* Position of a list of topics. All zeros mean the beginning. */
-struct app_topic_cursor {
-    size_t shard;
-    struct slice name;
-};
+typedef void app_topic_fn(void *arg, const struct topic *);
 
 /* Reads a cursor from a page, and borrows its text. Returns false if the text is not a cursor. */
-bool app_topic_cursor_parse(const struct app *, struct slice text, struct app_topic_cursor *);
+bool app_topic_cursor_parse(const struct app *, struct slice text, struct topic_cursor *);
 
 /* Calls each() for every topic of a page that the caller has a right to, and then fn. max is 1 to
  * APP_PAGE_MAX. If the page needs several calls of the store, other requests are served between the calls. */
-void app_topics(struct app *, const struct app_caller *, size_t max, struct app_topic_cursor from,
+void app_topics(struct app *, const struct app_caller *, size_t max, struct topic_cursor from,
                 app_topic_fn *each, app_verdict_fn *fn, void *arg);
 
 /* The same for topics that fail: one page for each shard, with the topics that have the most failures first.
  */
-void app_topics_failing(struct app *, const struct app_caller *, size_t max, struct app_topic_cursor from,
+void app_topics_failing(struct app *, const struct app_caller *, size_t max, struct topic_cursor from,
                         app_topic_fn *each, app_verdict_fn *fn, void *arg);
 
-/* Calls each() for every group of a page that the caller has a right to, and then fn. Each struct app_topic
+/* Calls each() for every group of a page that the caller has a right to, and then fn. Each struct topic
  * has the name of a group, and the group's text (group.h) in the member settings. */
-void app_groups(struct app *, const struct app_caller *, size_t max, struct app_topic_cursor from,
+void app_groups(struct app *, const struct app_caller *, size_t max, struct topic_cursor from,
                 app_topic_fn *each, app_verdict_fn *fn, void *arg);
 
 /* Calls each() with the topic, even if it has no jobs and no settings; then calls fn. */

@@ -38,22 +38,22 @@ struct why {
 
 /* ---- the job and its topic ---- */
 
-static bool needs_later_version(const struct why *why, const struct store_topic *topic)
+static bool needs_later_version(const struct why *why, const struct topic *topic)
 {
     return why->due_ms <= why->now_ms &&
            (why->lacks || topic_settings_service(topic->settings) == TOPIC_LACKING);
 }
 
 /* Returns whether nothing holds the jobs of a pull topic: they wait for a worker. */
-static bool waits_for_worker(const struct why *why, const struct store_topic *topic)
+static bool waits_for_worker(const struct why *why, const struct topic *topic)
 {
     bool is_full = why->max_in_flight > 0 && topic->leased >= why->max_in_flight;
-    return why->finding.is_pull && topic->held_ms == STORE_TOPIC_HELD && !is_full;
+    return why->finding.is_pull && topic->held_ms == TOPIC_HELD && !is_full;
 }
 
 /* Finds the reason why a job of a fifo topic waits: the topic's head (the job that all later jobs wait for),
  * a limit, or the lack of a worker. */
-static enum app_why find_line(struct why *why, const struct store_topic *topic)
+static enum app_why find_line(struct why *why, const struct topic *topic)
 {
     struct app_finding *finding = &why->finding;
     struct slice name, job_id;
@@ -61,13 +61,13 @@ static enum app_why find_line(struct why *why, const struct store_topic *topic)
         finding->next_ms = topic->held_ms;
     if (slice_equal(topic->head, why->id) && waits_for_worker(why, topic) && topic->leased == 0)
         return APP_WHY_WAITS_FOR_WORKER;
-    if (slice_equal(topic->head, why->id) && topic->held_ms != STORE_TOPIC_HELD) {
+    if (slice_equal(topic->head, why->id) && topic->held_ms != TOPIC_HELD) {
         why->is_head_waiting = true;
         why->at_ms = topic->held_ms;
-        return topic->held_ms == STORE_TOPIC_FREE ? APP_WHY_IN_TURN
-               : finding->attempts > 0            ? APP_WHY_RETRY
-               : finding->rounds > 0              ? APP_WHY_NOT_YET
-                                                  : APP_WHY_RATE;
+        return topic->held_ms == TOPIC_FREE ? APP_WHY_IN_TURN
+               : finding->attempts > 0      ? APP_WHY_RETRY
+               : finding->rounds > 0        ? APP_WHY_NOT_YET
+                                            : APP_WHY_RATE;
     }
     slice_cut(topic->head, '/', &name, &job_id);
     buffer_append(&why->head, job_id);
@@ -75,11 +75,11 @@ static enum app_why find_line(struct why *why, const struct store_topic *topic)
     return APP_WHY_ORDER;
 }
 
-static enum app_why find_hold(struct why *why, const struct store_topic *topic)
+static enum app_why find_hold(struct why *why, const struct topic *topic)
 {
     if (needs_later_version(why, topic))
         return APP_WHY_LATER_VERSION;
-    if (topic->held_ms == STORE_TOPIC_FREE && topic->head.size == 0)
+    if (topic->held_ms == TOPIC_FREE && topic->head.size == 0)
         return APP_WHY_IN_TURN;
     if (topic_settings_service(topic->settings) == TOPIC_UNREADABLE)
         return APP_WHY_SETTINGS;
@@ -89,13 +89,13 @@ static enum app_why find_hold(struct why *why, const struct store_topic *topic)
         return find_line(why, topic);
     if (waits_for_worker(why, topic))
         return APP_WHY_WAITS_FOR_WORKER;
-    if (topic->held_ms == STORE_TOPIC_HELD)
+    if (topic->held_ms == TOPIC_HELD)
         return APP_WHY_MAX_IN_FLIGHT;
     why->finding.next_ms = topic->held_ms;
     return APP_WHY_RATE;
 }
 
-static void find_delay(struct why *why, const struct store_topic *topic)
+static void find_delay(struct why *why, const struct topic *topic)
 {
     struct app_finding *finding = &why->finding;
     if (why->lacks && needs_later_version(why, topic)) {
@@ -109,7 +109,7 @@ static void find_delay(struct why *why, const struct store_topic *topic)
     finding->is_topic_paused = topic_settings_service(topic->settings) == TOPIC_PAUSED;
 }
 
-static void find_cause(struct why *why, const struct store_topic *topic)
+static void find_cause(struct why *why, const struct topic *topic)
 {
     struct app_finding *finding = &why->finding;
     finding->ready = topic->ready;
@@ -247,8 +247,8 @@ static void ask_receiver(struct why *why, struct slice name)
     store_receivers(why->app->store, &receivers, on_receiver, why);
 }
 
-static void on_topic(void *arg, enum status status, const struct store_topic *topic, size_t count,
-                     struct store_topic_cursor next)
+static void on_topic(void *arg, enum status status, const struct topic *topic, size_t count,
+                     struct topic_cursor next)
 {
     struct why *why = arg;
     struct topic_settings settings;

@@ -46,7 +46,7 @@ static void refuse_unknown_flow(struct exchange *exchange)
 
 /* ---- GET ---- */
 
-static void put_flow(struct json_writer *json, const struct app_topic *topic)
+static void put_flow(struct json_writer *json, const struct topic *topic)
 {
     char room[PLACE_SIZE];
     struct limits limits = limits_read_text(false, topic->own);
@@ -65,7 +65,7 @@ static void put_flow(struct json_writer *json, const struct app_topic *topic)
     json_end_object(json);
 }
 
-static void on_flow(void *arg, const struct app_topic *topic)
+static void on_flow(void *arg, const struct topic *topic)
 {
     struct flow_call *call = arg;
     struct json_writer json = json_writer_to(exchange_scratch(call->exchange));
@@ -248,7 +248,7 @@ HANDLER(flow_unpin_handle)
 
 /* ---- lists ---- */
 
-static void put_found_flow(struct json_writer *json, const struct app_topic *topic, const void *search)
+static void put_found_flow(struct json_writer *json, const struct topic *topic, const void *search)
 {
     const struct slice *wanted = search;
     char room[PLACE_SIZE];

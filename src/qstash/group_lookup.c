@@ -23,7 +23,7 @@ void group_lookup_fini(struct group_lookup *lookup)
 
 /* ---- finding ---- */
 
-static void lookup_on_topic(void *arg, const struct app_topic *topic)
+static void lookup_on_topic(void *arg, const struct topic *topic)
 {
     struct group_lookup *lookup = arg;
     struct topic_settings settings;

@@ -43,7 +43,7 @@ static void refuse_unknown_queue(struct exchange *exchange, struct slice topic)
 
 /* ---- GET ---- */
 
-static void put_queue(struct json_writer *json, const struct app_topic *topic)
+static void put_queue(struct json_writer *json, const struct topic *topic)
 {
     struct limits limits = limits_read_text(true, topic->own);
     json_put_object(json);
@@ -56,7 +56,7 @@ static void put_queue(struct json_writer *json, const struct app_topic *topic)
     json_end_object(json);
 }
 
-static void on_queue(void *arg, const struct app_topic *topic)
+static void on_queue(void *arg, const struct topic *topic)
 {
     struct queue_call *call = arg;
     struct json_writer json = json_writer_to(exchange_scratch(call->exchange));
@@ -85,7 +85,7 @@ HANDLER(queue_handle)
 
 /* ---- GET of all ---- */
 
-static void put_queue_of_list(struct json_writer *json, const struct app_topic *topic, const void *arg)
+static void put_queue_of_list(struct json_writer *json, const struct topic *topic, const void *arg)
 {
     (void)arg;
     put_queue(json, topic);

@@ -14,7 +14,7 @@ struct sibling_list {
     struct json_writer json;
 };
 
-static void on_sibling(void *arg, const struct app_topic *topic)
+static void on_sibling(void *arg, const struct topic *topic)
 {
     struct sibling_list *list = arg;
     list->put(&list->json, topic, list->arg);

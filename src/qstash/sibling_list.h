@@ -7,7 +7,7 @@
 #include "qstash/handler.h"
 
 /* Writes a topic as an item of the array. To leave the topic out, writes nothing. */
-typedef void sibling_list_fn(struct json_writer *, const struct app_topic *, const void *arg);
+typedef void sibling_list_fn(struct json_writer *, const struct topic *, const void *arg);
 
 /* Answers with an array of the topics whose names begin with prefix, at most max of them. Call this at most
  * once for an exchange. Borrows prefix and arg until the answer. */

@@ -59,7 +59,7 @@ static struct group_call *group_call_new(struct exchange *exchange)
 
 /* ---- GET ---- */
 
-static void put_group(struct json_writer *json, const struct app_topic *topic, const void *arg)
+static void put_group(struct json_writer *json, const struct topic *topic, const void *arg)
 {
     struct topic_settings settings;
     struct url_group group;
@@ -72,7 +72,7 @@ static void put_group(struct json_writer *json, const struct app_topic *topic, c
     topic_settings_fini(&settings);
 }
 
-static void on_group(void *arg, const struct app_topic *topic)
+static void on_group(void *arg, const struct topic *topic)
 {
     struct group_call *call = arg;
     struct json_writer json = json_writer_to(exchange_scratch(call->exchange));

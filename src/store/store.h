@@ -26,6 +26,7 @@
 #include "job/job_tag.h"
 #include "job/listing.h"
 #include "job/receiver.h"
+#include "job/topic.h"
 #include "store/durability.h"
 #include "store/follow_up.h"
 
@@ -314,57 +315,12 @@ void store_count(struct store *, const struct store_list *, store_count_fn *, vo
 
 /* ---- For operators ---- */
 
-enum { STORE_TOPIC_FREE = -1, STORE_TOPIC_HELD = -2 };
-
-/* A topic's current state. Slices are valid until the callback returns. */
-struct store_topic {
-    struct slice name;
-    /* settings of the topic, completed by its patterns, see topic_settings.h; empty: none */
-    struct slice settings;
-    struct slice own;                     /* the topic's own settings only; empty: none */
-    struct slice pattern;                 /* the longest pattern that matches; empty: none */
-    int64_t delayed, ready, leased, dead; /* numbers of jobs */
-    /* Jobs that are due but held until the next check of their receiver. Such jobs count neither as delayed
-     * nor as ready. */
-    int64_t held;
-    bool lacks_url; /* some of the held jobs have no url, and the topic has none either */
-    int64_t now_ms; /* time of reading */
-    int64_t due_ms; /* due time of the first waiting job; -1: no job waits */
-    /* Time until which the first waiting job is held although it is due. STORE_TOPIC_FREE if this job is
-     * not held; STORE_TOPIC_HELD if no time is known, because a pause or a limit holds the job. */
-    int64_t held_ms;
-    /* The head of a fifo topic: id of the job that all later jobs wait for, which is the job in flight or
-     * else the first waiting job. Empty if the topic is not fifo or has no jobs. */
-    struct slice head;
-    /* The current window of the topic's rate: its start, and the number of attempts that began in it; both 0
-     * if there is no window. */
-    struct {
-        int64_t began_ms, attempts;
-    } window;
-    /* Start of the oldest lease of a worker; 0: unknown, or no lease. Only set for a topic that was requested
-     * by name. */
-    int64_t leased_ms;
-    /* Numbers of attempts in the last hour, accurate to 5 minutes, by outcome: the job was delivered, had
-     * to be retried, or was dead. */
-    struct {
-        int64_t delivered, retried, dead;
-    } hour;
-    bool fails;               /* too many of its last attempts failed, see scripts/lib/hour.lua */
-    struct slice last_answer; /* status or word for the last error within the hour; empty: none */
-};
-
-/* Where a walk continues: in this shard, after the topic with this name; see list_cursor. */
-struct store_topic_cursor {
-    size_t shard;
-    struct slice name;
-};
-
 enum { STORE_FAILING_MAX = 20 };
 
 struct store_topics {
     struct slice topic; /* the only topic to return, even if it has no jobs; empty: any */
     size_t max;         /* 1 to STORE_LIST_MAX */
-    struct store_topic_cursor from;
+    struct topic_cursor from;
     /* Return only the most urgent topics of shard from.shard: those whose jobs have been overdue longest, or
      * are due next. Topics that fail follow, at most STORE_FAILING_MAX. The search examines a limited number
      * of topics. */
@@ -378,8 +334,8 @@ struct store_topics {
 
 /* Called with a page of topics. Pages go shard by shard, and by name within a shard. A page may have fewer
  * topics than max although next.has_more is true, because one call examines a limited number of topics. */
-typedef void store_topics_fn(void *arg, enum status, const struct store_topic *topics, size_t count,
-                             struct store_topic_cursor next);
+typedef void store_topics_fn(void *arg, enum status, const struct topic *topics, size_t count,
+                             struct topic_cursor next);
 void store_topics(struct store *, const struct store_topics *, store_topics_fn *, void *arg);
 
 /* Called after a change of the settings of a topic or of patterns, or of a group. */

@@ -25,13 +25,13 @@ struct topic_walk {
 static void ask(struct topic_walk *);
 
 /* Reads a topic or a group. A group has its text where a topic has its settings. */
-static struct store_topic read_topic(const struct redis_reply *reply, size_t at, bool is_group)
+static struct topic read_topic(const struct redis_reply *reply, size_t at, bool is_group)
 {
     if (is_group)
-        return (struct store_topic){.name = redis_reply_text(redis_reply_at(reply, at)),
-                                    .settings = redis_reply_text(redis_reply_at(reply, at + 1)),
-                                    .now_ms = redis_reply_integer(redis_reply_at(reply, 0)) / 1000};
-    return (struct store_topic){
+        return (struct topic){.name = redis_reply_text(redis_reply_at(reply, at)),
+                              .settings = redis_reply_text(redis_reply_at(reply, at + 1)),
+                              .now_ms = redis_reply_integer(redis_reply_at(reply, 0)) / 1000};
+    return (struct topic){
         .name = redis_reply_text(redis_reply_at(reply, at)),
         .settings = redis_reply_text(redis_reply_at(reply, at + 1)),
         .delayed = redis_reply_integer(redis_reply_at(reply, at + 2)),
@@ -56,21 +56,20 @@ static struct store_topic read_topic(const struct redis_reply *reply, size_t at,
     };
 }
 
-static struct store_topic_cursor next_of(const struct topic_walk *walk, bool has_more,
-                                         const struct store_topic *last)
+static struct topic_cursor next_of(const struct topic_walk *walk, bool has_more, const struct topic *last)
 {
     size_t shard = walk->topics.from.shard;
     if (has_more)
-        return (struct store_topic_cursor){shard, last->name};
+        return (struct topic_cursor){shard, last->name};
     bool has_next_shard = walk->topics.topic.size == 0 && shard + 1 < store_shards(walk->store);
-    return (struct store_topic_cursor){has_next_shard ? shard + 1 : 0, {NULL, 0}};
+    return (struct topic_cursor){has_next_shard ? shard + 1 : 0, {NULL, 0}};
 }
 
 static void on_topics(struct store_call *call, enum status status, const struct redis_reply *reply)
 {
     struct topic_walk *walk = call->arg;
-    struct store_topic_cursor next = {.shard = 0};
-    struct store_topic *topics = NULL;
+    struct topic_cursor next = {.shard = 0};
+    struct topic *topics = NULL;
     bool is_group = walk->topics.are_groups;
     size_t count = 0, kept = 0, parts = is_group ? GROUP_PARTS : TOPIC_PARTS;
     if (status == STATUS_OK && redis_reply_size(reply) < FIRST_TOPIC)

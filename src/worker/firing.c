@@ -444,8 +444,8 @@ static void fire_group(struct shooting *shooting, struct slice text)
                                                : "the group cannot be read, or needs a later version");
 }
 
-static void on_group(void *arg, enum status status, const struct store_topic *found, size_t count,
-                     struct store_topic_cursor next)
+static void on_group(void *arg, enum status status, const struct topic *found, size_t count,
+                     struct topic_cursor next)
 {
     struct shooting *shooting = arg;
     struct firing *firing = shooting->firing;

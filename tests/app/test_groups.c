@@ -43,15 +43,15 @@ enum { ENDINGS = sizeof endings / sizeof *endings };
 static void tell_group(const char *name, const char *text)
 {
     struct fake_call *call = fake_take("groups");
-    struct store_topic group = {.name = slice_of(name), .settings = slice_of(text)};
+    struct topic group = {.name = slice_of(name), .settings = slice_of(text)};
     ck_assert_str_eq(call->id, name);
-    call->fn.topics(call->arg, STATUS_OK, &group, 1, (struct store_topic_cursor){.shard = 0});
+    call->fn.topics(call->arg, STATUS_OK, &group, 1, (struct topic_cursor){.shard = 0});
 }
 
 static void fail_group(enum status status)
 {
     struct fake_call *call = fake_take("groups");
-    call->fn.topics(call->arg, status, NULL, 0, (struct store_topic_cursor){.shard = 0});
+    call->fn.topics(call->arg, status, NULL, 0, (struct topic_cursor){.shard = 0});
 }
 
 /* ---- reading ---- */
@@ -73,7 +73,7 @@ START_TEST(a_group_is_read)
 }
 END_TEST
 
-static void on_group(void *arg, const struct app_topic *group)
+static void on_group(void *arg, const struct topic *group)
 {
     char *names = arg == &fake_verdict ? fake_verdict.lines : NULL;
     ck_assert_ptr_nonnull(names);
@@ -84,14 +84,13 @@ static void on_group(void *arg, const struct app_topic *group)
 static void list(const struct app_caller *caller)
 {
     fake_forget();
-    app_groups(app, caller, 9, (struct app_topic_cursor){.shard = 0}, on_group, fake_on_verdict,
-               &fake_verdict);
+    app_groups(app, caller, 9, (struct topic_cursor){.shard = 0}, on_group, fake_on_verdict, &fake_verdict);
 }
 
 START_TEST(a_caller_sees_the_groups_that_it_reaches)
 {
-    struct store_topic groups[] = {{.name = SLICE("g-1")}, {.name = SLICE("h-1")}};
-    struct store_topic_cursor no_more = {.shard = 0};
+    struct topic groups[] = {{.name = SLICE("g-1")}, {.name = SLICE("h-1")}};
+    struct topic_cursor no_more = {.shard = 0};
     list(&bound);
     struct fake_call *call = fake_take("groups");
     ck_assert_str_eq(call->id, "g,\x7f"); /* just before "g-" */

@@ -38,11 +38,11 @@ static void change(void)
 
 static void end_topics(enum status status, const char *settings)
 {
-    struct store_topic topic = {.name = SLICE(TOPIC), .own = slice_of(settings), .now_ms = 7};
+    struct topic topic = {.name = SLICE(TOPIC), .own = slice_of(settings), .now_ms = 7};
     struct fake_call *call = fake_take("topics");
     ck_assert_str_eq(call->id, TOPIC);
     call->fn.topics(call->arg, status, status == STATUS_OK ? &topic : NULL, status == STATUS_OK,
-                    (struct store_topic_cursor){.shard = 0});
+                    (struct topic_cursor){.shard = 0});
 }
 
 static void end_set(const char *old_settings, const char *new_settings, enum status status)
@@ -128,7 +128,7 @@ END_TEST
 
 /* ---- lists ---- */
 
-static void on_topic(void *arg, const struct app_topic *topic)
+static void on_topic(void *arg, const struct topic *topic)
 {
     ck_assert_ptr_eq(arg, &fake_verdict);
     strncat(names, topic->name.data, topic->name.size);
@@ -142,14 +142,14 @@ static void list(size_t max)
     app_siblings(app, SLICE("mail~q."), max, on_topic, fake_on_verdict, &fake_verdict);
 }
 
-static void end_page(const char *after, const struct store_topic *topics, size_t count, const char *next)
+static void end_page(const char *after, const struct topic *topics, size_t count, const char *next)
 {
     struct fake_call *call = fake_take("topics");
     ck_assert_str_eq(call->id, after);
-    call->fn.topics(call->arg, STATUS_OK, topics, count, (struct store_topic_cursor){.name = slice_of(next)});
+    call->fn.topics(call->arg, STATUS_OK, topics, count, (struct topic_cursor){.name = slice_of(next)});
 }
 
-static const struct store_topic found[] = {
+static const struct topic found[] = {
     {.name = SLICE_INIT("mail~q.a"), .own = SLICE_INIT("{}")},
     {.name = SLICE_INIT("mail~q.b")},
     {.name = SLICE_INIT("mail~q.c"), .own = SLICE_INIT("{}")},
@@ -178,7 +178,7 @@ START_TEST(lists_end_as_the_store_says)
 {
     list(9);
     struct fake_call *call = fake_take("topics");
-    call->fn.topics(call->arg, STATUS_UNAVAILABLE, NULL, 0, (struct store_topic_cursor){.shard = 0});
+    call->fn.topics(call->arg, STATUS_UNAVAILABLE, NULL, 0, (struct topic_cursor){.shard = 0});
     fake_expect(STATUS_UNAVAILABLE);
 }
 END_TEST

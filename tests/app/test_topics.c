@@ -12,7 +12,7 @@
 
 static struct app *app;
 static char names[256]; /* names of topics or receivers, each followed by a space */
-static enum app_hold hold;
+static enum topic_hold hold;
 
 static void begin(void)
 {
@@ -39,7 +39,7 @@ static void add_name(struct slice name)
     strcat(names, " ");
 }
 
-static void on_topic(void *arg, const struct app_topic *topic)
+static void on_topic(void *arg, const struct topic *topic)
 {
     ck_assert_ptr_eq(arg, &fake_verdict);
     add_name(topic->name);
@@ -50,7 +50,7 @@ static void on_topic(void *arg, const struct app_topic *topic)
 
 static void list_topics(const struct app_caller *caller, const char *from)
 {
-    struct app_topic_cursor cursor = {.shard = 0};
+    struct topic_cursor cursor = {.shard = 0};
     if (from[0])
         ck_assert(app_topic_cursor_parse(app, slice_of(from), &cursor));
     fake_forget();
@@ -59,21 +59,21 @@ static void list_topics(const struct app_caller *caller, const char *from)
 }
 
 /* Answers a call of the store. The call must request the page that begins after this name. */
-static void end_topics(const char *behind, const struct store_topic *topics, size_t count, const char *next)
+static void end_topics(const char *behind, const struct topic *topics, size_t count, const char *next)
 {
     struct fake_call *call = fake_take("topics");
     ck_assert_str_eq(call->id, behind);
-    call->fn.topics(call->arg, STATUS_OK, topics, count, (struct store_topic_cursor){.name = slice_of(next)});
+    call->fn.topics(call->arg, STATUS_OK, topics, count, (struct topic_cursor){.name = slice_of(next)});
 }
 
-static struct store_topic topic_of(const char *name)
+static struct topic topic_of(const char *name)
 {
-    return (struct store_topic){.name = slice_of(name), .held_ms = STORE_TOPIC_FREE, .due_ms = -1};
+    return (struct topic){.name = slice_of(name), .held_ms = TOPIC_FREE, .due_ms = -1};
 }
 
 START_TEST(a_page_of_topics_takes_as_many_calls_as_it_needs)
 {
-    struct store_topic a = topic_of("a"), b = topic_of("b");
+    struct topic a = topic_of("a"), b = topic_of("b");
     list_topics(&fake_all, "");
     end_topics("", &a, 1, "a");
     ck_assert_uint_eq(fake_verdict.count, 0);
@@ -90,12 +90,12 @@ END_TEST
 
 START_TEST(a_caller_sees_the_topics_that_it_reaches)
 {
-    struct store_topic topics[] = {topic_of("orders-1"), topic_of("outside")};
+    struct topic topics[] = {topic_of("orders-1"), topic_of("outside")};
     list_topics(&fake_some, "");
     struct fake_call *call = fake_take("topics");
     ck_assert_ptr_eq(strstr(call->id, "orders"),
                      call->id); /* the caller has a right only to orders-*, so the page begins there */
-    call->fn.topics(call->arg, STATUS_OK, topics, 2, (struct store_topic_cursor){.name = SLICE("outside")});
+    call->fn.topics(call->arg, STATUS_OK, topics, 2, (struct topic_cursor){.name = SLICE("outside")});
     fake_expect(STATUS_OK);
     ck_assert_str_eq(names, "orders-1 ");
     ck_assert_str_eq(fake_verdict.cursor, "");
@@ -107,12 +107,12 @@ START_TEST(lists_of_topics_end_as_the_store_says)
     for (size_t i = 0; i < ENDINGS; i++) {
         list_topics(&fake_all, "");
         struct fake_call *call = fake_take("topics");
-        call->fn.topics(call->arg, endings[i].status, NULL, 0, (struct store_topic_cursor){.shard = 0});
+        call->fn.topics(call->arg, endings[i].status, NULL, 0, (struct topic_cursor){.shard = 0});
         fake_expect(endings[i].end);
         fake_forget();
         app_topic(app, SLICE("a"), on_topic, fake_on_verdict, &fake_verdict);
         call = fake_take("topics");
-        call->fn.topics(call->arg, endings[i].status, NULL, 0, (struct store_topic_cursor){.shard = 0});
+        call->fn.topics(call->arg, endings[i].status, NULL, 0, (struct topic_cursor){.shard = 0});
         fake_expect(endings[i].end);
     }
 }
@@ -123,16 +123,16 @@ START_TEST(a_topic_says_what_holds_it)
     static const struct {
         struct slice settings;
         int64_t held_ms;
-        enum app_hold hold;
+        enum topic_hold hold;
     } cases[] = {
-        {{NULL, 0}, STORE_TOPIC_FREE, APP_HOLD_NONE},
-        {{"{\"paused\":true}", 15}, STORE_TOPIC_HELD, APP_HOLD_PAUSED},
-        {{"nonsense", 8}, STORE_TOPIC_HELD, APP_HOLD_SETTINGS},
-        {{"{\"maxInFlight\":1}", 17}, STORE_TOPIC_HELD, APP_HOLD_IN_FLIGHT},
-        {{NULL, 0}, 5000, APP_HOLD_RATE},
+        {{NULL, 0}, TOPIC_FREE, HOLD_NONE},
+        {{"{\"paused\":true}", 15}, TOPIC_HELD, HOLD_PAUSED},
+        {{"nonsense", 8}, TOPIC_HELD, HOLD_SETTINGS},
+        {{"{\"maxInFlight\":1}", 17}, TOPIC_HELD, HOLD_IN_FLIGHT},
+        {{NULL, 0}, 5000, HOLD_RATE},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct store_topic topic = topic_of("a");
+        struct topic topic = topic_of("a");
         topic.settings = cases[i].settings;
         topic.held_ms = cases[i].held_ms;
         fake_forget();
@@ -154,10 +154,10 @@ static void change(enum app_change kind, const char *name, const char *text)
 
 static void end_read(const char *settings)
 {
-    struct store_topic topic = topic_of("mail");
+    struct topic topic = topic_of("mail");
     topic.settings = topic.own = slice_of(settings);
     struct fake_call *call = fake_take("topics");
-    call->fn.topics(call->arg, STATUS_OK, &topic, 1, (struct store_topic_cursor){.shard = 0});
+    call->fn.topics(call->arg, STATUS_OK, &topic, 1, (struct topic_cursor){.shard = 0});
 }
 
 static void end_set(const char *old_settings, const char *new_settings, enum status status)
@@ -317,7 +317,7 @@ START_TEST(a_change_ends_as_the_store_says)
         fake_expect(endings[i].end);
         change(APP_CHANGE_RESET, "mail", "");
         struct fake_call *call = fake_take("topics");
-        call->fn.topics(call->arg, endings[i].status, NULL, 0, (struct store_topic_cursor){.shard = 0});
+        call->fn.topics(call->arg, endings[i].status, NULL, 0, (struct topic_cursor){.shard = 0});
         /* A read whose outcome is unknown has changed nothing, so its verdict is UNAVAILABLE. */
         fake_expect(endings[i].end == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : endings[i].end);
     }

@@ -8,7 +8,7 @@ enum { NOW_MS = 100000 };
 
 static struct app *app;
 static struct stored_job job;
-static struct store_topic topic;
+static struct topic topic;
 static size_t findings;
 static struct app_finding finding;
 static char receiver[64], reason[64];
@@ -23,7 +23,7 @@ static void begin(void)
         .now_ms = NOW_MS,
         .record = SLICE("{\"createdAt\":1000,\"url\":\"http://h/p\"}"),
     };
-    topic = (struct store_topic){.name = SLICE("mail"), .held_ms = STORE_TOPIC_FREE, .ready = 3, .leased = 2};
+    topic = (struct topic){.name = SLICE("mail"), .held_ms = TOPIC_FREE, .ready = 3, .leased = 2};
     findings = 0;
 }
 
@@ -52,7 +52,7 @@ static void ask(void)
     call->fn.read(call->arg, STATUS_OK, &job);
     call = fake_take("topics");
     ck_assert_str_eq(call->id, "mail");
-    call->fn.topics(call->arg, STATUS_OK, &topic, 1, (struct store_topic_cursor){.shard = 0});
+    call->fn.topics(call->arg, STATUS_OK, &topic, 1, (struct topic_cursor){.shard = 0});
 }
 
 /* Answers the read of this receiver. found is NULL if Redis has no record of the receiver. */
@@ -114,14 +114,14 @@ START_TEST(a_due_job_is_held_by_its_topic)
         int64_t held_ms;
         enum app_why why;
     } cases[] = {
-        {{"{\"paused\":true}", 15}, STORE_TOPIC_HELD, APP_WHY_PAUSED},
-        {{"nonsense", 8}, STORE_TOPIC_HELD, APP_WHY_SETTINGS},
-        {{"{\"maxInFlight\":1}", 17}, STORE_TOPIC_HELD, APP_WHY_MAX_IN_FLIGHT},
+        {{"{\"paused\":true}", 15}, TOPIC_HELD, APP_WHY_PAUSED},
+        {{"nonsense", 8}, TOPIC_HELD, APP_WHY_SETTINGS},
+        {{"{\"maxInFlight\":1}", 17}, TOPIC_HELD, APP_WHY_MAX_IN_FLIGHT},
         {{NULL, 0}, NOW_MS + 700, APP_WHY_RATE},
-        {{"{\"needs\":[\"wings\"]}", 19}, STORE_TOPIC_HELD, APP_WHY_LATER_VERSION},
-        {{"{\"delivery\":\"pull\"}", 19}, STORE_TOPIC_HELD, APP_WHY_WAITS_FOR_WORKER},
-        {{"{\"maxInFlight\":3,\"delivery\":\"pull\"}", 35}, STORE_TOPIC_HELD, APP_WHY_WAITS_FOR_WORKER},
-        {{"{\"maxInFlight\":2,\"delivery\":\"pull\"}", 35}, STORE_TOPIC_HELD, APP_WHY_MAX_IN_FLIGHT},
+        {{"{\"needs\":[\"wings\"]}", 19}, TOPIC_HELD, APP_WHY_LATER_VERSION},
+        {{"{\"delivery\":\"pull\"}", 19}, TOPIC_HELD, APP_WHY_WAITS_FOR_WORKER},
+        {{"{\"maxInFlight\":3,\"delivery\":\"pull\"}", 35}, TOPIC_HELD, APP_WHY_WAITS_FOR_WORKER},
+        {{"{\"maxInFlight\":2,\"delivery\":\"pull\"}", 35}, TOPIC_HELD, APP_WHY_MAX_IN_FLIGHT},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         topic.settings = cases[i].settings;
@@ -206,7 +206,7 @@ START_TEST(why_ends_as_the_store_says)
         call = fake_take("read_kept");
         call->fn.read(call->arg, STATUS_OK, &job);
         call = fake_take("topics");
-        call->fn.topics(call->arg, endings[i].status, NULL, 0, (struct store_topic_cursor){.shard = 0});
+        call->fn.topics(call->arg, endings[i].status, NULL, 0, (struct topic_cursor){.shard = 0});
         fake_expect(endings[i].end);
     }
     ck_assert_uint_eq(findings, 0);

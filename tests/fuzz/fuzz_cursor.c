@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct slice text = input_of(data, size);
     struct list_cursor jobs, jobs_again;
-    struct store_topic_cursor topics;
+    struct topic_cursor topics;
     struct receiver_cursor receivers;
     struct app_progress progress, again;
     char room[CURSOR_ROOM], room_again[CURSOR_ROOM];

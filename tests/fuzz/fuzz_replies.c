@@ -314,8 +314,8 @@ static void on_unsent(void *arg, enum status status, const struct store_unsent *
     assert(status != STATUS_OK || (unsent->cancelled > 0 && unsent->leased <= unsent->cancelled));
 }
 
-static void on_groups(void *arg, enum status status, const struct store_topic *groups, size_t count,
-                      struct store_topic_cursor next)
+static void on_groups(void *arg, enum status status, const struct topic *groups, size_t count,
+                      struct topic_cursor next)
 {
     struct buffer text;
     (void)arg, (void)status;
@@ -431,8 +431,8 @@ static void on_count(void *arg, enum status status, int64_t count, struct list_c
     assert(count >= 0);
 }
 
-static void on_topics(void *arg, enum status status, const struct store_topic *topics, size_t count,
-                      struct store_topic_cursor next)
+static void on_topics(void *arg, enum status status, const struct topic *topics, size_t count,
+                      struct topic_cursor next)
 {
     struct buffer text;
     (void)arg, (void)status;

@@ -848,9 +848,9 @@ void world_answer_fire(enum status status)
 void world_answer_group(enum status status, const char *text)
 {
     const struct world_call *call = take_call(WORLD_GROUP);
-    struct store_topic group = {.settings = slice_of(text)};
+    struct topic group = {.settings = slice_of(text)};
     call->fn.topics(call->arg, status, &group, status == STATUS_OK && text[0] ? 1 : 0,
-                    (struct store_topic_cursor){.shard = 0});
+                    (struct topic_cursor){.shard = 0});
 }
 
 void world_answer_mend_patterns(enum status status, size_t count)
