@@ -503,7 +503,8 @@ const struct option option_table[OPTION_COUNT] = {
             .help = "maximum memory for bodies of current requests and answers; above it, requests get 503",
             .text =
                 "Bodies of up to 16KiB each do not count and are always accepted. An answer that confirms\n"
-                "a change is always sent, whatever its size.",
+                "a change is always sent, whatever its size. Attempts may hold as much again: a process\n"
+                "claims no further jobs while the bodies of its attempts exceed this.",
         },
     [OPTION_HEADER_TIMEOUT] =
         {

@@ -242,6 +242,7 @@ static void start_consumer(struct reactor *reactor)
         .client = reactor->client,
         .policy = attempt_policy(reactor),
         .max_in_flight = max_in_flight(reactor),
+        .max_bytes = (size_t)options->max_bodies_bytes / reactor->options.count + 1,
         .metrics = reactor->metrics,
     };
     reactor->consumer = consumer_new(reactor->loop, &consumer);

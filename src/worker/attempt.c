@@ -484,8 +484,14 @@ struct attempt *attempt_start(const struct attempt_context *context, const struc
     buffer_init_fallible(&attempt->elements, JOB_RECORD_MAX);
     buffer_init(&attempt->header_text, HEADER_TEXT_MAX);
     buffer_append(&attempt->record, claimed->record);
+    attempt->bytes = claimed->record.size;
     attempt_read(attempt, claimed->settings, now_ms);
     return attempt;
+}
+
+size_t attempt_bytes(const struct attempt *attempt)
+{
+    return attempt->bytes;
 }
 
 bool attempt_was_held(const struct attempt *attempt)

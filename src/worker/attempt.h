@@ -14,6 +14,9 @@
 struct attempt *attempt_start(const struct attempt_context *, const struct shard_claimed *,
                               const struct nonce *, int64_t claim_us, int64_t now_ms);
 
+/* Returns the size of the job's record. The attempt holds about as many bytes until it has ended. */
+size_t attempt_bytes(const struct attempt *);
+
 /* Returns true if the attempt releases its job instead of sending a request. Call it right after
  * attempt_start. */
 bool attempt_was_held(const struct attempt *);

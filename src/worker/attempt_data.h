@@ -61,6 +61,7 @@ struct attempt {
     int64_t renewed_us;   /* time at which the last confirmed claim or renewal was sent */
     int64_t renewing_us;  /* time at which the renewal under way was sent; 0: none */
     struct buffer record; /* record as claimed */
+    size_t bytes;         /* size of the record, also after it was freed */
     struct buffer payload, header_text;
     enum arrival_kind arrival; /* which data of the workflow the request contains */
     struct buffer elements;    /* see arrival.h */

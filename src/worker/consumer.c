@@ -15,9 +15,11 @@
 #define RETRY_CLAIM_US INT64_C(500000) /* wait after a failed claim */
 
 enum {
-    CLAIM_MAX = 64
-}; /* maximum number of jobs in one claim; fewer than a consumer's slots, so that several consumers share a
-      burst of jobs */
+    /* Maximum number of jobs in one claim; fewer than a consumer's slots, so that several consumers share a
+       burst of jobs. */
+    CLAIM_MAX = 64,
+    RECORD_FREE_BYTES = 16 * 1024, /* records of this size do not count for max_bytes: the slots limit them */
+};
 
 /* The consumer's state for one shard. */
 struct lane {
@@ -48,6 +50,7 @@ struct consumer {
     struct resumer *resumer;
     struct unserved unserved;
     size_t in_flight; /* number of attempts in all lanes */
+    size_t bytes;     /* size of their records over RECORD_FREE_BYTES */
     size_t claims;    /* number of claims under way */
     bool is_draining;
     struct hook *decide;
@@ -72,6 +75,12 @@ static void tell_drained(struct consumer *consumer)
     }
 }
 
+static size_t counted_bytes(const struct attempt *attempt)
+{
+    size_t bytes = attempt_bytes(attempt);
+    return bytes > RECORD_FREE_BYTES ? bytes : 0;
+}
+
 /* Returns whether the attempts in flight are few, compared with the limits of a process and of a topic. */
 static bool has_room(const void *arg)
 {
@@ -86,6 +95,7 @@ static void on_attempt_end(void *arg, struct attempt *attempt)
 {
     struct lane *lane = arg;
     struct consumer *consumer = lane->consumer;
+    consumer->bytes -= counted_bytes(attempt);
     attempt_free(attempt);
     slots_give(&consumer->slots, number_of(lane), 1);
     consumer->in_flight--;
@@ -185,6 +195,7 @@ static void start_attempts(struct lane *lane, const struct shard_claim *claim)
         struct attempt *attempt = attempt_start(&lane->context, job, claim->nonce, lane->claim_us, now_ms);
         list_append(&lane->attempts, &attempt->link);
         consumer->in_flight++;
+        consumer->bytes += counted_bytes(attempt);
         if (!attempt_was_held(attempt))
             metrics_lateness(consumer->options.metrics, (now_ms - job->free_ms) * 1000,
                              (job->free_ms - job->due_ms) * 1000);
@@ -254,8 +265,9 @@ static bool may_claim(const struct lane *lane)
 {
     /* Unrecorded attempts use no slots, but their number is limited too. While the data is newer, the
      * doorbell is for the consumers that can claim. */
-    return !lane->is_claiming && lane->unrecorded_count < lane->consumer->options.max_in_flight &&
-           !shard_is_newer(lane->shard);
+    const struct consumer *consumer = lane->consumer;
+    return !lane->is_claiming && lane->unrecorded_count < consumer->options.max_in_flight &&
+           consumer->bytes < consumer->options.max_bytes && !shard_is_newer(lane->shard);
 }
 
 /* Claims, or waits at the doorbell. *sharers is the number of lanes that still want to claim in this turn. */

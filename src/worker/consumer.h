@@ -21,6 +21,7 @@ struct consumer_options {
     struct http_client *client;
     struct attempt_policy policy;
     size_t max_in_flight;
+    size_t max_bytes; /* nothing is claimed while attempts hold as many bytes of large records or more */
     struct metrics *metrics;
 };
 

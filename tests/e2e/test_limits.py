@@ -230,6 +230,19 @@ def test_unread_answers_are_bounded_together(start, links, topic):
     until(lambda: server.get(f"/jobs/{topic}/a").status == 200, 5, "room again")
 
 
+def test_the_bodies_of_attempts_are_bounded_together(start, receiver, topic):
+    """Claims take up to 4 MiB each, so at most 8 MiB and a job of each claim are in flight."""
+    server = start("--max-bodies", "4MiB", "--reactors", "1")
+    for number in range(16):
+        receiver.script(topic, Answer(200, delay=2 * SLOW if number < 12 else 0), job_id=str(number))
+    for number in range(16):
+        server.schedule(topic=topic, jobId=str(number), url=receiver.url(), delay=2 * SLOW, timeout=60, body="x" * 1_000_000)
+    until(lambda: receiver.count(topic) >= 4, 6 * SLOW, "the first attempts")
+    time.sleep(0.5 * SLOW)
+    assert receiver.count(topic) <= 10
+    until(lambda: receiver.count(topic) == 16, 20 * SLOW, "all attempts")
+
+
 @pytest.fixture(scope="module")
 def hasty():
     started = Duepost("--header-timeout", "400ms", "--body-timeout", "700ms", "--answer-timeout", "500ms", "--reactors", "1")

@@ -32,6 +32,7 @@ static void begin(size_t max_in_flight, size_t shards)
     struct consumer_options options = {
         .policy = {.schedule = &schedule, .forms = &forms, .keys = &no_keys},
         .max_in_flight = max_in_flight,
+        .max_bytes = SIZE_MAX,
     };
     world_begin();
     world_set_shards(shards);
