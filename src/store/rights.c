@@ -22,7 +22,7 @@ struct rights {
     loop_fn *on_known;
     void *arg;
     struct buffer never_key; /* a key that never exists */
-    bool is_known, is_subscription_denied;
+    bool is_asking, is_known, is_subscription_denied;
     char names[NAMES_MAX];      /* denied rights, from the last complete round; empty: none */
     char next_names[NAMES_MAX]; /* denied rights of the current round */
     char refusal[RIGHTS_TEXT_MAX];
@@ -88,9 +88,12 @@ static void try_command(struct rights *rights, const char *name, size_t argc, co
 static void on_tried(void *arg, enum status status, const struct redis_reply *reply)
 {
     struct rights *rights = arg;
+    rights->is_asking = false;
     if (!reply)
         return;
-    if (status != STATUS_OK)
+    if (status != STATUS_OK && slice_starts_with(redis_reply_text(reply), SLICE("ERR unknown command")))
+        add_name(rights, "FCALL");
+    else if (status != STATUS_OK)
         note(rights, "FCALL", redis_reply_text(reply));
     for (size_t i = 0; i + 1 < redis_reply_size(reply); i += 2) {
         char command[32];
@@ -107,16 +110,15 @@ static void on_tried(void *arg, enum status status, const struct redis_reply *re
 void rights_ask(struct rights *rights)
 {
     struct slice never = buffer_slice(&rights->never_key);
+    if (rights->is_asking)
+        return;
+    rights->is_asking = true;
     rights->next_names[0] = '\0';
     try_command(rights, "INFO", 2, (struct slice[]){SLICE("INFO"), SLICE("never")});
     try_command(rights, "BLPOP", 3, (struct slice[]){SLICE("BLPOP"), never, SLICE("never")});
     try_command(rights, "WAIT", 3, (struct slice[]){SLICE("WAIT"), SLICE("none"), SLICE("never")});
-    try_command(rights, "EVAL", 4, (struct slice[]){SLICE("EVAL"), SLICE("return 1"), SLICE("1"), never});
-    try_command(rights, "EVALSHA", 4,
-                (struct slice[]){SLICE("EVALSHA"), slice_of(script_texts[SCRIPT_RIGHTS].digest),
-                                 SLICE("none"), never});
-    try_command(rights, "SCRIPT LOAD", 3,
-                (struct slice[]){SLICE("SCRIPT"), SLICE("LOAD"), SLICE("return 1")});
+    try_command(rights, "FUNCTION LOAD", 3,
+                (struct slice[]){SLICE("FUNCTION"), SLICE("LOAD"), SLICE("never")});
     struct script_call *call = script_call_new(SCRIPT_RIGHTS, rights->jobs_key);
     script_args_text(script_call_args(call), slice_of(script_commands));
     script_call_send(call, rights->link, on_tried, rights);

@@ -18,7 +18,7 @@ struct rights *rights_new(struct redis_link *, struct slice jobs_key, const stru
                           loop_fn *on_known, void *arg);
 void rights_free(struct rights *); /* NULL is ignored */
 
-/* Tries all rights that duepost needs. */
+/* Tries all rights that duepost needs, unless a round is under way. */
 void rights_ask(struct rights *);
 
 /* Returns whether a new round is useful, because nothing is known yet or a right was denied. */

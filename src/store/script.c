@@ -9,22 +9,31 @@
 enum {
     NUMBERS_IN_BLOCK = 60,
     REFUSALS_TOLD_MAX = 10, /* maximum number of refusals that are logged in a second */
+    REFUSED_US = 1000000,   /* time after a refusal in which functions are not loaded again */
     VERSIONS_MAX = 4,       /* number of versions of duepost whose functions Redis keeps */
+};
+
+/* Loads the functions of all scripts on a connection, one after the other. */
+struct loading {
+    struct redis_link *link;
+    enum script_id script; /* the one that is being loaded */
+    struct loading *next;
 };
 
 /* The state of the functions in Redis, as far as this reactor has seen it. */
 static _Thread_local struct {
-    bool are_refused;              /* Redis has no functions, or does not permit them */
-    bool were_listed;              /* functions of other versions have been listed */
-    bool is_loading[SCRIPT_COUNT]; /* FUNCTION LOAD is under way */
+    bool were_listed;   /* functions of other versions have been listed */
+    int64_t refused_us; /* when Redis last refused to load a function on these connections, or 0 */
+    struct loading *loadings;
+    const struct redis_link
+        *loaded_for_call[SCRIPT_COUNT]; /* the connection on which a load for a call is under way */
 } functions;
 
-enum script_way { BY_FUNCTION, BY_DIGEST, BY_TEXT };
+static const struct slice FUNCTION_IS_MISSING = SLICE_INIT("ERR Function not found");
 
 struct script_call {
     enum script_id script;
-    enum script_way way;
-    bool was_loaded; /* the function was loaded for this call */
+    bool was_repeated; /* after Redis did not find the function */
     struct script_args args;
     struct redis_link *link;
     script_fn *fn;
@@ -109,8 +118,8 @@ struct script_call *script_call_new(enum script_id script, struct slice key)
 {
     struct script_call *call = NEW(struct script_call);
     call->script = script;
-    call->args.count =
-        2; /* the command, and the name of the function, digest or text that it runs: see send */
+    script_args_text(&call->args, SLICE("FCALL"));
+    script_args_text(&call->args, slice_of(script_texts[script].function));
     script_args_text(&call->args, SLICE("1"));
     script_args_text(&call->args, key);
     return call;
@@ -149,11 +158,12 @@ static enum status script_error_status(struct slice error)
         {SLICE_INIT("NOREPLICAS"), STATUS_UNAVAILABLE},
         {SLICE_INIT("NOAUTH"), STATUS_UNAVAILABLE},
         {SLICE_INIT("NOPERM"), STATUS_UNAVAILABLE},
-        {SLICE_INIT("NOSCRIPT"), STATUS_UNAVAILABLE},
         {SLICE_INIT(SCRIPT_NEWER_FORMAT), STATUS_UNAVAILABLE},
     };
     struct slice word, rest;
-    if (slice_starts_with(error, SLICE("ERR Script attempted to access a non local key")))
+    if (slice_starts_with(error, SLICE("ERR Script attempted to access a non local key")) ||
+        slice_starts_with(error, FUNCTION_IS_MISSING) ||
+        slice_starts_with(error, SLICE("ERR unknown command")))
         return STATUS_UNAVAILABLE;
     slice_cut(error, ' ', &word, &rest);
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
@@ -162,44 +172,21 @@ static enum status script_error_status(struct slice error)
     return STATUS_UNKNOWN;
 }
 
-static bool contains(struct slice text, struct slice part)
-{
-    return memmem(text.data, text.size, part.data, part.size) != NULL;
-}
+static void load_for_call(const struct script_call *call);
+static void load_all(struct redis_link *link);
 
-/* Returns whether this error means that Redis has no functions, or does not permit them. In this case, the
- * function did not run. */
-static bool is_function_refused(struct slice error)
+/* If the call did not run because Redis does not have the function, loads the function, and then those of all
+ * other scripts. Returns whether the call has to be sent again. Redis loads the function first, because the
+ * connection keeps the order. */
+static bool needs_repetition(struct script_call *call, const struct redis_reply *reply)
 {
-    return slice_starts_with(error, SLICE("ERR unknown command")) ||
-           (slice_starts_with(error, SLICE("NOPERM")) && contains(error, SLICE("'fcall'")));
-}
-
-static void load_function(struct redis_link *link, enum script_id script);
-
-/* If the call did not run because Redis does not have the function or script, sends the call in another form.
- * Returns whether it was sent again. */
-static bool call_goes_otherwise(struct script_call *call, const struct redis_reply *reply)
-{
-    if (redis_reply_kind(reply) != REDIS_KIND_ERROR || !redis_link_is_up(call->link))
+    if (call->was_repeated || redis_reply_kind(reply) != REDIS_KIND_ERROR || !redis_link_is_up(call->link) ||
+        !slice_starts_with(redis_reply_text(reply), FUNCTION_IS_MISSING))
         return false;
-    struct slice error = redis_reply_text(reply);
-    if (call->way == BY_FUNCTION && is_function_refused(error)) {
-        functions.are_refused = true;
-        call->way = BY_DIGEST;
-        return true;
-    }
-    if (call->way == BY_FUNCTION && slice_starts_with(error, SLICE("ERR Function not found"))) {
-        if (call->was_loaded)
-            call->way = BY_TEXT;
-        else
-            load_function(call->link, call->script);
-        call->was_loaded = true;
-        return true;
-    }
-    if (call->way != BY_DIGEST || !slice_starts_with(error, SLICE("NOSCRIPT")))
+    if (functions.refused_us && clock_boot_us() - functions.refused_us < REFUSED_US)
         return false;
-    call->way = BY_TEXT;
+    load_for_call(call);
+    call->was_repeated = true;
     return true;
 }
 
@@ -254,8 +241,9 @@ static void on_reply(void *arg, const struct redis_reply *reply)
 {
     struct script_call *call = arg;
     TEST_POINT("after", script_texts[call->script].name);
-    if (call_goes_otherwise(call, reply)) {
+    if (needs_repetition(call, reply)) {
         send(call);
+        load_all(call->link);
         return;
     }
     script_leave_link(call->link, reply);
@@ -273,16 +261,9 @@ static void on_down(void *arg, const struct redis_reply *reply)
 
 static void send(struct script_call *call)
 {
-    const struct script_text *script = &script_texts[call->script];
-    TEST_POINT("before", script->name);
-    struct slice *argv = call->args.others ? call->args.others : call->args.few;
-    argv[0] = call->way == BY_FUNCTION ? SLICE("FCALL")
-              : call->way == BY_DIGEST ? SLICE("EVALSHA")
-                                       : SLICE("EVAL");
-    argv[1] = slice_of(call->way == BY_FUNCTION ? script->function
-                       : call->way == BY_DIGEST ? script->digest
-                                                : script->text);
-    redis_send(call->link, call->args.count, argv, redis_link_is_up(call->link) ? on_reply : on_down, call);
+    TEST_POINT("before", script_texts[call->script].name);
+    redis_send(call->link, call->args.count, script_args_all(&call->args),
+               redis_link_is_up(call->link) ? on_reply : on_down, call);
 }
 
 void script_call_send(struct script_call *call, struct redis_link *link, script_fn *fn, void *arg)
@@ -290,7 +271,6 @@ void script_call_send(struct script_call *call, struct redis_link *link, script_
     call->link = link;
     call->fn = fn;
     call->arg = arg;
-    call->way = functions.are_refused ? BY_DIGEST : BY_FUNCTION;
     send(call);
 }
 
@@ -331,46 +311,90 @@ static void list_functions(struct redis_link *link)
     redis_send(link, 4, argv, on_listed, link);
 }
 
-/* A function that is being loaded into Redis. */
-struct loading {
-    enum script_id script;
-    struct redis_link *link;
-};
-
-/* Returns whether the error means that Redis does not accept functions: it begins with ERR or NOPERM.
- * Other errors report a state of Redis, such as READONLY, OOM or LOADING; then the function is loaded when
- * the next call does not find it. */
-static bool is_load_refused(struct slice error)
+/* Returns whether Redis has the function now. Logs a refusal. */
+static bool was_loaded(struct redis_link *link, const struct redis_reply *reply)
 {
-    return slice_starts_with(error, SLICE("NOPERM")) ||
-           (slice_starts_with(error, SLICE("ERR")) && !contains(error, SLICE("already exists")));
+    struct slice exists = SLICE("already exists"); /* another connection has loaded this function */
+    if (!reply)
+        return false;
+    struct slice error = redis_reply_text(reply);
+    if (redis_reply_kind(reply) != REDIS_KIND_ERROR ||
+        memmem(error.data, error.size, exists.data, exists.size))
+        return true;
+    log_refusal("FUNCTION LOAD", error);
+    functions.refused_us = clock_boot_us();
+    script_leave_link(link, reply);
+    return false;
 }
 
-/* Lists the functions of all versions, because this one may be the first function of a new version in this
- * Redis. Functions of old versions may then be deleted. */
-static void on_function_loaded(void *arg, const struct redis_reply *reply)
+static void load_function(struct redis_link *link, enum script_id script, redis_reply_fn *fn, void *arg)
+{
+    struct slice argv[] = {SLICE("FUNCTION"), SLICE("LOAD"), slice_of(script_texts[script].code)};
+    redis_send(link, 3, argv, fn, arg);
+}
+
+static void on_loaded_for_call(void *arg, const struct redis_reply *reply)
 {
     struct loading *loading = arg;
-    functions.is_loading[loading->script] = false;
-    if (reply && redis_reply_kind(reply) == REDIS_KIND_ERROR)
-        functions.are_refused |= is_load_refused(redis_reply_text(reply));
-    else if (reply && !functions.were_listed && redis_link_is_up(loading->link))
-        list_functions(loading->link);
+    functions.loaded_for_call[loading->script] = NULL;
+    was_loaded(loading->link, reply);
     free(loading);
 }
 
-static void load_function(struct redis_link *link, enum script_id script)
+static void load_for_call(const struct script_call *call)
 {
-    if (functions.is_loading[script])
+    if (functions.loaded_for_call[call->script] == call->link)
         return;
     struct loading *loading = NEW(struct loading);
-    struct slice argv[] = {SLICE("FUNCTION"), SLICE("LOAD"), slice_of(script_texts[script].code)};
-    *loading = (struct loading){script, link};
-    functions.is_loading[script] = true;
-    redis_send(link, 3, argv, on_function_loaded, loading);
+    *loading = (struct loading){.link = call->link, .script = call->script};
+    functions.loaded_for_call[call->script] = call->link;
+    load_function(call->link, call->script, on_loaded_for_call, loading);
 }
 
-void script_try_functions(void)
+/* At the end of the process, connections may be freed by another thread, whose list lacks this entry. */
+static void end_loading(struct loading *loading)
 {
-    functions.are_refused = functions.were_listed = false;
+    struct loading **at = &functions.loadings;
+    while (*at && *at != loading)
+        at = &(*at)->next;
+    if (*at)
+        *at = loading->next;
+    free(loading);
+}
+
+/* Loads the function after the one that has been loaded. After the last one, lists the functions of all
+ * versions, because this may be a new version in this Redis. Functions of old versions may then be deleted.
+ */
+static void load_next(void *arg, const struct redis_reply *reply)
+{
+    struct loading *loading = arg;
+    struct redis_link *link = loading->link;
+    bool may_go_on = was_loaded(link, reply) && redis_link_is_up(link);
+    if (may_go_on && ++loading->script < SCRIPT_COUNT) {
+        load_function(link, loading->script, load_next, loading);
+        return;
+    }
+    end_loading(loading);
+    if (may_go_on && !functions.were_listed)
+        list_functions(link);
+}
+
+/* A Redis that is full later refuses to load functions, but runs those that it has. So all are loaded as soon
+ * as one is missing. They are loaded one by one, because other calls on this connection wait for what was
+ * sent before them. */
+static void load_all(struct redis_link *link)
+{
+    for (const struct loading *other = functions.loadings; other; other = other->next)
+        if (other->link == link)
+            return;
+    struct loading *loading = NEW(struct loading);
+    *loading = (struct loading){.link = link, .next = functions.loadings};
+    functions.loadings = loading;
+    load_function(link, loading->script, load_next, loading);
+}
+
+void script_note_link_up(void)
+{
+    functions.were_listed = false;
+    functions.refused_us = 0;
 }

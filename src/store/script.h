@@ -1,9 +1,8 @@
 /* script.h - calls of the scripts in scripts/.
  *
  * A script runs as a Redis Function. Redis compiles the function's Lua code once, when it loads the library.
- * If Redis does not have the function, the library is loaded and the call is repeated. Redis stores functions
- * with its data. If Redis does not support or permit functions, a script runs by its digest or its text, and
- * Redis runs the code of its Lua helpers in each call.
+ * If Redis does not have the function, its library is loaded and the call is repeated; then all others are
+ * loaded. Redis stores functions with its data.
  *
  * A call borrows the texts of its arguments until its callback. */
 #ifndef DUEPOST_STORE_SCRIPT_H
@@ -15,8 +14,6 @@
 
 struct script_text {
     const char *name;
-    const char *digest; /* SHA-1 of text, in hex */
-    const char *text;
     const char *function; /* name of the library and of its function; it contains a checksum of the library */
     const char *code;     /* code of the library */
 };
@@ -67,11 +64,11 @@ struct script_args *script_call_args(struct script_call *);
  * the script, UNKNOWN if Redis may have run the script, and FULL if Redis is out of memory. */
 void script_call_send(struct script_call *, struct redis_link *, script_fn *, void *arg);
 
-/* Makes the next calls try functions again. Called when a connection comes up, because Redis may have other
- * functions and rights than before. The functions of a few other versions are kept, because these versions
- * may be running. If Redis has functions of more versions, loading a function deletes them. A process of
- * another version that is still running loads its functions again. */
-void script_try_functions(void);
+/* Called when a connection comes up, because Redis may have other functions and rights than before. The
+ * functions of a few other versions are kept, because these versions may be running. If Redis has functions
+ * of more versions, loading a function deletes them. A process of another version that is still running loads
+ * its functions again. */
+void script_note_link_up(void);
 
 /* Reconnects if reply is an error that only a new connection can end: the node is not the primary any more,
  * or the user has lost a right. Must be called in the callback that receives reply, which may be NULL. */

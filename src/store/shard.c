@@ -129,7 +129,7 @@ static void on_lost(const struct shard *shard, const char *which, const char *wh
 static void on_changes_up(void *arg)
 {
     struct shard *shard = arg;
-    script_try_functions();
+    script_note_link_up();
     tell_change(shard);
 }
 

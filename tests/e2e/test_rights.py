@@ -42,7 +42,7 @@ def test_the_documented_rights_are_enough(start, redis, receiver, topic):
     (["~duepost:*", "+@all"], "the channels"),
     (["~other:*", "&duepost:*", "+@all"], "the keys"),
     *((["~duepost:*", "&duepost:*", "+@all", "-" + name], name.upper().replace("|", " "))
-      for name in ("publish", "zadd", "hset", "pexpire", "blpop", "wait", "time", "evalsha", "eval", "script|load", "info", "subscribe"))])
+      for name in ("publish", "zadd", "hset", "pexpire", "blpop", "wait", "time", "fcall", "function", "function|load", "info", "subscribe"))])
 def test_a_lack_of_rights_stops_the_start(redis, tmp_path, rules, names):
     """One message names the missing rights, with the ACL line that grants them."""
     behind = redis(tcp=True)

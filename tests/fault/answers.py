@@ -127,12 +127,11 @@ class Busy(Answer):
         self.link.close()
 
 
-class NoScript(Answer):
+class NoFunction(Answer):
     status, delivers = 201, True
 
     def begin(self):
         self.ask("FUNCTION", "FLUSH")
-        self.ask("SCRIPT", "FLUSH")
 
     def end(self):
         self.begin()
@@ -158,10 +157,10 @@ class NoPerm(Answer):
     words = "NOPERM|permission"
 
     def begin(self):
-        self.ask("ACL", "SETUSER", "default", "-fcall", "-evalsha", "-eval")
+        self.ask("ACL", "SETUSER", "default", "-fcall")
 
     def end(self):
-        self.ask("ACL", "SETUSER", "default", "+fcall", "+evalsha", "+eval")
+        self.ask("ACL", "SETUSER", "default", "+fcall")
 
 
 class Unblocked(Answer):
@@ -212,7 +211,7 @@ class ClusterDown(Answer):
         until(lambda: "cluster_state:ok" in redis.ask("CLUSTER", "INFO"), 10, "the cluster is up")
 
 
-ANSWERS = (Oom, Misconf, NoReplicas, Loading, MasterDown, ReadOnly, Busy, NoScript, NoAuth, NoPerm, Unblocked,
+ANSWERS = (Oom, Misconf, NoReplicas, Loading, MasterDown, ReadOnly, Busy, NoFunction, NoAuth, NoPerm, Unblocked,
            ProtocolError, Silence, ClusterDown)
 
 

@@ -1,13 +1,15 @@
 """Builds of duepost without one of their safeguards. A test must find the fault in each of them.
 
-The binary contains the scripts as text, together with their digests; a copy gets other texts of the same length."""
+The binary contains the libraries of the scripts as text; a copy gets other texts of the same length, and other names, which have
+a checksum of the text."""
 
 import functools
 import hashlib
 import pathlib
+import re
 
 import place
-from redis_link import script_texts
+from redis_link import libraries
 import scratch
 
 # Name of the safeguard: (script's file, old text, new text).
@@ -40,7 +42,6 @@ CONTROLS = {
     # Fault: a job that kills its consumers is never buried.
     "no end of losses": [("recover", "local LOSSES_MAX = 5", "local LOSSES_MAX = 99")],
 }
-PAD = b"\n--"
 
 
 @functools.lru_cache(None)
@@ -50,12 +51,11 @@ def without(name):
 
 
 def patched(name, changes):
-    # Redis has no command FCALX, so duepost runs the scripts as texts (EVALSHA).
-    image = replace(pathlib.Path(place.BINARY).read_bytes(), b"\0FCALL\0", b"\0FCALX\0")
-    originals, others = script_texts(place.SCRIPTS), script_texts(place.SCRIPTS, changes)
+    image = pathlib.Path(place.BINARY).read_bytes()
+    originals, others = libraries(place.SCRIPTS), libraries(place.SCRIPTS, changes)
     for script, old in originals.items():
         if others[script] != old:
-            image = replace_script(image, old.encode(), fit(others[script].encode(), len(old.encode())))
+            image = replace_library(image, script, old, fit(others[script], len(old)))
     return written(name, image)
 
 
@@ -72,19 +72,18 @@ def without_fsync():
     return written("unsynced", replace(pathlib.Path(place.BINARY).read_bytes(), b"\0always\0", b"\0no\0\0\0\0\0"))
 
 
-def fit(text, size):
-    """Returns the script with exactly size bytes: without comments, and padded with spaces."""
-    lines = text.split(b"\n")
-    kept = [line for i, line in enumerate(lines) if i == 0 or not line.startswith(b"--")]
-    text = b"\n".join(kept)
-    assert len(text) + len(PAD) <= size, "the changed script has become too long"
-    return text + PAD + b" " * (size - len(text) - len(PAD))
+def fit(library, size):
+    """Returns the library with exactly size bytes: without indentation and comments, and padded with spaces."""
+    library = re.sub(r"^ +| -- .*$", "", library, flags=re.M)
+    assert len(library) <= size, "the changed script has become too long"
+    return library + " " * (size - len(library))
 
 
-def replace_script(image, old, new):
-    """Returns the text and its digest."""
-    image = replace(image, old + b"\0", new + b"\0")
-    return replace(image, hashlib.sha1(old).hexdigest().encode(), hashlib.sha1(new).hexdigest().encode())
+def replace_library(image, script, old, new):
+    """Replaces the text of a library, and its name wherever it is."""
+    names = [f"duepost_{script}_{hashlib.sha1(text.encode()).hexdigest()[:16]}" for text in (old, new)]
+    image = replace(image, old.replace("@NAME@", names[0]).encode(), new.replace("@NAME@", names[1]).encode())
+    return image.replace(names[0].encode(), names[1].encode())
 
 
 def replace(image, old, new):

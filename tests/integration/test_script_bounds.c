@@ -63,20 +63,6 @@ static void check_keyspace(const char *expected)
     buffer_fini(&text);
 }
 
-START_TEST(a_script_that_redis_forgot_is_named_and_works_again_with_its_text)
-{
-    redis_do(redis, "SCRIPT FLUSH");
-    for (size_t i = 0; i < SCRIPT_COUNT; i++) {
-        redisReply *reply = redisCommand(redis, "EVALSHA %s 1 " KEY "jobs 2", script_texts[i].digest);
-        ck_assert_int_eq(reply->type, REDIS_REPLY_ERROR);
-        ck_assert_msg(strncmp(reply->str, "NOSCRIPT ", 9) == 0, "%s", reply->str);
-        freeReplyObject(reply);
-    }
-    redis_do(redis, "EVAL %s 1 " KEY "jobs 2 t/a *", script_texts[SCRIPT_CANCEL].text);
-    check_answer("cancel t/a ''", "-1");
-}
-END_TEST
-
 /* ---- out of memory ---- */
 
 #define HALFWAY                                                                                              \
@@ -806,7 +792,6 @@ Suite *suite(void)
     tcase_add_unchecked_fixture(group, start, stop);
     tcase_add_checked_fixture(group, set_up, tear_down);
     tcase_set_timeout(group, 60);
-    tcase_add_test(group, a_script_that_redis_forgot_is_named_and_works_again_with_its_text);
     tcase_add_test(group, a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on);
     tcase_add_test(group, answers_stay_below_a_few_mib_and_say_what_to_ask_for_again);
     tcase_add_test(group, a_list_reads_a_few_mib_of_records_at_a_time);

@@ -113,14 +113,14 @@ def known_needs():
     return re.search(r'set\(DUEPOST_KNOWN_NEEDS "(.*)"\)', build.read_text())[1]
 
 
-def composed(folder, changes, ending):
-    """Returns the files with this ending that the build makes from the scripts, by script. changes: (file, such as "run" or
+def libraries(folder, changes=()):
+    """Returns the library that the build makes from each script; @NAME@ stands for its name. changes: (file, such as "run" or
     "lib/offer", old text, new text), to seed a bug."""
-    return _composed(folder, tuple(changes))[ending]
+    return _libraries(folder, tuple(changes))
 
 
 @functools.lru_cache(None)  # a call takes a third of a second
-def _composed(folder, changes):
+def _libraries(folder, changes):
     folder = pathlib.Path(folder)
     texts = {str(path.relative_to(folder).with_suffix("")): path.read_text() for path in folder.rglob("*.lua")}
     for name, old, new in changes:
@@ -139,17 +139,12 @@ def _composed(folder, changes):
         subprocess.run(["awk", "-v", f"out={made}", "-v", f"needs={known_needs()}", "-f", folder / "compose.awk",
                         folder / "results.list", *paths], check=True)
         subprocess.run(["awk", "-v", f"out={made}", "-f", folder / "functions.awk", *sorted(made.glob("*.lua"))], check=True)
-        return {ending: {path.stem: path.read_text() for path in made.glob(f"*{ending}")} for ending in (".lua", ".function")}
-
-
-def script_texts(folder, changes=()):
-    """Returns the scripts as they are embedded in the binary, for EVALSHA."""
-    return composed(folder, changes, ".lua")
+        return {path.stem: path.read_text() for path in made.glob("*.function")}
 
 
 def load_functions(link, folder, changes=()):
     """Loads the scripts as functions; they replace those of an earlier call. Returns the name of each script's function."""
     names = {}
-    for script, library in composed(folder, changes, ".function").items():
+    for script, library in libraries(folder, changes).items():
         names[script] = link("FUNCTION", "LOAD", "REPLACE", library.replace("@NAME@", f"test_{script}"))
     return names

@@ -11,9 +11,6 @@ enum { WORDS_MAX = 2048, FIRST_WORDS = 5 };
 void scripts_load(redisContext *redis)
 {
     for (size_t i = 0; i < SCRIPT_COUNT; i++) {
-        redisReply *digest = redis_command(redis, "SCRIPT LOAD %s", script_texts[i].text);
-        ck_assert_str_eq(digest->str, script_texts[i].digest);
-        freeReplyObject(digest);
         redisReply *function = redis_command(redis, "FUNCTION LOAD REPLACE %s", script_texts[i].code);
         ck_assert_str_eq(function->str, script_texts[i].function);
         freeReplyObject(function);
@@ -33,9 +30,7 @@ static const struct script_text *script_named(const char *name)
 redisReply *script_run(redisContext *redis, size_t count, const char *const *words)
 {
     const struct script_text *script = script_named(words[0]);
-    bool is_text = getenv("DUEPOST_TEST_SCRIPT_TEXTS") != NULL;
-    const char *argv[WORDS_MAX] = {is_text ? "EVALSHA" : "FCALL", is_text ? script->digest : script->function,
-                                   "1", KEYSPACE_PREFIX "jobs"};
+    const char *argv[WORDS_MAX] = {"FCALL", script->function, "1", KEYSPACE_PREFIX "jobs"};
     char limit[16];
     snprintf(limit, sizeof limit, "%d", scripts_limit);
     argv[FIRST_WORDS - 1] = limit;

@@ -1,5 +1,4 @@
-/* script_runner.h - calls duepost's scripts as Redis Functions or, if DUEPOST_TEST_SCRIPT_TEXTS is set in the
- * environment, by the digests of their texts. */
+/* script_runner.h - calls duepost's scripts. */
 #ifndef DUEPOST_TESTS_SCRIPT_RUNNER_H
 #define DUEPOST_TESTS_SCRIPT_RUNNER_H
 
@@ -13,7 +12,7 @@
 enum { RUNNER_LIMIT = 2 };
 extern int scripts_limit; /* the value of this argument; RUNNER_LIMIT unless a test changes it */
 
-/* Loads all scripts. Redis must return the digests that the product uses. */
+/* Loads all scripts. Redis must return the names that the product uses. */
 void scripts_load(redisContext *);
 
 /* Runs a script. words: the name of the script, then its arguments, except the first one, which is

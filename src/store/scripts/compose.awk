@@ -1,5 +1,5 @@
-# compose.awk - puts in front of each script the helpers of lib/ that it uses, and no others: Redis builds every helper of a
-# script again in each call, and each helper costs more when a script has more of them.
+# compose.awk - puts in front of each script the helpers of lib/ that it uses, and no others: a function of Lua has room for
+# 200 variables, and each call sets the variables of its helpers. functions.awk makes a library of the result.
 #
 #     awk -v out=FOLDER -v needs="NAMES" -f compose.awk results.list lib/*.lua *.lua
 #
@@ -8,14 +8,9 @@
 # others. A declaration is a "local" at the start of a line, with the comment above it. Writes FOLDER/<script>.lua.
 #
 # A line "-- rare: <group>" above a helper says that most calls do not need it. All rare helpers of a group together
-# cost each call only one function. When it is first called, it creates the helpers of the group, and the declarations
-# that only the group uses. If a helper or a constant is used by several groups, and by nothing else, each group has its
+# cost each call only one variable, a function. When a call first uses the group, this function sets the variables that
+# only the group uses. If a helper or a constant is used by several groups, and by nothing else, each group has its
 # own copy. A line "-- plain: a b" at the head of a script names helpers that are not rare there.
-#
-# When Lua creates a closure, it looks for each captured variable in a list of all variables that were captured from the
-# same function before. Variables of functions further out need no such search. So the declarations are divided between
-# functions, one within the other; NESTED has the numbers of declarations after which the next function begins.
-BEGIN { split("15 40", NESTED, " ") }
 
 # RESULT_<name> stands for its number.
 FILENAME ~ /results\.list$/ {
@@ -176,10 +171,6 @@ function level_text(level,    i, part, whole, group, has_begun, made) {
             if (!stands_at(level, users[part], body[part] ~ /(^|\n)local (function |[A-Z][A-Z_, ]* = [^{]*$)/))
                 continue
             whole = whole with_groups(body[part], level)
-            if (level == "" && (++emitted == NESTED[1] || emitted == NESTED[2])) {
-                whole = whole "return (function()\n"
-                level_ends = level_ends "end)()\n"
-            }
         } else if (is_used[part] && rare[part] == level) {
             made = body[part]
             sub("local function " rare_name[part], "function " rare_name[part], made)
@@ -257,8 +248,7 @@ function compose(name,    flags, rest, whole) {
     split("", group_users)
     split("", last)
     split("", members)
-    placed = emitted = 0
-    level_ends = ""
+    placed = 0
     note_plain(name)
     put_in_order(uses[0, name])
     reach(text[name], "")
@@ -269,7 +259,7 @@ function compose(name,    flags, rest, whole) {
         flags = substr(rest, 1, RLENGTH)
         rest = substr(rest, RLENGTH + 1)
     }
-    whole = flags level_text("") with_groups(rest, "") level_ends
+    whole = flags level_text("") with_groups(rest, "")
     gsub(/@KNOWN_NEEDS@/, needs, whole)
     whole = with_results(whole)
     printf "%s", whole > (out "/" name ".lua")

@@ -1,6 +1,5 @@
-# Puts each script into a C table twice: as a text that begins with the helpers of lib/ that it uses (compose.awk), and
-# as a library with one function (functions.awk). Redis names a script by the SHA-1 of its text, which CMake computes
-# here from the very bytes that are embedded. The name of a function has the beginning of such a sum, so that several
+# Puts each script into a C table as a library with one function: functions.awk makes it of the script and the helpers of
+# lib/ that it uses (compose.awk). The name of a function has the beginning of the SHA-1 of its library, so that several
 # versions can use one Redis. The table also has the commands that scripts run: all words in capitals between quotes.
 set(script_folder ${CMAKE_CURRENT_LIST_DIR})
 file(GLOB scripts CONFIGURE_DEPENDS ${script_folder}/*.lua)
@@ -45,9 +44,6 @@ string(REPLACE ";" " " commands "${commands}")
 string(REPLACE "'" "" commands "${commands}")
 foreach(path ${scripts})
   get_filename_component(name ${path} NAME_WE)
-  file(READ ${composed}/${name}.lua text)
-  string(SHA1 digest "${text}")
-  as_c_string(text "${text}")
   file(READ ${composed}/${name}.function library)
   string(SHA1 sum "${library}")
   string(SUBSTRING ${sum} 0 16 sum)
@@ -55,7 +51,7 @@ foreach(path ${scripts})
   string(REPLACE "@NAME@" ${function} library "${library}")
   as_c_string(library "${library}")
   string(TOUPPER ${name} upper)
-  string(APPEND table "    [SCRIPT_${upper}] =\n    {\"${name}\", \"${digest}\",\n     ${text},\n     \"${function}\",\n     ${library}},\n")
+  string(APPEND table "    [SCRIPT_${upper}] =\n    {\"${name}\", \"${function}\",\n     ${library}},\n")
 endforeach()
 string(APPEND table "};\n\nconst char *const script_commands = \"${commands}\";\n")
 

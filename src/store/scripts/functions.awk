@@ -2,8 +2,8 @@
 #
 #     awk -v out=FOLDER -f functions.awk FOLDER/*.lua
 #
-# Redis runs a script from its first line in each call, and so creates all helpers again. In a library the helpers are
-# created once, when it is loaded. So are constants: names in capitals whose values depend on nothing but constants.
+# The helpers of a library are created once, when Redis loads it. So are constants: names in capitals whose values depend
+# on nothing but constants.
 # Names of keys depend on KEYS[1]: they are computed again when KEYS[1] differs from that of the previous call.
 # Everything else at the top level of a script runs in each call, in the same order: a variable is declared once and set
 # in each call. So no value of one call is left in the next one, even if a call ends with an error. A group of rare
@@ -41,10 +41,6 @@ FNR == 1 {
 }
 
 /^[ \t]*(--.*)?$/ { next }
-
-# Skips the lines with which compose.awk nests functions. A library needs no nesting; parts_text divides its statements
-# between functions.
-/^return \(function\(\)$/ || /^end\)\(\)$/ { next }
 
 # A group of rare helpers ends with these two lines. A group may contain other groups.
 in_group {
