@@ -11,7 +11,7 @@
 #define DUEPOST_APP_APP_H
 
 #include "base/status.h"
-#include "job/counts.h"
+#include "job/listing.h"
 #include "job/job.h"
 #include "job/job_state.h"
 #include "job/job_tag.h"

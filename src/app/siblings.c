@@ -1,7 +1,6 @@
 #include "app/siblings.h"
 
 #include "app/audit.h"
-#include "app/topic_view.h"
 #include "app/use_case.h"
 #include "base/memory.h"
 

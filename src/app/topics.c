@@ -1,7 +1,6 @@
 #include "app/topics.h"
 
 #include "app/cursor.h"
-#include "app/topic_view.h"
 #include "app/use_case.h"
 #include "base/memory.h"
 #include "job/topic_layers.h"

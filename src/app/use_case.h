@@ -3,6 +3,7 @@
 #define DUEPOST_APP_USE_CASE_H
 
 #include "app/app.h"
+#include "job/topic.h"
 #include "store/store.h"
 
 /* Ends a use case according to the status of its call to the store. id is the id or topic of the use case, or
@@ -30,6 +31,9 @@ bool use_case_is_sibling(struct slice id, app_verdict_fn *, void *arg);
 /* Returns true after ending the use case with INVALID, because the target of the job's url or of one of its
  * callbacks is refused. */
 bool use_case_is_target_refused(const struct app *, const struct job *, app_verdict_fn *, void *arg);
+
+/* Returns the topic with the members that only use cases set (topic_view.c). */
+struct topic topic_view(const struct app *, const struct topic *);
 
 /* Counts an accepted job in the metrics. */
 void use_case_count_accepted(const struct app *, struct slice id);

@@ -24,7 +24,6 @@
 #include "base/slice.h"
 #include "base/status.h"
 #include "io/loop.h"
-#include "job/counts.h"
 #include "job/listing.h"
 
 enum {

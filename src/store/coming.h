@@ -8,7 +8,7 @@
 #ifndef DUEPOST_STORE_COMING_H
 #define DUEPOST_STORE_COMING_H
 
-#include "job/counts.h"
+#include "job/listing.h"
 #include "store/store.h"
 
 enum {
