@@ -190,8 +190,7 @@ static void put_line(struct json_writer *json, const struct attempt_line *line)
     if (line->round > 1)
         json_add_number(json, "round", line->round);
     view_add_result(json, &line->result);
-    if (line->answer.size)
-        json_add_raw(json, "answer", line->answer);
+    attempt_line_add_answer(json, line);
     if (line->is_answer_cut)
         json_add_bool(json, "answerTruncated", true);
     json_end_object(json);

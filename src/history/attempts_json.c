@@ -12,8 +12,9 @@ static void put_attempt(struct json_writer *json, const struct attempt_line *lin
     json_add_number(json, "at", line->result.at_ms);
     json_add_number(json, "durationMs", line->result.duration_ms);
     attempt_result_add(json, &line->result);
-    if (line->answer.size)
-        json_add_raw(json, "answer", line->answer);
+    attempt_line_add_answer(json, line);
+    if (line->base64.size)
+        json_add_text(json, "answerBase64", line->base64);
     if (line->is_answer_cut)
         json_add_bool(json, "isAnswerCut", true);
     json_end_object(json);
@@ -37,7 +38,7 @@ size_t attempts_json_write(struct slice lines, struct buffer *out, struct attemp
 
 /* The values of an attempt, as they are in the JSON. */
 struct attempt_values {
-    struct slice attempt, round, at, duration, status, error, text, is_cut;
+    struct slice attempt, round, at, duration, status, error, text, base64, is_cut;
 };
 
 static void sort_value(struct attempt_values *values, struct slice key, struct slice value)
@@ -54,6 +55,7 @@ static void sort_value(struct attempt_values *values, struct slice key, struct s
         {SLICE("\"error\""), &values->error},
         {SLICE("\"answer\""), &values->text},
         {SLICE("\"errorDetail\""), &values->text},
+        {SLICE("\"answerBase64\""), &values->base64},
         {SLICE("\"isAnswerCut\""), &values->is_cut},
     };
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
@@ -90,7 +92,9 @@ static bool read_attempt(struct slice object, struct buffer *lines)
         buffer_printf(lines, "@%.*s", SLICE_ARG(values.round));
     buffer_printf(lines, " %.*s %.*s %.*s", SLICE_ARG(values.at), SLICE_ARG(values.duration),
                   SLICE_ARG(outcome));
-    if (values.text.size) {
+    if (values.base64.size) {
+        buffer_printf(lines, " \"\\u001f%.*s\"", SLICE_ARG(unquoted(values.base64)));
+    } else if (values.text.size) {
         buffer_append_byte(lines, ' ');
         buffer_append(lines, values.text);
     }

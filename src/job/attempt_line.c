@@ -1,10 +1,12 @@
 #include "job/attempt_line.h"
 
+#include "base/base64.h"
 #include "base/timestamp.h"
 #include "base/utf8.h"
 #include "job/json.h"
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
+#define BYTES       "\"\\u001f"    /* begins a JSON string that has bytes as base64 */
 
 /* ---- writing ---- */
 
@@ -27,22 +29,34 @@ static bool is_torn(const uint8_t *at, size_t left)
     return utf8_size(*at) > left;
 }
 
-static void put_answer(struct buffer *out, struct slice answer, bool is_cut)
+/* Writes a text of at most 3 * ATTEMPT_ANSWER_MAX bytes. Returns whether the answer is UTF-8, if it is not
+ * cut inside a character. */
+static bool show_answer(struct slice answer, bool is_cut, struct buffer *text)
 {
-    char text[3 * ATTEMPT_ANSWER_MAX];
-    size_t used = 0;
+    struct slice whole = answer;
     while (answer.size) {
         const uint8_t *at = (const uint8_t *)answer.data;
         size_t size = shown_size(at, answer.size);
         if (size == 0 && is_cut && is_torn(at, answer.size))
             break;
-        struct slice shown = size ? slice_from(answer.data, size) : SLICE(REPLACEMENT);
-        memcpy(text + used, shown.data, shown.size);
-        used += shown.size;
+        buffer_append(text, size ? slice_from(answer.data, size) : SLICE(REPLACEMENT));
         answer = slice_skip(answer, size ? size : 1);
     }
+    return utf8_is_sound_text(whole.data, whole.size - answer.size);
+}
+
+static void put_answer(struct buffer *out, struct slice answer, bool is_cut)
+{
+    char room[3 * ATTEMPT_ANSWER_MAX + 1];
+    struct buffer text = buffer_of(room, sizeof room);
     buffer_append_byte(out, ' ');
-    buffer_append_json(out, slice_from(text, used));
+    if (show_answer(answer, is_cut, &text)) {
+        buffer_append_json(out, buffer_slice(&text));
+    } else {
+        buffer_append(out, SLICE(BYTES));
+        base64_append(out, answer);
+        buffer_append_byte(out, '"');
+    }
     if (is_cut)
         buffer_append_byte(out, '+');
 }
@@ -116,6 +130,8 @@ static bool read_answer(struct slice text, struct attempt_line *line)
     struct json_fault ignored;
     line->is_answer_cut = text.size && text.data[text.size - 1] == '+';
     line->answer = slice_from(text.data, text.size - line->is_answer_cut);
+    if (slice_starts_with(line->answer, SLICE(BYTES)) && json_is_text(line->answer))
+        line->base64 = slice_from(line->answer.data + sizeof BYTES - 1, line->answer.size - sizeof BYTES);
     return json_is_text(line->answer) && json_check(line->answer, &limits, &ignored) == STATUS_OK;
 }
 
@@ -135,4 +151,41 @@ bool attempt_line_take(struct slice *lines, struct attempt_line *line)
         line->answer.size = 0;
     }
     return true;
+}
+
+struct slice attempt_line_bytes(const struct attempt_line *line, struct buffer *scratch)
+{
+    size_t first = scratch->size;
+    if (line->answer.size == 0)
+        return SLICE("");
+    if (line->base64.size == 0)
+        return json_text(line->answer, scratch);
+    if (!base64_decode(line->base64, scratch) || scratch->failed)
+        return SLICE("");
+    return slice_from(scratch->data + first, scratch->size - first);
+}
+
+struct slice attempt_line_text(const struct attempt_line *line, struct buffer *scratch)
+{
+    struct buffer bytes;
+    size_t first = scratch->size;
+    if (line->base64.size == 0)
+        return attempt_line_bytes(line, scratch);
+    buffer_init_fallible(&bytes, ATTEMPT_LINE_MAX);
+    (void)show_answer(attempt_line_bytes(line, &bytes), line->is_answer_cut, scratch);
+    buffer_fini(&bytes);
+    return scratch->failed ? SLICE("") : slice_from(scratch->data + first, scratch->size - first);
+}
+
+void attempt_line_add_answer(struct json_writer *json, const struct attempt_line *line)
+{
+    struct buffer text;
+    if (line->base64.size == 0) {
+        if (line->answer.size)
+            json_add_raw(json, "answer", line->answer);
+        return;
+    }
+    buffer_init_fallible(&text, ATTEMPT_LINE_MAX);
+    json_add_text(json, "answer", attempt_line_text(line, &text));
+    buffer_fini(&text);
 }

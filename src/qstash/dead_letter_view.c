@@ -29,7 +29,7 @@ void dead_letter_add_answer(struct json_writer *json, const struct stored_job *j
     if (!has_line || line.answer.size == 0)
         return;
     buffer_init_fallible(&text, ATTEMPT_LINE_MAX);
-    json_add_text(json, "responseBody", json_text(line.answer, &text));
+    message_view_add_bytes(json, "responseBody", "responseBodyBase64", attempt_line_bytes(&line, &text));
     buffer_fini(&text);
 }
 

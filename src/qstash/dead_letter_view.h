@@ -12,8 +12,8 @@ bool dead_letter_is(const struct app_verdict *);
  * message, if there is one, and the receiver's answer. */
 void dead_letter_add(struct json_writer *, const struct stored_job *, const struct message_view *);
 
-/* Adds the answer to the last attempt: responseStatus, its headers under this name, and responseBody, which
- * is at most 1024 bytes. */
+/* Adds the answer to the last attempt: responseStatus, its headers under this name, and responseBody or, if
+ * it is not UTF-8, responseBodyBase64: at most 1024 bytes. */
 void dead_letter_add_answer(struct json_writer *, const struct stored_job *, const struct message_view *,
                             const char *headers_name);
 

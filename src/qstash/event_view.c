@@ -168,7 +168,7 @@ static void add_failure(struct json_writer *json, const struct attempt_line *lin
     }
     if (attempt_result_is_success(result) && line->answer.size) { /* why a 2xx is an error, see form.h */
         buffer_init_fallible(&text, ATTEMPT_LINE_MAX);
-        json_add_text(json, "error", json_text(line->answer, &text));
+        json_add_text(json, "error", attempt_line_text(line, &text));
         buffer_fini(&text);
     } else {
         snprintf(error, sizeof error, "the receiver answered %d", result->status);
@@ -178,7 +178,7 @@ static void add_failure(struct json_writer *json, const struct attempt_line *lin
     if (line->answer.size == 0)
         return;
     buffer_init_fallible(&text, ATTEMPT_LINE_MAX);
-    message_view_add_base64(json, "responseBody", json_text(line->answer, &text));
+    message_view_add_base64(json, "responseBody", attempt_line_bytes(line, &text));
     buffer_fini(&text);
 }
 

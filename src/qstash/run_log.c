@@ -327,7 +327,7 @@ static void add_last(struct json_writer *json, const struct run_log *log,
     json_add_number(json, is_failure ? "failStatus" : "responseStatus",
                     line.result.error == FAILURE_NONE ? line.result.status : 0);
     run_log_add_body(json, log, is_failure ? "failResponse" : "responseBody",
-                     line.answer.size ? json_text(line.answer, &text) : line.result.detail);
+                     line.answer.size ? attempt_line_bytes(&line, &text) : line.result.detail);
     run_log_add_answer_headers(json, is_failure ? "failHeaders" : "responseHeaders",
                                message->view->job.answer_headers);
     buffer_fini(&text);

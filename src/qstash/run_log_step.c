@@ -130,7 +130,7 @@ static void put_error(struct json_writer *json, const struct attempt_line *line,
     const struct attempt_result *result = &line->result;
     struct buffer text;
     buffer_init_fallible(&text, ATTEMPT_LINE_MAX);
-    struct slice answer = line->answer.size ? json_text(line->answer, &text) : SLICE("");
+    struct slice answer = attempt_line_text(line, &text);
     json_put_object(json);
     json_add_text(json, "error",
                   result->detail.size                 ? result->detail

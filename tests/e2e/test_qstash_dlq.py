@@ -1,5 +1,7 @@
 """/v2/dlq: messages that could not be delivered."""
 
+import base64
+
 import pytest
 
 from patience import until
@@ -39,6 +41,15 @@ def test_a_dead_letter_shows_message_and_answer(qstash, receiver, topic):
     assert letter["header"]["X"] == ["1"] and letter["maxRetries"] == 0
     assert qstash.call("GET", f"dlq/{letter['dlqId']}").expect(200) == letter
     assert qstash.call("GET", f"messages/{letter['messageId']}").status == 404
+
+
+@pytest.mark.parametrize("answer", [b"\x89PNG\r\n\x1a\n\x00\xff", b"caf\xe9", b"\xc3" + b"\xff" * 5000], ids=["image", "latin1", "long"])
+def test_a_binary_answer_is_shown_as_base64(qstash, receiver, topic, answer):
+    letter = dead(qstash, receiver, f"/{topic}", answer=Answer(500, body=answer))
+    assert base64.b64decode(letter["responseBodyBase64"]) == answer[:1024] and "responseBody" not in letter
+    assert qstash.call("GET", f"dlq/{letter['dlqId']}").expect(200) == letter
+    attempt, = qstash.request("GET", f"/jobs/qstash~messages/{letter['messageId']}/attempts").expect(200)["attempts"]
+    assert attempt["answer"].startswith({0x89: "\ufffdPNG\r\n\ufffd\n\ufffd\ufffd", 0x63: "caf\ufffd", 0xc3: "\ufffd" * 1000}[answer[0]])
 
 
 def test_a_dead_letter_has_the_headers_of_the_answer(qstash, receiver, topic):

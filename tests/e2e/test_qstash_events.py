@@ -84,6 +84,14 @@ def test_a_failed_message(qstash, receiver, topic):
     assert found[3]["error"] and "responseStatus" not in found[3]
 
 
+def test_a_binary_answer_is_shown_byte_for_byte(qstash, receiver, topic):
+    bodies = [b"caf\xe9", b"\x89PNG\x00\xff"]
+    receiver.script(f"/{topic}", *[Answer(500, body=body) for body in bodies], Answer(200))
+    message_id = qstash.publish(receiver.url(f"/{topic}"), b"x", Upstash_Retry_Delay="300")
+    found = await_states(qstash, message_id, *DURING, *DURING[1:], "ACTIVE", "DELIVERED")
+    assert [base64.b64decode(event["responseBody"]) for event in found if event["state"] == "ERROR"] == bodies
+
+
 def test_a_message_that_is_delivered_again(qstash, receiver, topic):
     receiver.script(f"/{topic}", Answer(503), Answer(200))
     message_id = qstash.publish(receiver.url(f"/{topic}"), b"x", Upstash_Retry_Delay="300")

@@ -1,5 +1,6 @@
 """The log of runs: groups of steps, what is being delivered, failures, filters and pages."""
 
+import base64
 import json
 import time
 
@@ -213,6 +214,18 @@ def test_a_failed_run_and_its_failure_callback(qstash, receiver, topic, answers,
     assert failure["messageId"].startswith("msg_")
     if state == "CALLBACK_FAIL":
         assert failure["responseStatus"] == 500 and [error["status"] for error in failure["errors"]] == [500, 500] and failure["maxRetries"] == 1
+
+
+def test_a_binary_answer_that_failed_a_run(qstash, receiver, topic):
+    receiver.script(f"/{topic}/failed", 200)
+    run = failing(qstash, receiver, topic, Answer(489, body=b"caf\xe9", headers=FAILS.headers))
+    run.step(step(1, 1))
+    until(lambda: log_of(run)["workflowState"] == "RUN_FAILED", 10, "the run fails")
+    found = log_of(run)
+    assert base64.b64decode(found["failureFunction"]["failResponseBase64"]) == b"caf\xe9"
+    assert found["steps"][-1]["steps"][0]["errors"][0]["body"] == "caf\ufffd"
+    letter = qstash.call("GET", f"dlq/{found['dlqId']}").expect(200)
+    assert base64.b64decode(letter["responseBodyBase64"]) == b"caf\xe9" and "responseBody" not in letter
 
 
 def test_a_failed_branch_has_its_errors(qstash, receiver, topic):

@@ -13,7 +13,7 @@ import pytest
 import scratch
 from duepost import ROOT
 from patience import until
-from receiver import Receiver
+from receiver import Answer, Receiver
 from test_batch import post_many
 from test_signatures import SHARED, signatures, v1
 from timestamp import to_ms
@@ -207,6 +207,17 @@ def test_each_version_changes_jobs_of_the_other(generations, receiver, topic, fi
                     {"Content-Type": "application/json", "If-Match": tag}).expect(200)
     this.run(topic, "a").expect(202)
     until(lambda: [arrival.body for arrival in receiver.of(topic)] == [b"3"], 20, "the delivery")
+
+
+def test_an_earlier_version_reads_attempts_with_binary_answers(start, redis, receiver, topic):
+    place = redis()
+    this = start("--breaker", "off", redis=place)
+    receiver.script(topic, Answer(500, body=b"caf\xe9"), Answer(500, body=b"text"))
+    this.post({"topic": topic, "jobId": "a", "url": receiver.url(f"/{topic}"), "retry": 1, "retrySchedule": [0.1]}).expect(201)
+    until(lambda: this.get(f"/jobs/{topic}/a").expect(200)["state"] == "dead", 15, "dead")
+    earlier = start("--breaker", "off", redis=place, binary=EARLIER)
+    for server, binary in ((this, "caf\ufffd"), (earlier, "\x1fY2Fm6Q==")):
+        assert [one["answer"] for one in server.get(f"/jobs/{topic}/a/attempts").expect(200)["attempts"]] == [binary, "text"]
 
 
 def test_versions_retry_and_bury_jobs_of_the_other(start, redis, flaky, topic):

@@ -59,6 +59,16 @@ START_TEST(the_members_of_a_record_have_their_columns)
 }
 END_TEST
 
+START_TEST(an_answer_of_bytes_is_kept_as_text_and_as_bytes)
+{
+    parse_text("delivered 9000 2/nonce", RECORD, "2 8000 12 200 \"\\u001fYf8=\"+\n", HISTORY_BODIES_ON);
+    CHECK_TEXT(parse.columns.attempt_log, "[{\"attempt\":2,\"at\":8000,\"durationMs\":12,\"status\":200,"
+                                          "\"answer\":\"a\xef\xbf\xbd\",\"answerBase64\":\"Yf8=\","
+                                          "\"isAnswerCut\":true}]");
+    CHECK_TEXT(kept.row.lines, "2 8000 12 200 \"\\u001fYf8=\"+\n");
+}
+END_TEST
+
 START_TEST(without_lines_the_last_attempt_of_the_record_counts)
 {
     parse_text(
@@ -124,6 +134,7 @@ Suite *suite(void)
     TCase *cases = tcase_create("columns");
     tcase_add_checked_fixture(cases, columns_setup, columns_teardown);
     tcase_add_test(cases, the_members_of_a_record_have_their_columns);
+    tcase_add_test(cases, an_answer_of_bytes_is_kept_as_text_and_as_bytes);
     tcase_add_test(cases, without_lines_the_last_attempt_of_the_record_counts);
     tcase_add_test(cases, a_dead_job_without_a_reason_lost_its_consumers);
     tcase_add_test(cases, a_body_that_is_left_out_is_marked);
