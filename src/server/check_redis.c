@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/metrics.h"
@@ -239,6 +240,11 @@ static void add_writes(const struct redis_check *check)
             : "; each confirmed change takes about this long: check Redis's disk, replicas and network");
 }
 
+static bool is_replica(const struct store_facts *facts)
+{
+    return facts->is_known && facts->role[0] && strcmp(facts->role, "master") != 0;
+}
+
 static void add_lines(struct redis_check *check, const struct store_options *options)
 {
     char where[CHECK_TEXT_SIZE], found[2 * CHECK_TEXT_SIZE];
@@ -246,7 +252,7 @@ static void add_lines(struct redis_check *check, const struct store_options *opt
     const struct store_facts *facts = store_facts(check->store);
     (void)store_is_ready(check->store, &problem);
     check_redis_describe(options->redis, where);
-    if (!facts->is_known && !store_is_denied(check->store, &problem)) {
+    if (is_replica(facts) || (!facts->is_known && !store_is_denied(check->store, &problem))) {
         check_add(check->report, CHECK_FAILURE, "redis", "%s: %s; check --redis", where, problem.text);
         return;
     }
@@ -287,7 +293,7 @@ static bool may_write(const struct redis_check *check)
 {
     struct problem problem;
     const struct store_facts *facts = store_facts(check->store);
-    return facts->is_known && !store_is_refused(check->store, &problem);
+    return facts->is_known && !is_replica(facts) && !store_is_refused(check->store, &problem);
 }
 
 static void check_store(struct redis_check *check, const struct redis_address *redis)

@@ -23,6 +23,8 @@ struct loading {
 /* The state of the functions in Redis, as far as this reactor has seen it. */
 static _Thread_local struct {
     bool were_listed;   /* functions of other versions have been listed */
+    bool are_few;       /* see script_load_few */
+    bool is_full;       /* the last refusal was OOM */
     int64_t refused_us; /* when Redis last refused to load a function on these connections, or 0 */
     struct loading *loadings;
     const struct redis_link
@@ -223,6 +225,12 @@ static void log_refusal(const char *script, struct slice error)
     refusals.quiet = 0;
 }
 
+/* Returns whether Redis runs the script even if it is out of memory. */
+static bool runs_when_full(enum script_id script)
+{
+    return strstr(script_texts[script].code, "'allow-oom'") != NULL;
+}
+
 static enum status status_of(const struct script_call *call, const struct redis_reply *reply)
 {
     if (!reply)
@@ -231,6 +239,8 @@ static enum status status_of(const struct script_call *call, const struct redis_
         return STATUS_OK;
     struct slice error = redis_reply_text(reply);
     enum status status = script_error_status(error);
+    if (functions.is_full && slice_starts_with(error, FUNCTION_IS_MISSING) && !runs_when_full(call->script))
+        status = STATUS_FULL;
     log_refusal(script_texts[call->script].name, error);
     return status;
 }
@@ -323,6 +333,7 @@ static bool was_loaded(struct redis_link *link, const struct redis_reply *reply)
         return true;
     log_refusal("FUNCTION LOAD", error);
     functions.refused_us = clock_boot_us();
+    functions.is_full = slice_starts_with(error, SLICE("OOM"));
     script_leave_link(link, reply);
     return false;
 }
@@ -384,6 +395,8 @@ static void load_next(void *arg, const struct redis_reply *reply)
  * sent before them. */
 static void load_all(struct redis_link *link)
 {
+    if (functions.are_few)
+        return;
     for (const struct loading *other = functions.loadings; other; other = other->next)
         if (other->link == link)
             return;
@@ -393,8 +406,13 @@ static void load_all(struct redis_link *link)
     load_function(link, loading->script, load_next, loading);
 }
 
+void script_load_few(void)
+{
+    functions.are_few = true;
+}
+
 void script_note_link_up(void)
 {
-    functions.were_listed = false;
+    functions.were_listed = functions.is_full = false;
     functions.refused_us = 0;
 }

@@ -70,6 +70,10 @@ void script_call_send(struct script_call *, struct redis_link *, script_fn *, vo
  * its functions again. */
 void script_note_link_up(void);
 
+/* From now on, this thread loads only the functions that it calls. Otherwise, all are loaded as soon as one
+ * is missing. */
+void script_load_few(void);
+
 /* Reconnects if reply is an error that only a new connection can end: the node is not the primary any more,
  * or the user has lost a right. Must be called in the callback that receives reply, which may be NULL. */
 void script_leave_link(struct redis_link *, const struct redis_reply *reply);
