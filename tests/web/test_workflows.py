@@ -100,8 +100,8 @@ def test_steps_and_jobs_lead_to_each_other(browser, world):
 def test_a_wait_says_what_it_waits_for_and_how_long(browser, world):
     browser.open(world.server, "#/workflows/qstash/signup-7")
     found = await_rows(browser, 3)
-    assert found[2][:2] == ["wait for an event", "waiting"]
-    browser.await_text("It waits for an event, and continues without it in ")
+    assert found[2][:2] == ["for it wait for an event", "waiting"]
+    browser.await_text("It waits for event confirmed, and continues without it in ")
 
 
 def test_a_failure_leads_to_the_dead_job(browser, world):

@@ -6,19 +6,15 @@ import { live } from "../live.js";
 import { href } from "../router.js";
 import { Command } from "../parts/empty.js";
 import { LOCAL_RECEIVER } from "../format.js";
+import { isEmptyServer } from "./states.js";
 
-export function isEmptyServer({ overview, series }) {
-  if (overview?.jobs?.delayed === undefined || Object.values(overview.jobs).some((count) => count > 0)) return false;
-  return !(series?.accepted ?? []).some((count) => count > 0) && !(series?.delivered ?? []).some((count) => count > 0);
-}
-
-export function firstCommand() {
+function firstCommand() {
   const base = new URL("jobs", document.baseURI).href;
   const token = session.hasToken ? ` \\\n  -H "Authorization: Bearer $TOKEN"` : "";
   return `curl ${base} -H 'Content-Type: application/json'${token} \\\n  -d '{"topic": "hello", "delay": "10s", "url": "${LOCAL_RECEIVER}", "body": {"hello": "world"}}'`;
 }
 
-export function FirstJob() {
+export default function FirstJob() {
   let job = null;
   let Follow = null; // loaded with the first job: other visits need it on the page "Try it" only
   let isAsking = false;

@@ -31,3 +31,8 @@ function withoutOverlap(jobs) {
   const delayed = jobs.delayed === undefined ? undefined : Math.max(0, jobs.delayed - Math.max(0, (jobs.retrying ?? 0) - jobs.held - jobs.leased - (jobs.ready ?? 0)));
   return { ...jobs, leased, delayed };
 }
+
+export function isEmptyServer({ overview, series }) {
+  if (overview?.jobs?.delayed === undefined || Object.values(overview.jobs).some((count) => count > 0)) return false;
+  return !(series?.accepted ?? []).some((count) => count > 0) && !(series?.delivered ?? []).some((count) => count > 0);
+}

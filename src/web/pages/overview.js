@@ -6,13 +6,15 @@ import { connection } from "../connection.js";
 import { Page } from "../parts/page.js";
 import { Problem } from "../parts/problem.js";
 import { Status } from "../overview/status.js";
-import { States } from "../overview/states.js";
+import { States, isEmptyServer } from "../overview/states.js";
 import { Flow } from "../overview/flow.js";
 import { Coming } from "../overview/coming.js";
 import { FailingTopics, Overdue, Impaired } from "../overview/stuck.js";
 import { Busy, remember } from "../overview/busy.js";
 import { Server, Processes } from "../overview/server.js";
-import { FirstJob, isEmptyServer } from "../overview/first_job.js";
+import { onDemand } from "../parts/on_demand.js";
+
+const FirstJob = onDemand(() => import("../overview/first_job.js")); // on an empty server only
 
 export default function Overview() {
   let stop = null;
