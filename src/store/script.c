@@ -228,7 +228,8 @@ static void log_refusal(const char *script, struct slice error)
 /* Returns whether Redis runs the script even if it is out of memory. */
 static bool runs_when_full(enum script_id script)
 {
-    return strstr(script_texts[script].code, "'allow-oom'") != NULL;
+    const char *code = script_texts[script].code;
+    return strstr(code, "'allow-oom'") || strstr(code, "'no-writes'");
 }
 
 static enum status status_of(const struct script_call *call, const struct redis_reply *reply)

@@ -84,6 +84,14 @@ class RedisServer:
     def place(self):
         return f"{self.host.address}:{self.port}"
 
+    def await_functions(self):
+        until(lambda: b"duepost_workflow_list_" in self.command("FUNCTION", "LIST", "LIBRARYNAME", "duepost_*"), 20, "the last function is loaded")
+
+    def fill(self):
+        """Makes Redis full, when it has the functions of all scripts: a full Redis refuses to load functions."""
+        self.await_functions()
+        self.command("CONFIG", "SET", "maxmemory", "1")
+
     def is_primary(self):
         return b"role:master" in (self.try_command("INFO", "replication") or b"")
 

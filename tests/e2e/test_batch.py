@@ -178,7 +178,9 @@ def resident_kib(pid):
         return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
 
 
-@pytest.mark.skipif("DUEPOST_TEST_FAULTS" in os.environ, reason="the sanitizer of this build keeps freed memory")
+KEEPS_FREED_MEMORY = "DUEPOST_TEST_FAULTS" in os.environ  # the build with the sanitizer
+
+
 def test_the_bodies_of_ended_attempts_go_back_to_the_system(start, receiver, topic):
     """All attempts fail at once. The new records are a little longer than the claimed ones."""
     server = start("--max-in-flight", "64")
@@ -190,7 +192,7 @@ def test_the_bodies_of_ended_attempts_go_back_to_the_system(start, receiver, top
     until(lambda: receiver.count(topic) == 64, 5 * SLOW, "all attempts")
     assert resident_kib(server.pid) - before > 50 << 10
     until(lambda: numbers(server)["duepost_in_flight"] == 0, 30 * SLOW, "the ends")
-    assert resident_kib(server.pid) - before < 30 << 10
+    assert KEEPS_FREED_MEMORY or resident_kib(server.pid) - before < 30 << 10
 
 
 def test_large_requests_are_bounded_in_number(start, receiver, topic):

@@ -213,7 +213,7 @@ def test_a_full_redis_refuses_what_may_grow(start, redis, receiver, topic):
     behind = redis()
     server = start(redis=behind)
     server.schedule(topic=topic, jobId="a", url=receiver.url(), delay=60)
-    behind.command("CONFIG", "SET", "maxmemory", "1")
+    behind.fill()
     patch(server, topic, "a", body=1).expect(507)
     server.request("DELETE", f"/jobs/{topic}/a", headers={"If-Match": tag_of(server, topic, "a")}).expect(200)
     behind.command("CONFIG", "SET", "maxmemory", "0")

@@ -709,7 +709,7 @@ def test_while_redis_is_away_nothing_is_confirmed(start, redis, topic):
     behind = redis()
     server = start(redis=behind)
     put(server, topic, "a", every=3600, job={"url": "http://127.0.0.1:9/"})
-    behind.command("CONFIG", "SET", "maxmemory", "1")
+    behind.fill()
     put(server, topic, "b", status=507, every=60, job={"url": "http://127.0.0.1:9/"})
     assert patch(server, topic, "a", every=61).status == 507
     behind.kill()
