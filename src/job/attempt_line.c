@@ -160,7 +160,7 @@ struct slice attempt_line_bytes(const struct attempt_line *line, struct buffer *
         return SLICE("");
     if (line->base64.size == 0)
         return json_text(line->answer, scratch);
-    if (!base64_decode(line->base64, scratch) || scratch->failed)
+    if (!base64_decode(line->base64, scratch) || scratch->failed || scratch->size == first)
         return SLICE("");
     return slice_from(scratch->data + first, scratch->size - first);
 }
@@ -174,7 +174,8 @@ struct slice attempt_line_text(const struct attempt_line *line, struct buffer *s
     buffer_init_fallible(&bytes, ATTEMPT_LINE_MAX);
     (void)show_answer(attempt_line_bytes(line, &bytes), line->is_answer_cut, scratch);
     buffer_fini(&bytes);
-    return scratch->failed ? SLICE("") : slice_from(scratch->data + first, scratch->size - first);
+    bool is_empty = scratch->failed || scratch->size == first;
+    return is_empty ? SLICE("") : slice_from(scratch->data + first, scratch->size - first);
 }
 
 void attempt_line_add_answer(struct json_writer *json, const struct attempt_line *line)

@@ -281,7 +281,7 @@ def test_the_time_of_a_pause_is_not_lateness(start, receiver, topic):
 @pytest.mark.parametrize("closing", ("probe", "request"))
 def test_the_time_of_an_open_breaker_is_not_lateness(start, receiver, topic, closing):
     wait = 3 * SLOW
-    server = start("--breaker", "on", "--breaker-wait", f"{wait}s" if closing == "probe" else "10m")
+    server = start("--breaker", "on", "--breaker-wait", f"{wait}s" if closing == "probe" else "10m", "--reactors", "1")
     receiver.script(topic, *[503] * 20, 200)
     for number in range(20):
         server.schedule(topic=topic, jobId=f"fails-{number}", url=receiver.url(), retrySchedule=[3600])

@@ -84,6 +84,7 @@ def test_a_sleep_is_in_progress_until_its_time(run):
 
 def test_parallel_steps_are_one_group(run):
     plans = [json.dumps({"stepId": 0, "stepName": name, "stepType": "Run", "concurrent": 2, "targetStep": number}) for number, name in ((1, "a"), (2, "b"))]
+    arrivals(run.receiver, run.path, 1)
     run.step(*plans)
     arrivals(run.receiver, run.path, 3)
     assert groups(quiet(run))[1:] == [("parallel", [("a", "STEP_PROGRESS"), ("b", "STEP_PROGRESS")])]

@@ -352,7 +352,7 @@ static void on_lease_ended(void *arg, enum status status, const struct lease_end
 {
     (void)arg;
     called++;
-    assert((ended != NULL) == (status == STATUS_OK || status == STATUS_STALE));
+    assert((ended != NULL) == (status_is_done(status) || status == STATUS_STALE));
     assert(!ended || ended->state <= JOB_STATE_CANCELLED);
 }
 
