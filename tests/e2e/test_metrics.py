@@ -280,6 +280,7 @@ def test_the_time_of_a_pause_is_not_lateness(start, receiver, topic):
 
 @pytest.mark.parametrize("closing", ("probe", "request"))
 def test_the_time_of_an_open_breaker_is_not_lateness(start, receiver, topic, closing):
+    """With one reactor: another one learns a moment later that the breaker is open, and a job that it sends closes the breaker."""
     wait = 3 * SLOW
     server = start("--breaker", "on", "--breaker-wait", f"{wait}s" if closing == "probe" else "10m", "--reactors", "1")
     receiver.script(topic, *[503] * 20, 200)
