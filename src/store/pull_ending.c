@@ -6,6 +6,9 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/utf8.h"
+#include "job/receiver.h"
+#include "job/topic_defaults.h"
+#include "job/url.h"
 #include "store/shard_private.h"
 
 /* How long a job that this version of duepost cannot deliver is held. Another version may deliver it after
@@ -66,13 +69,32 @@ static void log_retry(const struct pull_ending *ending)
              LOG_NUMBER("retry_in_ms", ending->ending.wait_ms));
 }
 
+/* Leaves out what the end does not have: the receiver of a job that workers pull, and the error of a job that
+ * has expired. */
 static void log_death(const struct pull_ending *ending)
 {
-    struct slice reason = ending->ending.reason.size ? ending->ending.reason : SLICE("unreadable");
-    log_warning("job_dead", LOG_SLICE("job", ending->lease.id),
-                LOG_NUMBER("attempts", ending->ending.attempts),
-                LOG_TEXT("error", failure_word(ending->result.error)),
-                LOG_SLICE("error_detail", ending->result.detail), LOG_SLICE("reason", reason));
+    int64_t late_ms = ending->leased_ms - ending->due_ms;
+    char receiver[RECEIVER_HOST_SIZE];
+    const char *detail;
+    struct url url;
+    struct log_field fields[7];
+    size_t count = 0;
+    fields[count++] = LOG_SLICE("job", ending->lease.id);
+    if (ending->has_job &&
+        url_parse(topic_defaults_url(ending->has_settings ? &ending->settings : NULL, &ending->job), &url,
+                  &detail) == STATUS_OK) {
+        receiver_name(&url, receiver);
+        fields[count++] = LOG_TEXT("receiver", receiver);
+    }
+    fields[count++] = LOG_NUMBER("attempts", ending->ending.attempts);
+    if (ending->result.error != FAILURE_NONE)
+        fields[count++] = LOG_TEXT("error", failure_word(ending->result.error));
+    if (ending->result.detail.size)
+        fields[count++] = LOG_SLICE("error_detail", ending->result.detail);
+    fields[count++] = LOG_NUMBER("late_ms", late_ms > 0 ? late_ms : 0);
+    fields[count++] =
+        LOG_SLICE("reason", ending->ending.reason.size ? ending->ending.reason : SLICE("unreadable"));
+    log_event(LOG_LEVEL_WARNING, "job_dead", fields, count);
 }
 
 static struct slice topic_of(const struct pull_ending *ending)
