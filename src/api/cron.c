@@ -6,7 +6,7 @@
 #include "base/duration.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
-#include "job/recurring.h"
+#include "job/schedule/recurring.h"
 
 struct cron_query {
     struct app_cron_call call;

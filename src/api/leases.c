@@ -9,8 +9,8 @@
 #include "http/idempotency.h"
 #include "job/job_members.h"
 #include "job/lease_text.h"
-#include "job/members.h"
-#include "job/topic_defaults.h"
+#include "job/text/members.h"
+#include "job/topic/topic_settings.h"
 
 static const struct problem_words words = {
     "request",

@@ -6,7 +6,7 @@
 #include "base/json_writer.h"
 #include "base/memory.h"
 #include "http/query.h"
-#include "job/receiver.h"
+#include "job/target/receiver.h"
 
 enum { STEP_MAX = 60 }; /* maximum length of a step in seconds */
 

@@ -7,7 +7,7 @@
 #define DUEPOST_API_QUERY_VALUES_H
 
 #include "http/query.h"
-#include "job/labels.h"
+#include "job/job.h"
 
 #define QUERY_CURSOR_EXPECTED "must be a cursor from a page of this list"
 

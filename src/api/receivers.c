@@ -4,7 +4,7 @@
 #include "api/page.h"
 #include "api/problem.h"
 #include "api/query.h"
-#include "job/receiver.h"
+#include "job/target/receiver.h"
 
 /* Adds the receiver's last failure. Its cause is an HTTP status or a word, such as connect. */
 static void add_failure(struct json_writer *json, const struct receiver_record *receiver)

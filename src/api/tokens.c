@@ -1,7 +1,7 @@
 /* tokens.c - GET /access and GET /tokens */
 #include "api/handler.h"
 #include "base/json_writer.h"
-#include "job/token_table.h"
+#include "job/token.h"
 
 enum { SCOPES_ALL = SCOPE_SCHEDULE | SCOPE_READ | SCOPE_CANCEL | SCOPE_ADMIN | SCOPE_LEASE };
 

@@ -5,9 +5,8 @@
 #include "api/problem.h"
 #include "api/query.h"
 #include "api/view.h"
-#include "job/topic_layers.h"
-#include "job/topic_patterns.h"
-#include "job/topic_settings.h"
+#include "job/topic/topic_patterns.h"
+#include "job/topic/topic_settings.h"
 
 /* ---- GET ---- */
 

@@ -5,9 +5,8 @@
 #include "job/group.h"
 #include "job/job_id.h"
 #include "job/job_members.h"
-#include "job/topic_defaults.h"
-#include "job/topic_settings.h"
-#include "job/url.h"
+#include "job/target/url.h"
+#include "job/topic/topic_settings.h"
 
 void view_add_place(struct json_writer *json, enum job_state state, int64_t at_ms)
 {

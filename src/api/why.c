@@ -9,7 +9,7 @@
 #include "api/problem.h"
 #include "base/json_writer.h"
 #include "base/timestamp.h"
-#include "job/receiver.h"
+#include "job/target/receiver.h"
 
 enum { DETAIL_MAX = 2048 };
 

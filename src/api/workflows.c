@@ -7,8 +7,8 @@
 #include "base/memory.h"
 #include "base/timestamp.h"
 #include "http/access.h"
-#include "job/json.h"
-#include "job/url.h"
+#include "job/target/url.h"
+#include "job/text/json.h"
 
 static const struct slice state_words[] = {[WORKFLOW_ACTIVE] = SLICE_INIT("active"),
                                            [WORKFLOW_SUCCEEDED] = SLICE_INIT("succeeded"),

@@ -11,10 +11,8 @@
 #define DUEPOST_APP_APP_H
 
 #include "base/status.h"
-#include "job/listing.h"
 #include "job/job.h"
-#include "job/job_state.h"
-#include "job/job_tag.h"
+#include "job/listing.h"
 
 struct app_leases;
 struct history;
@@ -39,7 +37,7 @@ struct app {
     int64_t max_jobs;         /* maximum number of jobs in Redis; shown in messages, enforced by the store */
     struct time_zones *zones; /* time zones for schedules */
     const struct delivery_forms
-        *forms;              /* forms of delivery (form.h); a schedule may send to a group of a form */
+        *forms; /* forms of delivery (delivery_form.h); a schedule may send to a group of a form */
     struct history *history; /* history of ended jobs; NULL: there is no history */
     struct metrics *metrics; /* metrics of this reactor, which the member board has, too */
     /* This member and the following ones are used only by the exposition (GET /metrics). */

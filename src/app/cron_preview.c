@@ -1,7 +1,7 @@
 #include "app/cron_preview.h"
 
 #include "io/time_zones.h"
-#include "job/recurrence.h"
+#include "job/schedule/recurrence.h"
 
 /* Writes an interval as words, such as "every 15 minutes", in the largest unit that gives a whole number. */
 static void write_every(struct buffer *out, int64_t every_ms)

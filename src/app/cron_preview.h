@@ -3,8 +3,8 @@
 #define DUEPOST_APP_CRON_PREVIEW_H
 
 #include "app/app.h"
-#include "job/cron_words.h"
-#include "job/job_errors.h"
+#include "job/schedule/cron.h"
+#include "job/text/job_errors.h"
 
 enum { APP_CRON_TIMES = 5 };
 

@@ -4,7 +4,7 @@
 #define DUEPOST_APP_IMPAIRED_H
 
 #include "base/status.h"
-#include "job/receiver.h"
+#include "job/target/receiver.h"
 
 struct store;
 

@@ -23,7 +23,7 @@ void app_replace(struct app *, const struct app_caller *, const struct app_repla
 
 struct app_patch {
     struct slice id;
-    struct slice text; /* a merge patch, see job_patch.h */
+    struct slice text; /* a merge patch, see job_parse.h */
     struct slice tags;
 };
 

@@ -5,7 +5,7 @@
 #include "app/app.h"
 #include "app/impaired.h"
 #include "app/live_board.h"
-#include "job/topic.h"
+#include "job/topic/topic.h"
 
 /* Jobs of Redis. delayed and ready are -1 until they have been counted. leased includes the pulled jobs,
  * which workers hold. */

@@ -3,8 +3,8 @@
 #include "app/use_case.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "job/ending.h"
-#include "job/job_patch.h"
+#include "job/delivery/ending.h"
+#include "job/job_parse.h"
 
 enum { TRIES_MAX = 20, MORE_MAX = 1024 };
 

@@ -3,7 +3,7 @@
 #define DUEPOST_APP_RECEIVERS_H
 
 #include "app/app.h"
-#include "job/receiver.h"
+#include "job/target/receiver.h"
 
 typedef void app_receiver_fn(void *arg, const struct receiver_record *);
 

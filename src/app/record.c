@@ -1,8 +1,8 @@
 #include "app/record.h"
 
 #include "job/job_id.h"
-#include "job/json.h"
-#include "job/url.h"
+#include "job/target/url.h"
+#include "job/text/json.h"
 
 /* Returns whether the record is valid JSON. Only valid JSON is allowed, because answers get parts of the
  * record unchanged. If there is no memory for the check, returns true, so that a lack of memory does not make

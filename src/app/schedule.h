@@ -3,7 +3,7 @@
 #define DUEPOST_APP_SCHEDULE_H
 
 #include "app/app.h"
-#include "job/recurring.h"
+#include "job/schedule/recurring.h"
 
 enum { APP_SCHEDULE_TIMES = 5 };
 

@@ -10,9 +10,9 @@
 #include "app/use_case.h"
 #include "base/memory.h"
 #include "base/random.h"
-#include "job/group_jobs.h"
-#include "job/job_errors.h"
+#include "job/group.h"
 #include "job/job_id.h"
+#include "job/text/job_errors.h"
 #include "store/recurring.h"
 
 enum { RUN_ID_SIZE = sizeof "~run-0123456789abcdef" };

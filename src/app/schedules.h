@@ -1,5 +1,5 @@
 /* schedules.h - use cases for schedules: defines, changes, deletes, reads, lists and runs them. In code a
- * schedule is a "recurring" (job/recurring.h), because a retry schedule is something else. */
+ * schedule is a "recurring" (job/schedule/recurring.h), because a retry schedule is something else. */
 #ifndef DUEPOST_APP_SCHEDULES_H
 #define DUEPOST_APP_SCHEDULES_H
 
@@ -8,7 +8,7 @@
 struct app_schedule_call {
     struct slice id;   /* topic/scheduleId */
     struct slice text; /* text that the client sent: a definition, or a merge patch */
-    struct slice tags; /* see job_tag.h */
+    struct slice tags; /* see job.h */
     bool is_patch;
     /* Only the server sets the following members. */
     bool is_by_server;     /* allows schedules of sibling topics */

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/random.h"
-#include "job/group_jobs.h"
+#include "job/group.h"
 #include "job/job_id.h"
 
 struct app_send {

@@ -9,7 +9,7 @@
 #define DUEPOST_APP_SIBLINGS_H
 
 #include "app/topics.h"
-#include "job/topic_settings.h"
+#include "job/topic/topic_settings.h"
 
 /* The outcome of a change. */
 enum app_sibling_change {

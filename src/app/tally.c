@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/memory.h"
-#include "job/topic_settings.h"
+#include "job/topic/topic_settings.h"
 
 enum {
     FRESH_US = 1000 * 1000, /* time from the start of one count to the start of the next */

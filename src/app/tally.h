@@ -6,7 +6,7 @@
 #define DUEPOST_APP_TALLY_H
 
 #include "app/impaired.h"
-#include "job/topic.h"
+#include "job/topic/topic.h"
 #include "store/coming.h"
 #include "store/store.h"
 

@@ -1,8 +1,8 @@
 #include "app/target_check.h"
 
 #include "io/local_address.h"
-#include "job/callback.h"
-#include "job/url.h"
+#include "job/delivery/callback.h"
+#include "job/target/url.h"
 #include "store/store.h"
 
 static bool is_allowed(const struct app *app, const struct url *url, const struct address *address,

@@ -3,10 +3,10 @@
 #include "app/topics.h"
 #include "app/use_case.h"
 #include "base/memory.h"
-#include "job/job_errors.h"
-#include "job/pattern_set.h"
-#include "job/topic_patterns.h"
-#include "job/topic_settings.h"
+#include "job/text/job_errors.h"
+#include "job/topic/pattern_set.h"
+#include "job/topic/topic_patterns.h"
+#include "job/topic/topic_settings.h"
 
 enum { TRIES_MAX = 5 };
 

@@ -1,7 +1,7 @@
 /* topic_view.c - completes a topic of the store: why its jobs wait, and who waits for them. */
 #include "app/lease_board.h"
 #include "app/use_case.h"
-#include "job/topic_settings.h"
+#include "job/topic/topic_settings.h"
 
 /* State of a topic. is_pull: the topic is a pull topic. has_room: its maxInFlight lets workers lease more
  * jobs. */

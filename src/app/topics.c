@@ -3,8 +3,7 @@
 #include "app/cursor.h"
 #include "app/use_case.h"
 #include "base/memory.h"
-#include "job/topic_layers.h"
-#include "job/topic_patterns.h"
+#include "job/topic/topic_patterns.h"
 
 enum { AFTER_MAX = JOB_TOPIC_NAME_MAX + 2, TOPIC_CURSOR_MAX = JOB_TOPIC_NAME_MAX + 32 };
 

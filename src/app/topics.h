@@ -3,7 +3,7 @@
 #define DUEPOST_APP_TOPICS_H
 
 #include "app/app.h"
-#include "job/topic.h"
+#include "job/topic/topic.h"
 
 typedef void app_topic_fn(void *arg, const struct topic *);
 

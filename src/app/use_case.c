@@ -1,9 +1,9 @@
 #include "app/use_case.h"
 
 #include "app/target_check.h"
-#include "job/job_errors.h"
 #include "job/job_id.h"
-#include "job/topic_patterns.h"
+#include "job/text/job_errors.h"
+#include "job/topic/topic_patterns.h"
 
 bool app_caller_reaches(const struct app_caller *caller, struct slice topic)
 {
@@ -12,8 +12,8 @@ bool app_caller_reaches(const struct app_caller *caller, struct slice topic)
 
 bool app_caller_reaches_group(const struct app_caller *caller, struct slice group)
 {
-    if (topic_is_sibling(group)) /* a group of a form of delivery (form.h) is named like a sibling topic, so
-                                    the right to this topic decides */
+    if (topic_is_sibling(group)) /* a group of a form of delivery (delivery_form.h) is named like a sibling
+                                    topic, so the right to this topic decides */
         return app_caller_reaches(caller, group);
     return caller->groups.size ? topic_patterns_match(caller->groups, group) : caller->topics.size == 0;
 }

@@ -3,7 +3,7 @@
 #define DUEPOST_APP_USE_CASE_H
 
 #include "app/app.h"
-#include "job/topic.h"
+#include "job/topic/topic.h"
 #include "store/store.h"
 
 /* Ends a use case according to the status of its call to the store. id is the id or topic of the use case, or

@@ -7,8 +7,8 @@
 #include "app/use_case.h"
 #include "base/memory.h"
 #include "job/attempt_line.h"
-#include "job/receiver.h"
-#include "job/topic_settings.h"
+#include "job/target/receiver.h"
+#include "job/topic/topic_settings.h"
 
 struct why {
     struct app *app;

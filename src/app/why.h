@@ -6,13 +6,13 @@
 #define DUEPOST_APP_WHY_H
 
 #include "app/app.h"
-#include "job/receiver.h"
+#include "job/target/receiver.h"
 
 enum app_why {
     APP_WHY_NOT_DUE,
     APP_WHY_RETRY,   /* the job waits for the next attempt */
-    APP_WHY_NOT_YET, /* the receiver asked for a later delivery ("not yet", again.h); the job waits for its
-                        next round of attempts */
+    APP_WHY_NOT_YET, /* the receiver asked for a later delivery ("not yet", delivery_form.h); the job waits
+                        for its next round of attempts */
     APP_WHY_LATER_VERSION, /* the job's record, or the topic's settings, need a later version of duepost */
     APP_WHY_IN_TURN,       /* the job is due and waits for its turn */
     APP_WHY_SETTINGS,      /* the topic's settings cannot be read */
@@ -35,8 +35,9 @@ struct app_finding {
     enum job_state state;
     int64_t next_ms; /* time from which the job no longer waits for this reason, without any change by a
                         client; 0: unknown */
-    int attempts;    /* number of failed attempts in this round (job/again.h) */
-    int rounds;      /* number of rounds that the receiver has ended with "not yet" (job/again.h) */
+    int attempts;    /* number of failed attempts in this round (job/delivery/delivery_form.h) */
+    int rounds; /* number of rounds that the receiver has ended with "not yet" (job/delivery/delivery_form.h)
+                 */
     struct attempt_result last_attempt;
     const char *reason;       /* reason why the job died */
     int64_t ended_ms, now_ms; /* DEAD, DELIVERED, CANCELLED: when the job ended, and when it was read */

@@ -1,5 +1,5 @@
 /* trace_parent.h - the layout of a traceparent (W3C Trace Context): "00-<trace id>-<span id>-<flags>", all in
- * hex. job/trace.h checks and writes it. */
+ * hex. job/delivery/trace.h checks and writes it. */
 #ifndef DUEPOST_BASE_TRACE_PARENT_H
 #define DUEPOST_BASE_TRACE_PARENT_H
 

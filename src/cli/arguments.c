@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/slice.h"
-#include "job/suggestion.h"
+#include "job/text/job_errors.h"
 
 static const struct {
     const char *flag, *parameter;

@@ -13,7 +13,7 @@
 #include "cli/bench_report.h"
 #include "cli/bench_usage.h"
 #include "cli/terminal.h"
-#include "job/url.h"
+#include "job/target/url.h"
 
 enum {
     JOBS_MAX = 10 * 1000 * 1000,

@@ -9,7 +9,7 @@
 #include "base/duration.h"
 #include "cli/table.h"
 #include "cli/when.h"
-#include "job/json.h"
+#include "job/text/json.h"
 
 enum { MEMBERS_MAX = 100000 };
 

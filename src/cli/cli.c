@@ -22,8 +22,8 @@
 #include "cli/topic.h"
 #include "cli/work.h"
 #include "cli/workflows.h"
-#include "job/receiver.h"
-#include "job/suggestion.h"
+#include "job/target/receiver.h"
+#include "job/text/job_errors.h"
 
 enum {
     EXIT_USAGE = 2,

@@ -7,7 +7,7 @@
 
 #include "cli/progress.h"
 #include "cli/table.h"
-#include "job/json.h"
+#include "job/text/json.h"
 
 enum { PAGE_BYTES_MAX = 80 * 1024 * 1024, LINE_BYTES_MAX = 160 * 1024 * 1024 };
 

@@ -15,7 +15,7 @@
 
 #include "base/buffer.h"
 #include "base/status.h"
-#include "job/json.h"
+#include "job/text/json.h"
 
 enum { LEASED_JOBS_MAX = 100 }; /* maximum number of jobs in one answer */
 

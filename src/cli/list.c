@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "job/json.h"
+#include "job/text/json.h"
 
 enum { ITEMS_MAX = 1024 * 1024 * 1024, ARRAY_MAX = ITEMS_MAX + 2 };
 

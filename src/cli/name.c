@@ -1,7 +1,7 @@
 #include "cli/name.h"
 
 #include "job/job_id.h"
-#include "job/topic_patterns.h"
+#include "job/topic/topic_patterns.h"
 
 #define TOPIC_RULE "a topic has 1 to 128 characters of A-Z a-z 0-9 . _ -"
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "job/address.h"
+#include "job/target/url.h"
 
 #define TIMEOUT_S 60L
 

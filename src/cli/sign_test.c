@@ -6,7 +6,7 @@
 
 #include "cli/remote.h"
 #include "cli/table.h"
-#include "job/signature.h"
+#include "job/delivery/signature.h"
 
 enum { FILE_MAX = 64 * 1024, ANSWER_MAX = 64 * 1024, HEADER_MAX = SIGNATURE_MAX + 64, HEADERS = 4 };
 

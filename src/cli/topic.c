@@ -13,7 +13,7 @@
 #include "cli/name.h"
 #include "cli/table.h"
 #include "cli/when.h"
-#include "job/json.h"
+#include "job/text/json.h"
 
 enum { TAIL_S = 1, LINE_MAX_BYTES = 4096, PATCH_MAX = 4 * 1024 * 1024 };
 

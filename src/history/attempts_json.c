@@ -1,7 +1,7 @@
 #include "history/attempts_json.h"
 
 #include "base/json_writer.h"
-#include "job/json.h"
+#include "job/text/json.h"
 
 static void put_attempt(struct json_writer *json, const struct attempt_line *line)
 {

@@ -7,7 +7,7 @@
 #include "base/utf8.h"
 #include "history/attempts_json.h"
 #include "job/job_id.h"
-#include "job/json.h"
+#include "job/text/json.h"
 
 enum {
     REST_MAX = JOB_RECORD_MAX,

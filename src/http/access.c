@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "http/origin.h"
-#include "job/token_table.h"
+#include "job/token.h"
 
 #define SECOND_NS INT64_C(1000000000)
 

@@ -8,7 +8,7 @@
 #define DUEPOST_HTTP_ETAG_H
 
 #include "http/exchange.h"
-#include "job/job_tag.h"
+#include "job/job.h"
 
 struct etag {
     char text[JOB_TAG_SIZE + 2]; /* the tag in quotes */

@@ -1,7 +1,7 @@
 #include "http/idempotency.h"
 
 #include "base/hash.h"
-#include "job/fingerprint.h"
+#include "job/delivery/digest.h"
 #include "job/job.h"
 
 /* Reads the string of a structured field ("..." with \" and \\), or the bare text that many clients send. */

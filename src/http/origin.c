@@ -1,6 +1,6 @@
 #include "http/origin.h"
 
-#include "job/url.h"
+#include "job/target/url.h"
 
 /* Returns the host of "host:port" or "[v6]:port", with its brackets. io/http_gate.h has checked the syntax.
  */

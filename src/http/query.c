@@ -5,8 +5,7 @@
 
 #include "base/crc16.h"
 #include "base/percent.h"
-#include "job/job_errors.h"
-#include "job/suggestion.h"
+#include "job/text/job_errors.h"
 
 enum { NAME_BYTES_MAX = 64 };
 

@@ -6,10 +6,10 @@
 
 #include "base/percent.h"
 #include "job/job_id.h"
-#include "job/receiver.h"
-#include "job/recurring.h"
-#include "job/suggestion.h"
-#include "job/topic_patterns.h"
+#include "job/schedule/recurring.h"
+#include "job/target/receiver.h"
+#include "job/text/job_errors.h"
+#include "job/topic/topic_patterns.h"
 
 void route_check_table(const struct dialect *dialect)
 {

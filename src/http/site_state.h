@@ -6,7 +6,7 @@
 #include "base/list.h"
 #include "base/metrics.h"
 #include "http/dialect.h"
-#include "job/token_table.h"
+#include "job/token.h"
 
 enum { SITE_DIALECTS_MAX = 4, SITE_KEY_BUCKETS = 256 };
 

@@ -3,7 +3,7 @@
 #include "base/base64.h"
 #include "base/timestamp.h"
 #include "base/utf8.h"
-#include "job/json.h"
+#include "job/text/json.h"
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 #define BYTES       "\"\\u001f"    /* begins a JSON string that has bytes as base64 */

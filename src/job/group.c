@@ -1,11 +1,12 @@
 #include "job/group.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/memory.h"
 #include "job/job_id.h"
 #include "job/job_parse.h"
-#include "job/member.h"
+#include "job/text/member.h"
 
 enum { PATCH_ENDPOINTS_MAX = 2 * GROUP_ENDPOINTS_MAX };
 
@@ -73,7 +74,7 @@ static void add_errors(struct job_errors *errors, struct slice name, const struc
 }
 
 /* Reads an endpoint. Clears the buffer "text", and writes decoded strings into it. If is_kept is true,
- * unknown members are carried (carried.h). */
+ * unknown members are carried (unknown_members.h). */
 static enum status parse_endpoint(struct slice value, struct group_endpoint *endpoint, struct buffer *text,
                                   struct job_errors *errors, bool is_kept)
 {
@@ -81,7 +82,7 @@ static enum status parse_endpoint(struct slice value, struct group_endpoint *end
                                  .of = endpoint,
                                  .text = text,
                                  .errors = errors,
-                                 .carried = is_kept ? &endpoint->carried : NULL};
+                                 .unknown = is_kept ? &endpoint->unknown : NULL};
     size_t errors_before = errors->count;
     *endpoint = (struct group_endpoint){.header_count = 0};
     buffer_fini(text);
@@ -102,7 +103,7 @@ static void put_endpoint(struct json_writer *json, struct slice name, const stru
     json_put_object(json);
     members_write(&group_endpoint_members, endpoint, whom, json);
     if (whom == MEMBERS_FOR_REDIS)
-        carried_write(&endpoint->carried, json);
+        unknown_members_write(&endpoint->unknown, json);
     json_end_object(json);
 }
 
@@ -135,7 +136,7 @@ static void parse_top(struct slice text, struct group *group, struct job_errors 
                                  .of = group,
                                  .text = &none,
                                  .errors = errors,
-                                 .carried = is_kept ? &group->carried : NULL,
+                                 .unknown = is_kept ? &group->unknown : NULL,
                                  .lacks = is_kept ? &group->lacks : NULL};
     *group = (struct group){.count = 0};
     members_parse(&parse, text);
@@ -193,7 +194,7 @@ static enum status write_group(struct slice text, struct buffer *out, struct job
     json_add_object(&json, "endpoints");
     enum status status = write_endpoints(&group, &json, errors, is_kept);
     json_end_object(&json);
-    carried_write(&group.carried, &json);
+    unknown_members_write(&group.unknown, &json);
     json_end_object(&json);
     if (status != STATUS_OK || out->failed)
         return STATUS_NO_MEMORY;
@@ -333,11 +334,11 @@ static void carry_endpoint(struct slice old, struct buffer *out, struct group_en
     struct job_errors ignored;
     job_errors_clear(&ignored);
     if (parse_endpoint(old, endpoint, text, &ignored, true) != STATUS_OK || out->failed ||
-        endpoint->carried.count == 0)
+        endpoint->unknown.count == 0)
         return;
     out->size--; /* the closing brace */
     struct json_writer json = {out, out->data[out->size - 1] != '{'};
-    carried_write(&endpoint->carried, &json);
+    unknown_members_write(&endpoint->unknown, &json);
     json_end_object(&json);
 }
 
@@ -384,7 +385,7 @@ static enum status merge_group(const struct group *old, struct slice patch, stru
         json_add_object(&json, "endpoints");
         merge_endpoints(old, entries, &json, errors);
         json_end_object(&json);
-        carried_write(&old->carried, &json);
+        unknown_members_write(&old->unknown, &json);
         json_end_object(&json);
     }
     free(entries);
@@ -411,4 +412,114 @@ enum status group_patch(struct slice old, struct slice patch, struct buffer *out
         status = write_group(buffer_slice(&merged), out, errors, true);
     buffer_fini(&merged);
     return status;
+}
+
+void group_jobs_init(struct group_jobs *jobs)
+{
+    *jobs = (struct group_jobs){.count = 0};
+    buffer_init_fallible(&jobs->text, GROUP_JOBS_BYTES_MAX + JOB_RECORD_MAX);
+}
+
+void group_jobs_fini(struct group_jobs *jobs)
+{
+    buffer_fini(&jobs->text);
+}
+
+struct slice group_jobs_endpoint(const struct group_jobs *jobs, size_t index)
+{
+    return slice_from(jobs->text.data + jobs->parts[index].name,
+                      jobs->parts[index].record - jobs->parts[index].name);
+}
+
+struct slice group_jobs_record(const struct group_jobs *jobs, size_t index)
+{
+    return slice_from(jobs->text.data + jobs->parts[index].record,
+                      jobs->parts[index].end - jobs->parts[index].record);
+}
+
+/* ---- writing ---- */
+
+/* Creates the job of this endpoint. INVALID: the job does not fit the endpoint. */
+static enum status apply_endpoint(struct group_jobs *jobs, const struct group_walk *walk, struct job *job)
+{
+    if (!group_endpoint_apply(&walk->endpoint, job)) {
+        jobs->field = "headers";
+        snprintf(jobs->detail, sizeof jobs->detail,
+                 "are more than 50, or more than 8192 bytes, together with those of endpoint %.*s",
+                 SLICE_ARG(walk->name));
+    } else if (!job_method_allows_body(job->method) && (job->body.size || job->has_body_base64)) {
+        jobs->field = job->has_body_base64 ? "bodyBase64" : "body";
+        snprintf(jobs->detail, sizeof jobs->detail, "cannot be sent with method %s of endpoint %.*s",
+                 job_method_word(job->method), SLICE_ARG(walk->name));
+    }
+    return jobs->field ? STATUS_INVALID : STATUS_OK;
+}
+
+enum status group_jobs_add(struct group_jobs *jobs, struct slice endpoint, const struct job *job)
+{
+    struct buffer *text = &jobs->text;
+    assert(jobs->count < GROUP_ENDPOINTS_MAX);
+    if (job->job_id.size + 1 + endpoint.size > JOB_ID_MAX) {
+        jobs->field = "jobId";
+        snprintf(jobs->detail, sizeof jobs->detail, "is over 255 bytes together with ~%.*s",
+                 SLICE_ARG(endpoint));
+        return STATUS_INVALID;
+    }
+    jobs->parts[jobs->count].name = text->size;
+    buffer_append(text, endpoint);
+    jobs->parts[jobs->count].record = text->size;
+    job_write(job, text);
+    jobs->parts[jobs->count].end = text->size;
+    jobs->count++;
+    if (text->failed)
+        return STATUS_NO_MEMORY;
+    return text->size > GROUP_JOBS_BYTES_MAX ? STATUS_FULL : STATUS_OK;
+}
+
+static enum status add_jobs(struct group_jobs *jobs, const struct group *group, const struct job *job)
+{
+    struct group_walk *walk = NEW(struct group_walk);
+    struct job *copy = NEW(struct job);
+    enum status status = STATUS_OK;
+    group_walk_init(walk, group);
+    while (status == STATUS_OK && jobs->count < GROUP_ENDPOINTS_MAX && group_walk_next(walk)) {
+        *copy = *job;
+        status = apply_endpoint(jobs, walk, copy);
+        if (status == STATUS_OK)
+            status = group_jobs_add(jobs, walk->name, copy);
+    }
+    if (status == STATUS_OK && walk->status != STATUS_OK)
+        status = walk->status == STATUS_NO_MEMORY ? STATUS_NO_MEMORY : STATUS_UNREADABLE;
+    group_walk_fini(walk);
+    free(walk);
+    free(copy);
+    return status;
+}
+
+enum status group_jobs_write(struct group_jobs *jobs, struct slice text, const struct job *job)
+{
+    struct group group;
+    enum status status = group_read(text, &group);
+    if (status != STATUS_OK)
+        return status == STATUS_NO_MEMORY ? STATUS_NO_MEMORY : STATUS_UNREADABLE;
+    jobs->lacks = group.lacks;
+    return group.lacks.size ? STATUS_LACKING : add_jobs(jobs, &group, job);
+}
+
+enum status group_jobs_mark(const struct job *job, char mark[FINGERPRINT_SIZE])
+{
+    struct job *copy = NEW(struct job);
+    struct buffer text;
+    *copy = *job;
+    copy->trace_parent = copy->trace_state = SLICE("");
+    buffer_init_fallible(&text, JOB_RECORD_MAX);
+    buffer_append(&text, copy->group);
+    buffer_append_byte(&text, ' ');
+    job_write_plain(copy, &text); /* earlier versions made the same mark of the same job */
+    bool has_memory = !text.failed;
+    if (has_memory)
+        fingerprint_make(buffer_slice(&text), mark);
+    buffer_fini(&text);
+    free(copy);
+    return has_memory ? STATUS_OK : STATUS_NO_MEMORY;
 }

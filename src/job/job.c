@@ -1,9 +1,15 @@
 #include "job/job.h"
 
+#include <assert.h>
+#include <openssl/evp.h>
+#include <stdio.h>
+
 #include "base/base64.h"
+#include "base/hex.h"
 #include "base/json_writer.h"
-#include "job/json.h"
-#include "job/retry_expression.h"
+#include "base/utf8.h"
+#include "job/retry.h"
+#include "job/text/json.h"
 
 struct slice attempt_detail(struct slice value)
 {
@@ -123,4 +129,66 @@ struct slice job_content_type(const struct job *job, struct slice payload)
 const struct slice *job_header(const struct job *job, struct slice name)
 {
     return headers_find(job->headers, job->header_count, name);
+}
+
+bool job_label_is_valid(struct slice text)
+{
+    return text.size <= JOB_LABEL_MAX && utf8_is_text(text.data, text.size);
+}
+
+bool job_labels_have(const struct job_labels *labels, struct slice label)
+{
+    for (size_t i = 0; i < labels->count; i++)
+        if (slice_equal(labels->items[i], label))
+            return true;
+    return false;
+}
+
+bool job_labels_are_same(const struct job_labels *a, const struct job_labels *b)
+{
+    for (size_t i = 0; i < a->count; i++)
+        if (!job_labels_have(b, a->items[i]))
+            return false;
+    return a->count == b->count;
+}
+
+const char *job_state_word(enum job_state state)
+{
+    static const char *const words[] = {"delayed", "ready", "leased", "dead", "delivered", "cancelled"};
+    return words[state];
+}
+
+enum { DIGEST_BYTES = 20, HEAD_MAX = 64 };
+
+/* SHA-1 is enough to detect changes. A client could construct two records with the same tag, but only among
+ * its own records. */
+void job_tag_make(struct slice state, int64_t place_ms, struct slice record, char tag[JOB_TAG_SIZE])
+{
+    unsigned char digest[DIGEST_BYTES];
+    char head[HEAD_MAX];
+    int size = snprintf(head, sizeof head, "%.*s %lld ", SLICE_ARG(state), (long long)place_ms);
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    assert(context && size > 0 && size < HEAD_MAX);
+    int ok = EVP_DigestInit_ex(context, EVP_sha1(), NULL) && EVP_DigestUpdate(context, head, (size_t)size) &&
+             EVP_DigestUpdate(context, record.data, record.size) && EVP_DigestFinal_ex(context, digest, NULL);
+    assert(ok);
+    EVP_MD_CTX_free(context);
+    hex_write(tag, digest, DIGEST_BYTES);
+    tag[JOB_TAG_SIZE - 1] = '\0';
+}
+
+void job_tag_of(const struct stored_job *job, char tag[JOB_TAG_SIZE])
+{
+    job_tag_make(slice_of(job_state_word(job->state)), job->state == JOB_STATE_LEASED ? 0 : job->at_ms,
+                 job->record, tag);
+}
+
+bool job_tags_match(struct slice tags, const char tag[JOB_TAG_SIZE])
+{
+    bool is_excluded = tags.size && tags.data[0] == JOB_TAGS_EXCLUDED;
+    if (is_excluded)
+        tags = slice_skip(tags, 1);
+    if (tags.size == 0 || slice_equal(tags, SLICE("*")))
+        return !is_excluded;
+    return (memmem(tags.data, tags.size, tag, JOB_TAG_SIZE - 1) != NULL) != is_excluded;
 }

@@ -10,18 +10,46 @@
 #ifndef DUEPOST_JOB_JOB_H
 #define DUEPOST_JOB_JOB_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "base/buffer.h"
 #include "base/failure.h"
 #include "base/slice.h"
 #include "base/status.h"
-#include "job/carried.h"
-#include "job/header.h"
-#include "job/job_errors.h"
 #include "job/job_id.h"
-#include "job/labels.h"
-#include "job/method.h"
-#include "job/retry_schedule.h"
-#include "job/url.h"
+#include "job/request.h"
+#include "job/retry.h"
+#include "job/target/url.h"
+#include "job/text/job_errors.h"
+#include "job/unknown_members.h"
+
+/* ---- labels ----
+ *
+ * Short texts that a client chooses, and with which it can filter lists of jobs. */
+
+enum {
+    JOB_LABELS_MAX = 10,
+    JOB_LABEL_MAX = 64, /* bytes */
+};
+
+struct job_labels {
+    struct slice items[JOB_LABELS_MAX];
+    size_t count;
+};
+
+#define JOB_LABEL_FORM     "UTF-8 of 1 to 64 bytes without control characters"
+#define JOB_LABEL_EXPECTED "must be " JOB_LABEL_FORM
+
+/* Returns whether text is a label: UTF-8 of 1 to JOB_LABEL_MAX bytes without control characters. */
+bool job_label_is_valid(struct slice);
+
+bool job_labels_have(const struct job_labels *, struct slice label);
+
+/* Returns whether both lists have the same labels, in any order. No list has a label twice. */
+bool job_labels_are_same(const struct job_labels *, const struct job_labels *);
+
+/* ---- a job ---- */
 
 enum {
     JOB_RETRY_MAX = 100,
@@ -114,13 +142,13 @@ enum job_member {
     JOB_BODY,
 };
 
-/* The slices point into the text that was parsed, and into the buffer text. */
 /* When a job is due. */
 struct job_when {
     bool is_absolute;
     int64_t ms; /* a time, or a delay that counts from the time at which Redis runs the script */
 };
 
+/* The slices point into the text that was parsed, and into the buffer text. */
 struct job {
     struct slice topic, job_id;
     struct slice url;   /* empty: the topic's is used */
@@ -136,21 +164,21 @@ struct job {
     int64_t expires_at_ms;
     int retry; /* value that the client sent; job_max_retries returns the number that counts */
     struct retry_schedule schedule; /* value that the client sent; job_wait_ms returns the wait that counts */
-    struct slice retry_wait;        /* used instead of a schedule, see retry_expression.h; empty: none */
+    struct slice retry_wait;        /* used instead of a schedule, see retry.h; empty: none */
     int64_t timeout_ms;             /* the default unless has_timeout */
     struct job_header headers[JOB_HEADERS_MAX];
     size_t header_count;
     struct job_labels labels;
     struct slice on_delivered, on_dead, on_attempt; /* see callback.h; empty: those of the topic */
 
-    struct slice form;      /* form of delivery, see form.h; empty: the standard form */
+    struct slice form;      /* form of delivery, see delivery_form.h; empty: the standard form */
     struct slice form_data; /* an object that only the form reads; empty: none */
     struct slice workflow;  /* id of the job's workflow, see store/workflow.h; empty: none */
 
     int64_t created_ms; /* by Redis's clock; 0 in a request */
     int attempts;       /* number of failed attempts so far, in this round */
     int uncounted;      /* number of failed attempts in this round that used up no retry, see ending.h */
-    int rounds;         /* number of rounds that the receiver ended with "not yet", see again.h */
+    int rounds;         /* number of rounds that the receiver ended with "not yet", see delivery_form.h */
     struct attempt_result last_attempt;
     int64_t wait_ms;     /* wait from the end of last_attempt to the next attempt; 0: no wait, or unknown */
     struct slice reason; /* reason why the job is dead; else empty */
@@ -161,9 +189,9 @@ struct job {
 #ifdef DUEPOST_TEST_NEXT
     struct slice next; /* stands for a member that a later version adds; only in builds for tests */
 #endif
-    struct slice
-        lacks; /* the first name in "needs" (carried.h) that this version does not know; empty: none */
-    struct carried carried; /* members that this version does not know */
+    struct slice lacks; /* the first name in "needs" (unknown_members.h) that this version does not know;
+                           empty: none */
+    struct unknown_members unknown; /* members that this version does not know */
 
     struct buffer text; /* owned: unescaped strings */
 };
@@ -245,5 +273,70 @@ struct slice job_content_type(const struct job *, struct slice payload);
 
 /* Returns the value of the header with this name, in any case, or NULL if there is no such header. */
 const struct slice *job_header(const struct job *, struct slice name);
+
+/* The states of a job, and a job in its current state. */
+
+/* A job in the state dead, or in a state after it in this list, has left the pool (the HASH "jobs" in Redis)
+ * and is kept elsewhere for some time. */
+enum job_state {
+    JOB_STATE_DELAYED,
+    JOB_STATE_READY,
+    JOB_STATE_LEASED,
+    JOB_STATE_DEAD,
+    JOB_STATE_DELIVERED,
+    JOB_STATE_CANCELLED,
+};
+
+/* Returns the API's word for the state: "delayed", "ready", ... */
+const char *job_state_word(enum job_state);
+
+/* A job and its current state. Borrows its slices. */
+struct stored_job {
+    enum job_state state;
+    struct slice id;
+    struct slice record;
+    int64_t at_ms;         /* delayed, ready: due time; leased: end of the lease; else: end of the job */
+    int64_t losses;        /* number of consecutive consumers that were lost while they had the job */
+    struct slice settings; /* current settings of the job's topic, see topic_settings.h; empty: none */
+    int64_t now_ms;        /* time of reading */
+    /* until_ms and last_lines are set for a job that has left the pool; else they are 0 and empty. */
+    int64_t until_ms;        /* time at which the job is removed; 0: there is no limit */
+    struct slice last_lines; /* line of its last attempt, if known: see attempt_line.h */
+    /* A job in the history, which is no longer in Redis; settings, losses, now_ms and until_ms are unknown.
+     */
+    bool is_of_history;
+    struct slice lines;    /* lines of its attempts */
+    bool is_body_left_out; /* the job had a body that the history does not keep */
+};
+
+/* ---- the tag of a job ----
+ *
+ * The tag of a job, which differs after each change of the job. With a tag, a client or C code
+ * can ask for a change that is made only if the job has not changed since.
+ *
+ * The tag is the SHA-1 of the job's state, its place (a time in ms) and its record. Scripts can also compute
+ * the tag, so a conditional change is one call, and no other change can happen between check and change.
+ * PATCH works the same way: C reads the job and writes the new record, and the script accepts this record
+ * only if the job has not changed. */
+
+enum { JOB_TAG_SIZE = 41 }; /* SHA-1 in hex, because scripts in Redis can compute it, and a NUL */
+
+/* Writes the tag. The tags of two jobs differ if their states, their places or their records differ. */
+void job_tag_make(struct slice state, int64_t place_ms, struct slice record, char tag[JOB_TAG_SIZE]);
+
+/* Writes the tag of a job's current version. The tag does not depend on the end of a lease, which changes all
+ * the time. */
+void job_tag_of(const struct stored_job *, char tag[JOB_TAG_SIZE]);
+
+/* The condition of a change is a text. The text is empty for no condition, and "*" for any existing job.
+ * Otherwise it is '-' and a list of tags, each after a space; the job's tag must be in the list. If the
+ * text begins with JOB_TAGS_EXCLUDED, the job must not meet the condition after it. */
+#define JOB_TAGS_EXCLUDED '!'
+
+/* The condition of a cancel: the job has not ended. Its tag does not matter. */
+#define JOB_TAGS_ALIVE "alive"
+
+/* Returns whether a job with this tag meets the condition. */
+bool job_tags_match(struct slice tags, const char tag[JOB_TAG_SIZE]);
 
 #endif

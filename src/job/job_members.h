@@ -2,7 +2,7 @@
 #ifndef DUEPOST_JOB_JOB_MEMBERS_H
 #define DUEPOST_JOB_JOB_MEMBERS_H
 
-#include "job/members.h"
+#include "job/text/members.h"
 
 /* The table of a job's members. The index of a row is an enum job_member. */
 extern const struct members job_members;

@@ -10,7 +10,11 @@
 #include <stdio.h>
 
 #include "job/job_id.h"
-#include "job/json.h"
+#include "job/job_members.h"
+#include "job/target/url.h"
+#include "job/text/job_errors.h"
+#include "job/text/json.h"
+#include "job/text/member.h"
 
 enum status job_parse_document(struct slice text, struct job_errors *errors)
 {
@@ -87,4 +91,201 @@ enum status job_parse_template(struct slice topic, struct slice text, int64_t no
 {
     struct job_rules rules = {.now_ms = now_ms, .topic = topic};
     return parse_text(text, &rules, job, errors);
+}
+
+/* Changes some members of a job:
+ *
+ *   1. finds the members of the record and of the patch
+ *   2. merges them into the text of a job
+ *   3. reads that text by the rules for any job
+ *   4. adds the members that the client did not send, such as createdAt, and protects hidden values */
+
+/* ---- the new job ---- */
+
+/* Names the member that is to blame if the job would expire before it is due. */
+static void blame_times(const struct member_values *old, const struct member_values *values,
+                        struct job_patched *patched)
+{
+    if (member_is_changed(old, values, JOB_TTL) || member_is_changed(old, values, JOB_EXPIRES_AT)) {
+        patched->late_member = patched->job.has_ttl ? "ttl" : "expiresAt";
+        patched->late_detail = JOB_EXPIRES_TOO_SOON;
+    } else {
+        patched->late_member = values->of[JOB_DUE_AT].size ? "dueAt" : "delay";
+        patched->late_detail = "must be before the job expires";
+    }
+}
+
+/* ---- hidden values ---- */
+
+/* Returns whether the patched job still has an old header whose value is hidden. */
+static bool keeps_hidden_header(struct slice old, struct slice patch)
+{
+    struct json_cursor cursor;
+    struct slice key, value;
+    bool is_open = old.size && !member_is_null(patch) && json_open(old, &cursor);
+    while (is_open && json_next_member(&cursor, &key, &value))
+        if (!header_is_shown(slice_from(key.data + 1, key.size - 2)) &&
+            !json_has_member(patch, key, JSON_NAMES_NO_CASE))
+            return true;
+    return false;
+}
+
+/* Returns whether the origin of the job's new url differs from that of its old url. Also returns true if the
+ * job had no url: such a job is sent to the url of its topic, which this function does not know. */
+static bool is_moved_elsewhere(const struct job_patched *patched)
+{
+    struct url from, to;
+    const char *ignored;
+    return patched->has_url && patched->job.url.size > 0 &&
+           !(url_parse(patched->old.url, &from, &ignored) == STATUS_OK &&
+             url_parse(patched->job.url, &to, &ignored) == STATUS_OK && url_is_same_origin(&from, &to));
+}
+
+void job_patch_check_hidden(const struct member_values *old, const struct member_values *values,
+                            const struct job_patched *patched, struct job_errors *errors)
+{
+    static const char again[] =
+        "must be sent again, or be null, because url changes to another scheme, host or port";
+    if (!is_moved_elsewhere(patched))
+        return;
+    if (keeps_hidden_header(old->of[JOB_HEADERS], values->of[JOB_HEADERS]))
+        job_errors_add(errors, "headers", again);
+}
+
+enum status job_patch(const struct job_patch *patch, struct buffer *text, struct job_patched *patched,
+                      struct job_errors *errors)
+{
+    struct member_values old, values;
+    job_errors_clear(errors);
+    if (job_read(patch->id, patch->record, &patched->old) != STATUS_OK)
+        return STATUS_UNREADABLE;
+    if (patched->old.lacks.size) {
+        job_fini(&patched->old);
+        return STATUS_LACKING;
+    }
+    enum status status = job_parse_document(patch->text, errors);
+    if (status == STATUS_OK) {
+        members_find(&job_members, MEMBER_PATCHED, patch->record, &old, NULL);
+        members_find(&job_members, MEMBER_PATCHED, patch->text, &values, errors);
+        members_merge(&job_members, &old, &values, text, errors);
+        status = job_parse_changed(patch->id, buffer_slice(text), patch->now_ms, &patched->job, errors);
+    }
+    if (status != STATUS_OK) {
+        job_fini(&patched->old);
+        return status;
+    }
+    members_keep(&job_members, &patched->job, &patched->old);
+    patched->job.unknown = patched->old.unknown;
+    patched->has_url = values.of[JOB_URL].size > 0;
+    patched->has_callback =
+        values.of[JOB_ON_DELIVERED].size || values.of[JOB_ON_DEAD].size || values.of[JOB_ON_ATTEMPT].size;
+    patched->has_retries = member_is_changed(&old, &values, JOB_RETRY) ||
+                           member_is_changed(&old, &values, JOB_RETRY_SCHEDULE) ||
+                           member_is_changed(&old, &values, JOB_RETRY_WAIT);
+    patched->is_moved =
+        member_is_changed(&old, &values, JOB_DELAY) || member_is_changed(&old, &values, JOB_DUE_AT);
+    blame_times(&old, &values, patched);
+    job_patch_check_hidden(&old, &values, patched, errors);
+    if (errors->count > 0)
+        job_patched_fini(patched);
+    return errors->count > 0 ? STATUS_INVALID : STATUS_OK;
+}
+
+void job_patched_fini(struct job_patched *patched)
+{
+    job_fini(&patched->job);
+    job_fini(&patched->old);
+}
+
+void job_cutter_init(struct job_cutter *cutter, struct slice text, bool has_lines)
+{
+    *cutter = (struct job_cutter){.text = text, .rest = text, .has_lines = has_lines};
+    bool is_array = has_lines || (json_open(text, &cutter->items) && cutter->items.close == ']');
+    assert(is_array);
+}
+
+static enum status cutter_refuse(struct job_errors *errors, const char *detail)
+{
+    job_errors_clear(errors);
+    job_errors_add(errors, "", detail);
+    return STATUS_INVALID;
+}
+
+static enum status refuse_at(const struct job_cutter *cutter, struct job_errors *errors, const char *detail,
+                             const char *at)
+{
+    char text[JOB_ERROR_TEXT_SIZE];
+    size_t offset = (size_t)(at - cutter->text.data);
+    if (cutter->has_lines)
+        snprintf(text, sizeof text, "%s, at byte %zu, in line %zu", detail, offset, cutter->lines);
+    else
+        snprintf(text, sizeof text, "%s, at byte %zu", detail, offset);
+    return cutter_refuse(errors, text);
+}
+
+static enum status refuse_count(struct job_errors *errors)
+{
+    char text[JOB_ERROR_TEXT_SIZE];
+    snprintf(text, sizeof text, "must have 1 to %d jobs", JOB_CUTTER_MAX);
+    return cutter_refuse(errors, text);
+}
+
+static enum status check(struct job_cutter *cutter, struct slice job, struct job_errors *errors)
+{
+    static const struct json_limits limits = {JOB_DEPTH_MAX, JOB_MEMBERS_MAX};
+    struct json_fault fault;
+    if (cutter->jobs++ == JOB_CUTTER_MAX)
+        return refuse_count(errors);
+    enum status status = json_check(job, &limits, &fault);
+    if (status == STATUS_NO_MEMORY)
+        return status;
+    if (status != STATUS_OK && !fault.is_json)
+        return refuse_at(cutter, errors, fault.detail, job.data + fault.offset);
+    return STATUS_OK;
+}
+
+static enum status cutter_end(const struct job_cutter *cutter, struct job_errors *errors)
+{
+    return cutter->jobs ? STATUS_NOT_FOUND : refuse_count(errors);
+}
+
+static struct slice trim(struct slice line)
+{
+    if (line.size && line.data[line.size - 1] == '\r')
+        line.size--;
+    return slice_trim(line);
+}
+
+static enum status next_line(struct job_cutter *cutter, struct slice *job, struct job_errors *errors)
+{
+    if (cutter->rest.size == 0)
+        return cutter_end(cutter, errors);
+    slice_cut(cutter->rest, '\n', job, &cutter->rest);
+    cutter->lines++;
+    *job = trim(*job);
+    return job->size ? check(cutter, *job, errors) : STATUS_OK;
+}
+
+/* Checks the text after the array's closing bracket, which must be only white space. */
+static enum status end_items(const struct job_cutter *cutter, struct job_errors *errors)
+{
+    const char *last = slice_end(cutter->text), *at = cutter->items.at + 1;
+    while (at < last && strchr(" \t\r\n", *at) && *at)
+        at++;
+    return at == last ? cutter_end(cutter, errors) : refuse_at(cutter, errors, "is not valid JSON", at);
+}
+
+static enum status next_item(struct job_cutter *cutter, struct slice *job, struct job_errors *errors)
+{
+    if (json_next_item(&cutter->items, job))
+        return check(cutter, *job, errors);
+    if (cutter->items.is_ended)
+        return end_items(cutter, errors);
+    bool is_short = cutter->items.at == cutter->items.end;
+    return refuse_at(cutter, errors, is_short ? "ends too early" : "is not valid JSON", cutter->items.at);
+}
+
+enum status job_cutter_next(struct job_cutter *cutter, struct slice *job, struct job_errors *errors)
+{
+    return cutter->has_lines ? next_line(cutter, job, errors) : next_item(cutter, job, errors);
 }

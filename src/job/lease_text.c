@@ -4,8 +4,8 @@
 
 #include "job/job_id.h"
 #include "job/job_parse.h"
-#include "job/json.h"
-#include "job/members.h"
+#include "job/text/json.h"
+#include "job/text/members.h"
 
 /* ---- requests for jobs ---- */
 

@@ -5,8 +5,7 @@
 #include "base/buffer.h"
 #include "base/status.h"
 #include "job/job.h"
-#include "job/job_errors.h"
-#include "job/job_state.h"
+#include "job/text/job_errors.h"
 
 enum {
     LEASE_JOBS_MAX = 100,  /* maximum number of jobs in one request */

@@ -3,7 +3,7 @@
 #define DUEPOST_JOB_LISTING_H
 
 #include "base/slice.h"
-#include "job/job_state.h"
+#include "job/job.h"
 
 /* A filter of jobs. A member that is empty or 0 matches all jobs. Borrows its slices. */
 struct job_filter {

@@ -1,12 +1,67 @@
 #include "job/token.h"
 
 #include <assert.h>
+#include <openssl/crypto.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/hex.h"
-#include "job/sha256.h"
-#include "job/topic_patterns.h"
+#include "base/memory.h"
+#include "job/delivery/digest.h"
+#include "job/topic/topic_patterns.h"
+
+#define SECOND_NS INT64_C(1000000000)
+
+static int64_t period_of(struct slice word)
+{
+    if (slice_equal(word, SLICE("s")))
+        return SECOND_NS;
+    if (slice_equal(word, SLICE("m")))
+        return 60 * SECOND_NS;
+    return slice_equal(word, SLICE("h")) ? 3600 * SECOND_NS : 0;
+}
+
+bool token_rate_parse(struct slice text, struct token_rate *rate)
+{
+    struct slice number, word;
+    uint64_t count;
+    *rate = (struct token_rate){.period_ns = 0};
+    if (!slice_cut(text, '/', &number, &word) || !slice_to_number(number, TOKEN_RATE_MAX, &count) ||
+        count == 0)
+        return false;
+    rate->period_ns = period_of(word);
+    rate->step_ns = rate->period_ns / (int64_t)count;
+    return rate->period_ns > 0;
+}
+
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+bool token_rate_take(struct token_rate *rate, int64_t now_ns, int64_t *wait_ns)
+{
+    if (rate->period_ns == 0)
+        return true;
+    int64_t full_ns = rate->full_ns, next_ns;
+    do {
+        next_ns = later(full_ns, now_ns) + rate->step_ns;
+        *wait_ns = next_ns - now_ns - rate->period_ns;
+        if (*wait_ns > 0)
+            return false;
+    } while (!atomic_compare_exchange_weak(&rate->full_ns, &full_ns, next_ns));
+    return true;
+}
+
+void token_rate_charge(struct token_rate *rate, int64_t now_ns, size_t count)
+{
+    if (rate->period_ns == 0)
+        return;
+    int64_t full_ns = rate->full_ns, next_ns;
+    do {
+        next_ns = later(full_ns, now_ns) + rate->step_ns * (int64_t)count;
+    } while (!atomic_compare_exchange_weak(&rate->full_ns, &full_ns, next_ns));
+}
 
 static const struct {
     struct slice word;
@@ -223,4 +278,126 @@ void token_scopes_text(unsigned set, char text[TOKEN_SCOPES_SIZE])
         if (set & scopes[i].scope)
             size += (size_t)snprintf(text + size, TOKEN_SCOPES_SIZE - size, "%s%.*s", size ? "," : "",
                                      SLICE_ARG(scopes[i].word));
+}
+
+struct token_table {
+    atomic_uint holders;
+    size_t count;
+    struct token tokens[TOKENS_MAX];
+};
+
+static enum status table_refuse(struct problem *problem, const char *path, unsigned line, const char *what)
+{
+    problem_set(problem, "%s:%u: %s", path, line, what);
+    return STATUS_INVALID;
+}
+
+/* Returns an error if a new token has the name or the text of an earlier token. Otherwise returns NULL. */
+static const char *why_double(const struct token_table *table, const struct token *token)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        if (strcmp(table->tokens[i].name, token->name) == 0)
+            return "an earlier line has this name already";
+        if (memcmp(table->tokens[i].digest, token->digest, TOKEN_DIGEST_BYTES) == 0)
+            return "an earlier line has this token already, with another name";
+    }
+    return NULL;
+}
+
+static enum status add_line(struct token_table *table, const char *path, unsigned number, struct slice line,
+                            struct problem *problem)
+{
+    struct problem why;
+    struct token token;
+    if (table->count == TOKENS_MAX) {
+        problem_set(problem, "%s:%u: there are more than %d tokens", path, number, TOKENS_MAX);
+        return STATUS_INVALID;
+    }
+    if (token_parse(line, &token, &why) != STATUS_OK)
+        return table_refuse(problem, path, number, why.text);
+    const char *what = why_double(table, &token);
+    if (what) {
+        token_fini(&token);
+        return table_refuse(problem, path, number, what);
+    }
+    table->tokens[table->count++] = token;
+    return STATUS_OK;
+}
+
+static enum status read_lines(struct token_table *table, const char *path, struct slice text,
+                              struct problem *problem)
+{
+    struct slice line;
+    for (unsigned number = 1; text.size; number++) {
+        slice_cut(text, '\n', &line, &text);
+        if (line.size && line.data[line.size - 1] == '\r')
+            line.size--;
+        line = slice_trim(line);
+        if (line.size == 0 || line.data[0] == '#')
+            continue;
+        if (add_line(table, path, number, line, problem) != STATUS_OK)
+            return STATUS_INVALID;
+    }
+    return STATUS_OK;
+}
+
+enum status token_table_parse(const char *path, struct slice text, struct token_table **parsed,
+                              struct problem *problem)
+{
+    struct token_table *table = NEW(struct token_table);
+    table->holders = 1;
+    enum status status = read_lines(table, path, text, problem);
+    if (status == STATUS_OK)
+        *parsed = table;
+    else
+        token_table_release(table);
+    return status;
+}
+
+struct token_table *token_table_share(struct token_table *table)
+{
+    table->holders++;
+    return table;
+}
+
+void token_table_release(struct token_table *table)
+{
+    if (!table || --table->holders > 0)
+        return;
+    for (size_t i = 0; i < table->count; i++)
+        token_fini(&table->tokens[i]);
+    free(table);
+}
+
+/* Compares the text with all tokens, and does not stop at a match. So the time does not show whether a text
+ * is a token, or which one. */
+struct token *token_table_find(struct token_table *table, struct slice text)
+{
+    uint8_t digest[TOKEN_DIGEST_BYTES];
+    size_t found = 0;
+    token_digest(text, digest);
+    for (size_t i = 0; i < table->count; i++) {
+        size_t is_it = CRYPTO_memcmp(table->tokens[i].digest, digest, TOKEN_DIGEST_BYTES) == 0;
+        found |= (i + 1) & (0 - is_it);
+    }
+    return found ? &table->tokens[found - 1] : NULL;
+}
+
+const struct token *token_table_find_same(const struct token_table *table, const struct token *other)
+{
+    for (size_t i = 0; i < table->count; i++)
+        if (memcmp(table->tokens[i].digest, other->digest, TOKEN_DIGEST_BYTES) == 0)
+            return &table->tokens[i];
+    return NULL;
+}
+
+size_t token_table_count(const struct token_table *table)
+{
+    return table->count;
+}
+
+const struct token *token_table_at(const struct token_table *table, size_t number)
+{
+    assert(number < table->count);
+    return &table->tokens[number];
 }

@@ -4,7 +4,7 @@
  * order. If an item is invalid, its element has the error, and the other items are sent. If all items fail,
  * the answer is the error of the first item. The items of one durable run (run.h) are sent all or none. */
 #include "base/memory.h"
-#include "job/json.h"
+#include "job/text/json.h"
 #include "qstash/answer.h"
 #include "qstash/publication.h"
 

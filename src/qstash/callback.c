@@ -2,8 +2,8 @@
 
 #include <assert.h>
 
-#include "job/fingerprint.h"
-#include "job/json.h"
+#include "job/delivery/digest.h"
+#include "job/text/json.h"
 #include "qstash/answer_headers.h"
 #include "qstash/message_id.h"
 #include "qstash/message_job.h"

@@ -8,10 +8,10 @@
 #ifndef DUEPOST_QSTASH_CALLBACK_H
 #define DUEPOST_QSTASH_CALLBACK_H
 
-#include "job/callback_job.h"
+#include "job/delivery/callback_job.h"
 
 /* Writes a callback of a message. This is the function write_callback of the form of delivery, see
- * job/form.h. */
+ * job/delivery/delivery_form.h. */
 bool callback_write(const struct callback_report *, bool is_failure, struct slice url, struct callback_job *);
 
 enum { CALLBACK_KEY_SIZE = 128 };

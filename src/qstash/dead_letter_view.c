@@ -1,7 +1,7 @@
 #include "qstash/dead_letter_view.h"
 
 #include "job/attempt_line.h"
-#include "job/json.h"
+#include "job/text/json.h"
 #include "qstash/answer_headers.h"
 #include "qstash/message_id.h"
 

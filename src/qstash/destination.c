@@ -2,7 +2,7 @@
 
 #include "base/percent.h"
 #include "job/job_id.h"
-#include "job/url.h"
+#include "job/target/url.h"
 
 static bool starts_with_nocase(struct slice text, struct slice prefix)
 {

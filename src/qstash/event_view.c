@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "job/json.h"
+#include "job/text/json.h"
 #include "qstash/answer_headers.h"
 
 /* Numbers of events: each attempt uses three numbers (ACTIVE, ERROR, RETRY). The last event's number is
@@ -166,7 +166,8 @@ static void add_failure(struct json_writer *json, const struct attempt_line *lin
                       result->detail.size ? result->detail : slice_of(failure_word(result->error)));
         return;
     }
-    if (attempt_result_is_success(result) && line->answer.size) { /* why a 2xx is an error, see form.h */
+    if (attempt_result_is_success(result) &&
+        line->answer.size) { /* why a 2xx is an error, see delivery_form.h */
         buffer_init_fallible(&text, ATTEMPT_LINE_MAX);
         json_add_text(json, "error", attempt_line_text(line, &text));
         buffer_fini(&text);

@@ -10,7 +10,7 @@
 #define DUEPOST_QSTASH_EVENT_VIEW_H
 
 #include "job/attempt_line.h"
-#include "job/job_state.h"
+#include "job/job.h"
 #include "qstash/message_view.h"
 
 /* The states of events, as clients spell them. */

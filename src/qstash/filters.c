@@ -6,7 +6,7 @@
 #include "base/percent.h"
 #include "base/timestamp.h"
 #include "http/query.h"
-#include "job/json.h"
+#include "job/text/json.h"
 
 static const struct {
     struct slice name;

@@ -1,8 +1,8 @@
-/* form.c - how messages of QStash are delivered (job/form.h): writes the headers of a delivery, and decides
- * what the receiver's answer means. */
-#include "job/form.h"
+/* form.c - how messages of QStash are delivered (job/delivery/delivery_form.h): writes the headers of a
+ * delivery, and decides what the receiver's answer means. */
+#include "job/delivery/delivery_form.h"
 
-#include "job/jwt.h"
+#include "job/delivery/signature.h"
 #include "qstash/callback.h"
 #include "qstash/form_data.h"
 #include "qstash/group_messages.h"

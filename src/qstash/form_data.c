@@ -1,6 +1,6 @@
 #include "qstash/form_data.h"
 
-#include "job/json.h"
+#include "job/text/json.h"
 
 /* ---- writing ---- */
 

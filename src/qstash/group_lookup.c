@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "app/topics.h"
-#include "job/json.h"
-#include "job/topic_settings.h"
+#include "job/text/json.h"
+#include "job/topic/topic_settings.h"
 
 void group_lookup_init(struct group_lookup *lookup, struct slice name)
 {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/memory.h"
-#include "job/topic_settings.h"
+#include "job/topic/topic_settings.h"
 #include "qstash/message_settings.h"
 #include "qstash/url_group.h"
 

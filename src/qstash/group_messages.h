@@ -3,7 +3,7 @@
 #ifndef DUEPOST_QSTASH_GROUP_MESSAGES_H
 #define DUEPOST_QSTASH_GROUP_MESSAGES_H
 
-#include "job/group_jobs.h"
+#include "job/group.h"
 
 /* Writes the messages for the endpoints of the group as it is now. message: the message of the schedule,
  * without a url. text: the settings of the group's topic. Returns a status as group_jobs_write does. */

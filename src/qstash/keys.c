@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/random.h"
-#include "job/json.h"
+#include "job/text/json.h"
 #include "qstash/answer.h"
 #include "qstash/message_id.h"
 

@@ -3,7 +3,7 @@
 #include <stddef.h>
 
 #include "base/json_writer.h"
-#include "job/json.h"
+#include "job/text/json.h"
 
 /* ---- the note ---- */
 

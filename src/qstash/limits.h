@@ -7,7 +7,7 @@
 #ifndef DUEPOST_QSTASH_LIMITS_H
 #define DUEPOST_QSTASH_LIMITS_H
 
-#include "job/topic_settings.h"
+#include "job/topic/topic_settings.h"
 #include "qstash/settings.h"
 
 enum {

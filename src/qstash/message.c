@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "job/fingerprint.h"
+#include "job/delivery/digest.h"
 #include "qstash/answer.h"
 #include "qstash/place.h"
 

@@ -14,7 +14,7 @@
 #define DUEPOST_QSTASH_MESSAGE_ID_H
 
 #include "job/job_id.h"
-#include "job/recurring.h"
+#include "job/schedule/recurring.h"
 
 #define QSTASH_TOPIC          "qstash"
 #define QSTASH_TOPIC_MESSAGES QSTASH_TOPIC "~messages"

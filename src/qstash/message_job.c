@@ -1,7 +1,7 @@
 #include "qstash/message_job.h"
 
 #include "base/base64.h"
-#include "job/json.h"
+#include "job/text/json.h"
 #include "qstash/qstash.h"
 #include "qstash/run.h"
 

@@ -1,6 +1,6 @@
 #include "qstash/message_settings.h"
 
-#include "job/json.h"
+#include "job/text/json.h"
 
 /* Takes the settings of a callback, an object of texts. */
 static void take_callback(struct settings_callback *callback, struct slice member, struct slice pairs,

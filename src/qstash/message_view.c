@@ -2,7 +2,7 @@
 
 #include "base/base64.h"
 #include "base/utf8.h"
-#include "job/json.h"
+#include "job/text/json.h"
 #include "qstash/message_id.h"
 #include "qstash/qstash.h"
 #include "qstash/run.h"

@@ -2,7 +2,7 @@
 #ifndef DUEPOST_QSTASH_MESSAGE_VIEW_H
 #define DUEPOST_QSTASH_MESSAGE_VIEW_H
 
-#include "job/fingerprint.h"
+#include "job/delivery/digest.h"
 #include "qstash/form_data.h"
 
 /* A message that was read. */

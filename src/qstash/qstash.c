@@ -2,7 +2,7 @@
 #include "qstash/qstash.h"
 
 #include "base/memory.h"
-#include "job/job_errors.h"
+#include "job/text/job_errors.h"
 #include "job/token.h"
 #include "qstash/answer.h"
 #include "qstash/message_id.h"

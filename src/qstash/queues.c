@@ -1,7 +1,7 @@
 /* queues.c - /v2/queues, and POST /v2/enqueue: a queue is a topic with its own settings, see place.h. */
 #include "app/siblings.h"
 #include "base/memory.h"
-#include "job/json.h"
+#include "job/text/json.h"
 #include "qstash/answer.h"
 #include "qstash/limits.h"
 #include "qstash/place.h"

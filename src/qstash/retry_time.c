@@ -1,6 +1,6 @@
 #include "qstash/retry_time.h"
 
-#include "job/http_date.h"
+#include "job/delivery/delivery_form.h"
 
 enum { PARTS_MAX = 8 };
 

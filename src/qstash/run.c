@@ -5,7 +5,7 @@
 #include "base/base64.h"
 #include "base/random.h"
 #include "job/job_id.h"
-#include "job/json.h"
+#include "job/text/json.h"
 #include "qstash/message_id.h"
 
 #define VERSION_HEADER "Upstash-Workflow-Sdk-Version"

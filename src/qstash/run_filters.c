@@ -1,7 +1,7 @@
 #include "qstash/run_filters.h"
 
-#include "job/json.h"
-#include "job/url.h"
+#include "job/target/url.h"
+#include "job/text/json.h"
 
 /* Returns the value of a setting of the run, or an empty slice. */
 static struct slice setting_of(struct run *run, struct slice wanted)

@@ -1,8 +1,8 @@
 #include "qstash/run_invoker.h"
 
 #include "job/job.h"
-#include "job/json.h"
-#include "job/url.h"
+#include "job/target/url.h"
+#include "job/text/json.h"
 
 bool run_invoker_read(struct slice body, struct run_invoker *invoker, struct buffer *text)
 {

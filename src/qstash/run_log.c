@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "job/attempt_line.h"
-#include "job/json.h"
+#include "job/text/json.h"
 #include "qstash/answer_headers.h"
 #include "qstash/message_id.h"
 

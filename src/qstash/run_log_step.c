@@ -4,7 +4,7 @@
 
 #include "base/base64.h"
 #include "job/attempt_line.h"
-#include "job/json.h"
+#include "job/text/json.h"
 #include "qstash/answer_headers.h"
 #include "qstash/waiter.h"
 
@@ -133,10 +133,11 @@ static void put_error(struct json_writer *json, const struct attempt_line *line,
     struct slice answer = attempt_line_text(line, &text);
     json_put_object(json);
     json_add_text(json, "error",
-                  result->detail.size                 ? result->detail
-                  : result->error != FAILURE_NONE     ? slice_of(failure_word(result->error))
-                  : attempt_result_is_success(result) ? answer /* why a 2xx is an error, see form.h */
-                                                      : SLICE(""));
+                  result->detail.size             ? result->detail
+                  : result->error != FAILURE_NONE ? slice_of(failure_word(result->error))
+                  : attempt_result_is_success(result)
+                      ? answer /* why a 2xx is an error, see delivery_form.h */
+                      : SLICE(""));
     json_add_number(json, "status", result->error == FAILURE_NONE ? result->status : 0);
     json_add_text(json, "body", cut_text(answer, trim));
     run_log_add_answer_headers(json, "headers", headers);
@@ -154,7 +155,7 @@ void run_log_add_errors(struct json_writer *json, const struct run_log_message *
     struct slice lines = message->lines;
     while (attempt_line_take(&lines, &line)) {
         bool is_failure =
-            message->state == JOB_STATE_DEAD && lines.size == 0; /* a 2xx may be one, see form.h */
+            message->state == JOB_STATE_DEAD && lines.size == 0; /* a 2xx may be one, see delivery_form.h */
         if (attempt_result_is_success(&line.result) && !is_failure)
             continue;
         if (!has_any)

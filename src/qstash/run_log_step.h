@@ -4,7 +4,7 @@
 #define DUEPOST_QSTASH_RUN_LOG_STEP_H
 
 #include "app/workflows.h"
-#include "job/job_state.h"
+#include "job/job.h"
 #include "qstash/message_view.h"
 #include "qstash/run.h"
 

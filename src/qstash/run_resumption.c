@@ -2,7 +2,7 @@
 
 #include "base/base64.h"
 #include "job/job.h"
-#include "job/json.h"
+#include "job/text/json.h"
 
 /* The data of an element that this file uses. */
 struct step {

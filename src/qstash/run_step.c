@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "job/json.h"
+#include "job/text/json.h"
 #include "qstash/place.h"
 #include "qstash/waiter.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "base/percent.h"
-#include "job/json.h"
+#include "job/text/json.h"
 #include "qstash/answer.h"
 #include "qstash/filters.h"
 #include "qstash/run_invoker.h"

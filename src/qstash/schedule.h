@@ -4,7 +4,7 @@
 #ifndef DUEPOST_QSTASH_SCHEDULE_H
 #define DUEPOST_QSTASH_SCHEDULE_H
 
-#include "job/recurring.h"
+#include "job/schedule/recurring.h"
 #include "qstash/message_id.h"
 
 #define SCHEDULES_TOPIC QSTASH_TOPIC "~schedules"

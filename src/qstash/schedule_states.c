@@ -3,7 +3,7 @@
 #include "app/jobs.h"
 #include "app/send.h"
 #include "job/group.h"
-#include "job/json.h"
+#include "job/text/json.h"
 
 static struct slice word_of(enum job_state state)
 {

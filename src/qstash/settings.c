@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/percent.h"
-#include "job/retry_expression.h"
+#include "job/retry.h"
 
 #define PREFIX                  "Upstash-"
 #define CALLBACK_PREFIX         PREFIX "Callback-"

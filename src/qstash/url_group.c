@@ -1,8 +1,8 @@
 #include "qstash/url_group.h"
 
 #include "base/utf8.h"
-#include "job/json.h"
-#include "job/url.h"
+#include "job/target/url.h"
+#include "job/text/json.h"
 
 enum { ENDPOINT_NAME_MAX = 128 };
 

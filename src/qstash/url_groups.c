@@ -1,7 +1,7 @@
 /* url_groups.c - /v2/topics: URL groups, see url_group.h. */
 #include "app/siblings.h"
 #include "base/memory.h"
-#include "job/json.h"
+#include "job/text/json.h"
 #include "qstash/answer.h"
 #include "qstash/group_lookup.h"
 #include "qstash/sibling_list.h"

@@ -2,8 +2,8 @@
 
 #include "base/base64.h"
 #include "job/job.h"
-#include "job/json.h"
-#include "job/url.h"
+#include "job/target/url.h"
+#include "job/text/json.h"
 #include "qstash/settings.h"
 
 enum { TIMEOUT_DEFAULT_MS = 7 * 86400000 };

@@ -8,7 +8,7 @@
 #ifndef DUEPOST_SERVER_LISTENER_H
 #define DUEPOST_SERVER_LISTENER_H
 
-#include "job/target.h"
+#include "job/target/target.h"
 
 struct listener;
 

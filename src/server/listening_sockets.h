@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "job/address.h"
+#include "job/target/url.h"
 
 /* Returns whether another TCP socket of this network namespace listens on exactly this address and port.
  * ours has the inodes of our own sockets. Returns false if the kernel does not report the sockets. */

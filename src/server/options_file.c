@@ -10,7 +10,7 @@
 #include <ini.h>
 
 #include "base/memory.h"
-#include "job/suggestion.h"
+#include "job/text/job_errors.h"
 
 enum { LINE_MAX_BYTES = 190, HIDDEN_SEMICOLON = '\x01' }; /* below libinih's own limit of 200 */
 

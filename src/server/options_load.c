@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "job/address.h"
+#include "job/target/url.h"
 #include "server/options_file.h"
 #include "server/options_value.h"
 #include "server/token_file.h"

@@ -3,7 +3,7 @@
 #include <sched.h>
 
 #include "base/memory.h"
-#include "job/suggestion.h"
+#include "job/text/job_errors.h"
 
 enum { TEXTS_MAX = 1 << 24, REACTORS_MAX = 4 };
 

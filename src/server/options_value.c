@@ -4,7 +4,7 @@
  * value replaces the first value. */
 #include "base/duration.h"
 #include "base/memory.h"
-#include "job/url.h"
+#include "job/target/url.h"
 
 enum { TEXT_MAX = 4096, HOST_MAX = 253, PREFIX_MAX = 64 };
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "base/file.h"
-#include "job/header.h"
-#include "job/url.h"
+#include "job/request.h"
+#include "job/target/url.h"
 #include "tracing/otlp_json.h"
 
 enum { FILE_MAX = 16 * 1024 };

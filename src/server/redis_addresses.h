@@ -8,7 +8,7 @@
 #define DUEPOST_SERVER_REDIS_ADDRESSES_H
 
 #include "io/redis.h"
-#include "job/target.h"
+#include "job/target/target.h"
 
 struct redis_addresses;
 

@@ -2,7 +2,7 @@
 #ifndef DUEPOST_SERVER_TOKEN_FILE_H
 #define DUEPOST_SERVER_TOKEN_FILE_H
 
-#include "job/token_table.h"
+#include "job/token.h"
 
 /* Reads the file. Returns STATUS_INVALID after an error; problem then says what to do. If users other than
  * the owner may write the file, sets warning, because these users could grant themselves any right; otherwise

@@ -7,7 +7,7 @@
 #include "io/http_tls.h"
 #include "io/loop.h"
 #include "io/redis.h"
-#include "job/signature.h"
+#include "job/delivery/signature.h"
 #include "server/commit.h"
 
 void version_print(FILE *out)

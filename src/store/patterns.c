@@ -1,7 +1,7 @@
 /* patterns.c - reads and replaces the settings of all topic patterns. Each shard has a copy of all of
  * them. */
 #include "base/memory.h"
-#include "job/topic_patterns.h"
+#include "job/topic/topic_patterns.h"
 #include "store/reply.h"
 #include "store/shard_private.h"
 

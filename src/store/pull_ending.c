@@ -6,9 +6,9 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/utf8.h"
-#include "job/receiver.h"
-#include "job/topic_defaults.h"
-#include "job/url.h"
+#include "job/target/receiver.h"
+#include "job/target/url.h"
+#include "job/topic/topic_settings.h"
 #include "store/shard_private.h"
 
 /* How long a job that this version of duepost cannot deliver is held. Another version may deliver it after

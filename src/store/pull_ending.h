@@ -1,9 +1,9 @@
-/* pull_ending.h - ends workers' leases by the rules of job/ending.h, with the same records, attempt lines,
- * callbacks, metrics and log lines as for jobs that are POSTed. */
+/* pull_ending.h - ends workers' leases by the rules of job/delivery/ending.h, with the same records, attempt
+ * lines, callbacks, metrics and log lines as for jobs that are POSTed. */
 #ifndef DUEPOST_STORE_PULL_ENDING_H
 #define DUEPOST_STORE_PULL_ENDING_H
 
-#include "job/ending.h"
+#include "job/delivery/ending.h"
 #include "store/shard.h"
 
 /* A job that a worker has leased, as scripts return it. Valid until the callback returns. */

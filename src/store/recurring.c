@@ -12,7 +12,7 @@ enum {
     FIRST_OF_PAGE = 2,   /* index of the first schedule in a reply */
     FIRST_OF_FIRES = 3,
     SCHEDULE_PARTS = 4,
-    FIRES_PARTS = 5, /* the last part is the progress (recurrence_progress.h) */
+    FIRES_PARTS = 5, /* the last part is the progress (recurrence.h) */
 };
 
 /* ---- reading ---- */

@@ -1,12 +1,12 @@
 /* recurring.h - schedules in Redis: their definitions, their next times, and the outcome of their last time.
  *
  * The rules of store.h about calls and callbacks apply here, too. An id is topic/scheduleId. A schedule is in
- * the shard of its topic. Definitions are records that recurring_write wrote (job/recurring.h). */
+ * the shard of its topic. Definitions are records that recurring_write wrote (job/schedule/recurring.h). */
 #ifndef DUEPOST_STORE_RECURRING_H
 #define DUEPOST_STORE_RECURRING_H
 
-#include "job/recurrence_progress.h"
-#include "job/recurring.h"
+#include "job/schedule/recurrence.h"
+#include "job/schedule/recurring.h"
 #include "store/shard.h"
 
 struct store_recurring {
@@ -17,7 +17,7 @@ struct store_recurring {
         next_ms; /* time of the next occurrence; while the schedule is held, time of the next try; -1: none */
     int64_t now_ms;        /* time of reading */
     struct slice tag;      /* tag of the record */
-    struct slice progress; /* see recurrence_progress.h; only shard_fires sets it */
+    struct slice progress; /* see recurrence.h; only shard_fires sets it */
     struct recurring_last last;
 };
 
@@ -65,7 +65,7 @@ struct store_fire {
     /* DONE: create a job; SKIPPED, NO_GROUP, UNSENDABLE or HELD: create no job; MOVED: only change the next
      * time. With MOVED, expected_ms is -1 if there was no next time. */
     enum fired kind;
-    struct slice progress; /* new text (recurrence_progress.h); empty: removes it; NULL data: keeps it */
+    struct slice progress; /* new text (recurrence.h); empty: removes it; NULL data: keeps it */
     int64_t time_ms;       /* time of the occurrence */
     bool is_missed;
     bool is_exclusive;   /* no occurrence is created while the last one is in the pool */

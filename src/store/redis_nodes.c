@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "io/local_address.h"
 #include "io/resolver.h"
-#include "job/target.h"
+#include "job/target/target.h"
 
 enum { NODES_MAX = 4096 }; /* several times the number of nodes of the largest Cluster */
 

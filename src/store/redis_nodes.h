@@ -9,7 +9,7 @@
 #define DUEPOST_STORE_REDIS_NODES_H
 
 #include "io/redis.h"
-#include "job/address.h"
+#include "job/target/url.h"
 
 struct redis_nodes;
 

@@ -12,7 +12,7 @@
 #ifndef DUEPOST_STORE_SHARD_H
 #define DUEPOST_STORE_SHARD_H
 
-#include "job/retry_schedule.h"
+#include "job/retry.h"
 #include "store/follow_up.h"
 #include "store/store.h"
 

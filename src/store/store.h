@@ -21,12 +21,11 @@
 #include "base/status.h"
 #include "io/loop.h"
 #include "io/redis.h"
-#include "job/address.h"
-#include "job/job_state.h"
-#include "job/job_tag.h"
+#include "job/job.h"
 #include "job/listing.h"
-#include "job/receiver.h"
-#include "job/topic.h"
+#include "job/target/receiver.h"
+#include "job/target/url.h"
+#include "job/topic/topic.h"
 #include "store/durability.h"
 #include "store/follow_up.h"
 
@@ -171,7 +170,7 @@ bool store_is_redis(const struct store *, const struct address *, uint16_t port)
 
 /* ---- For the owners of jobs ---- */
 
-/* A call with tags (job_tag.h) changes the job only if the job's tag is one of them. With empty tags, a call
+/* A call with tags (job.h) changes the job only if the job's tag is one of them. With empty tags, a call
  * changes the job in any case. "*" matches any existing job. If the tags of store_replace begin with
  * JOB_TAGS_EXCLUDED, the tags after it protect jobs of the pool: a job with one of these tags is not changed,
  * and after "*" no job is changed. The status is STALE if the tags do not allow the change, or if the job
@@ -350,7 +349,7 @@ void store_set_topic(struct store *, struct slice topic, struct slice old_settin
  * callback returns. */
 struct store_pattern {
     struct slice name; /* such as "orders-*" */
-    struct slice text; /* see topic_layers.h */
+    struct slice text; /* see topic_patterns.h */
 };
 struct store_patterns {
     int64_t version;

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/json_writer.h"
-#include "job/json.h"
+#include "job/text/json.h"
 
 enum {
     STATUS_ERROR = 2, /* the status code of OTLP for errors */

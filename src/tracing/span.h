@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 
+#include "job/delivery/trace.h"
 #include "job/job_id.h"
-#include "job/trace.h"
 
 /* SERVER: a request that scheduled jobs. CLIENT: an attempt. The numbers are those of OTLP. */
 enum span_kind { SPAN_SERVER = 2, SPAN_CLIENT = 3 };

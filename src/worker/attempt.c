@@ -31,7 +31,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "job/job_id.h"
-#include "job/url.h"
+#include "job/target/url.h"
 #include "worker/attempt_log.h"
 #include "worker/attempt_request.h"
 #include "worker/attempt_span.h"

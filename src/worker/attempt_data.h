@@ -7,9 +7,9 @@
 
 #include "base/list.h"
 #include "io/http_client.h"
-#include "job/ending.h"
-#include "job/topic_defaults.h"
-#include "job/url.h"
+#include "job/delivery/ending.h"
+#include "job/target/url.h"
+#include "job/topic/topic_settings.h"
 #include "store/arrival.h"
 #include "store/shard.h"
 #include "worker/attempt_policy.h"

@@ -1,8 +1,8 @@
 #include "worker/attempt_log.h"
 
 #include "base/log.h"
-#include "job/receiver.h"
-#include "job/url.h"
+#include "job/target/receiver.h"
+#include "job/target/url.h"
 
 enum { FIELDS_MAX = 12 };
 

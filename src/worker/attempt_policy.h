@@ -2,10 +2,10 @@
 #ifndef DUEPOST_WORKER_ATTEMPT_POLICY_H
 #define DUEPOST_WORKER_ATTEMPT_POLICY_H
 
-#include "job/form.h"
-#include "job/retry_schedule.h"
-#include "job/signature.h"
-#include "job/target.h"
+#include "job/delivery/delivery_form.h"
+#include "job/delivery/signature.h"
+#include "job/retry.h"
+#include "job/target/target.h"
 
 struct attempt_policy {
     const struct target_policy *targets;

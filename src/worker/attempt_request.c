@@ -4,8 +4,8 @@
 
 #include "base/random.h"
 #include "io/local_address.h"
-#include "job/trace.h"
-#include "job/url.h"
+#include "job/delivery/trace.h"
+#include "job/target/url.h"
 #include "worker/attempt_span.h"
 
 /* ---- allowed addresses ---- */

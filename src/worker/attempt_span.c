@@ -5,8 +5,8 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/metrics.h"
-#include "job/method.h"
-#include "job/url.h"
+#include "job/request.h"
+#include "job/target/url.h"
 #include "tracing/tracer.h"
 
 struct attempt_span {

@@ -2,7 +2,7 @@
 #ifndef DUEPOST_WORKER_ATTEMPT_SPAN_H
 #define DUEPOST_WORKER_ATTEMPT_SPAN_H
 
-#include "job/trace.h"
+#include "job/delivery/trace.h"
 #include "worker/attempt_data.h"
 
 /* Begins the span and writes its traceparent. The span's parent is the job's traceparent. If the job has no

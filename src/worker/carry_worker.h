@@ -19,7 +19,7 @@
 #ifndef DUEPOST_WORKER_CARRY_WORKER_H
 #define DUEPOST_WORKER_CARRY_WORKER_H
 
-#include "job/form.h"
+#include "job/delivery/delivery_form.h"
 #include "store/shard.h"
 
 struct archiver;

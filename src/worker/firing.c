@@ -5,10 +5,10 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "io/time_zones.h"
-#include "job/group_jobs.h"
+#include "job/group.h"
 #include "job/job_id.h"
-#include "job/recurrence_progress.h"
-#include "job/recurring.h"
+#include "job/schedule/recurrence.h"
+#include "job/schedule/recurring.h"
 #include "worker/pace.h"
 
 #define STEP_US     INT64_C(1000000) /* a larger difference between the clocks is a step */
@@ -301,7 +301,7 @@ static bool is_ahead(const struct store_recurring *schedule)
 
 /* Changes the schedule's next time, without creating a job. The new time is now if recurrence is NULL or
  * the time of a held occurrence has come, else the schedule's first later time for which no job was
- * created or refused (job/recurrence_progress.h). */
+ * created or refused (job/schedule/recurrence.h). */
 static void firing_move(struct shooting *shooting, const struct recurrence *recurrence)
 {
     const struct store_recurring *schedule = &shooting->schedule;

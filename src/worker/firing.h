@@ -10,7 +10,7 @@
 #ifndef DUEPOST_WORKER_FIRING_H
 #define DUEPOST_WORKER_FIRING_H
 
-#include "job/form.h"
+#include "job/delivery/delivery_form.h"
 #include "store/recurring.h"
 
 struct firing;

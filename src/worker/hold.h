@@ -46,7 +46,7 @@ struct unserved {
 int64_t hold_unserved_ms(struct unserved *, int64_t now_us);
 
 /* Logs a warning, at most once in ten seconds for each value of why. name is the job or topic. lacks is
- * empty, or names what this version of duepost lacks (carried.h). */
+ * empty, or names what this version of duepost lacks (unknown_members.h). */
 void unserved_warn(struct unserved *, int64_t now_us, enum unserved_why, struct slice name,
                    struct slice lacks);
 

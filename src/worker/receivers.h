@@ -12,7 +12,7 @@
 #define DUEPOST_WORKER_RECEIVERS_H
 
 #include "base/list.h"
-#include "job/receiver.h"
+#include "job/target/receiver.h"
 #include "store/store.h"
 
 enum { RECEIVER_BUCKETS = 4096 };

@@ -3,8 +3,8 @@
 #include "base/buffer.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "job/delivery/callback_job.h"
 #include "job/job_id.h"
-#include "job/callback_job.h"
 #include "store/arrival.h"
 
 struct recovery {

@@ -4,7 +4,7 @@
 #ifndef DUEPOST_WORKER_RECOVERY_H
 #define DUEPOST_WORKER_RECOVERY_H
 
-#include "job/form.h"
+#include "job/delivery/delivery_form.h"
 #include "worker/lease_sweep.h"
 
 struct recovery;

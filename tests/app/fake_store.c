@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "job/retry_schedule.h"
-#include "job/target.h"
+#include "job/retry.h"
+#include "job/target/target.h"
 #include "support/errors.h"
 #include "support/suite.h"
 

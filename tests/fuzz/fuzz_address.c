@@ -1,4 +1,4 @@
-#include "job/address.h"
+#include "job/target/url.h"
 
 #include <arpa/inet.h>
 

@@ -1,4 +1,4 @@
-#include "job/again.h"
+#include "job/delivery/delivery_form.h"
 
 #include "fuzz.h"
 

@@ -1,6 +1,6 @@
 #include "fuzz.h"
 #include "history/columns.h"
-#include "job/job_state.h"
+#include "job/job.h"
 
 /* Converts a text from the outbox to columns, and the columns to a record and lines. If these are converted
  * to columns again, the columns must be the same. */

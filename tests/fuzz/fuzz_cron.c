@@ -1,6 +1,6 @@
 #include "fuzz.h"
-#include "job/cron_words.h"
-#include "job/recurrence.h"
+#include "job/schedule/cron.h"
+#include "job/schedule/recurrence.h"
 
 static void check_words(const struct cron *cron)
 {

@@ -1,5 +1,5 @@
 #include "fuzz.h"
-#include "job/job_cutter.h"
+#include "job/job_parse.h"
 
 /* An accepted array must be valid JSON, and each job must be a part of the text. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,5 +1,5 @@
 #include "fuzz.h"
-#include "job/job_patch.h"
+#include "job/job_parse.h"
 
 /* Input: a line with a record, then a patch. The result is a job that can be read again. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

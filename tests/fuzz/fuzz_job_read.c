@@ -1,7 +1,7 @@
-#include "fuzz.h"
-#include "job/header.h"
-#include "job/job.h"
 #include "base/timestamp.h"
+#include "fuzz.h"
+#include "job/job.h"
+#include "job/request.h"
 
 /* An accepted record is written, read and written again. Both written texts must be the same. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

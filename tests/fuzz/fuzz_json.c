@@ -1,5 +1,5 @@
 #include "fuzz.h"
-#include "job/json.h"
+#include "job/text/json.h"
 
 static void read_text(struct slice value, struct slice text)
 {

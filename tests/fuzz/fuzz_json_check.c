@@ -2,7 +2,7 @@
 
 #include "fuzz.h"
 #include "job/job.h"
-#include "job/json.h"
+#include "job/text/json.h"
 
 enum opinion { UNSURE, SOUND, UNSOUND };
 

@@ -1,7 +1,7 @@
 #include "base/json_writer.h"
 
 #include "fuzz.h"
-#include "job/json.h"
+#include "job/text/json.h"
 
 enum { DEPTH_MAX = JSON_DEPTH_MAX - 1 };
 

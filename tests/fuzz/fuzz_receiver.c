@@ -1,4 +1,4 @@
-#include "job/receiver.h"
+#include "job/target/receiver.h"
 
 #include "fuzz.h"
 

@@ -1,7 +1,7 @@
 #include "fuzz.h"
-#include "job/json.h"
-#include "job/recurrence_progress.h"
-#include "job/recurring.h"
+#include "job/schedule/recurrence.h"
+#include "job/schedule/recurring.h"
+#include "job/text/json.h"
 
 enum { TEXT_MAX = 1 << 20 };
 

@@ -1,6 +1,5 @@
 #include "fuzz.h"
-#include "job/retry_expression.h"
-#include "job/retry_schedule.h"
+#include "job/retry.h"
 
 /* An accepted text must give a wait within the bounds, or no value, and the same result each time. A refused
  * text must have no value. */

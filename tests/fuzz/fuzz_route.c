@@ -3,7 +3,7 @@
 #include "api/api.h"
 #include "fuzz.h"
 #include "job/job_id.h"
-#include "job/topic_patterns.h"
+#include "job/topic/topic_patterns.h"
 
 static void check_method(const struct route *route, struct slice name)
 {

@@ -1,8 +1,8 @@
 #include "qstash/settings.h"
 
 #include "fuzz.h"
-#include "job/retry_expression.h"
-#include "job/url.h"
+#include "job/retry.h"
+#include "job/target/url.h"
 #include "qstash/destination.h"
 #include "qstash/form_data.h"
 

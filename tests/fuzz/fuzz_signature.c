@@ -1,4 +1,4 @@
-#include "job/signature.h"
+#include "job/delivery/signature.h"
 
 #include "fuzz.h"
 

@@ -1,7 +1,7 @@
-#include "job/target.h"
+#include "job/target/target.h"
 
 #include "fuzz.h"
-#include "job/url.h"
+#include "job/target/url.h"
 
 /* Input: three lines: the allowed targets, a host, an address. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,7 +1,7 @@
 #include "fuzz.h"
-#include "job/json.h"
-#include "job/topic_layers.h"
-#include "job/topic_settings.h"
+#include "job/text/json.h"
+#include "job/topic/topic_patterns.h"
+#include "job/topic/topic_settings.h"
 
 static struct topic_settings settings;
 static struct job_errors errors;

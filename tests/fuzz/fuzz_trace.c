@@ -1,4 +1,4 @@
-#include "job/trace.h"
+#include "job/delivery/trace.h"
 
 #include "fuzz.h"
 

@@ -1,7 +1,7 @@
 #include <curl/curl.h>
 
 #include "fuzz.h"
-#include "job/url.h"
+#include "job/target/url.h"
 
 /* For each url that we accept, libcurl must find the same host and port, because it connects. */
 static void compare(const char *text, const struct url *url)

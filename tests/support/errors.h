@@ -2,7 +2,7 @@
 #ifndef DUEPOST_TESTS_SUPPORT_ERRORS_H
 #define DUEPOST_TESTS_SUPPORT_ERRORS_H
 
-#include "job/job_errors.h"
+#include "job/text/job_errors.h"
 
 /* Returns the error with this index; the first error has 0. If there are fewer errors, both texts are "". */
 static inline struct job_error error_at(const struct job_errors *errors, size_t index)

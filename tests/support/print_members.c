@@ -2,8 +2,8 @@
 #include <stdio.h>
 
 #include "job/job_members.h"
-#include "job/recurring.h"
-#include "job/topic_settings.h"
+#include "job/schedule/recurring.h"
+#include "job/topic/topic_settings.h"
 
 static const char *const kind_words[] = {
     [MEMBER_TEXT] = "text",       [MEMBER_URL] = "url",           [MEMBER_JSON] = "json",

@@ -6,7 +6,7 @@
 #include "support/suite.h"
 
 #include "base/timestamp.h"
-#include "job/recurrence.h"
+#include "job/schedule/recurrence.h"
 
 static struct recurrence recurrence;
 

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "job/json.h"
+#include "job/text/json.h"
 #include "tracing/otlp_json.h"
 
 #define TRACE  "4bf92f3577b34da6a3ce929d0e0e4736"

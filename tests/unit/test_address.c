@@ -1,6 +1,6 @@
 #include "support/suite.h"
 
-#include "job/address.h"
+#include "job/target/url.h"
 
 static struct address address_of(const char *text)
 {

@@ -3,7 +3,7 @@
 #include "support/errors.h"
 #include "support/suite.h"
 
-#include "job/callback.h"
+#include "job/delivery/callback.h"
 
 static struct callback callback;
 static struct job_errors errors;

@@ -1,6 +1,6 @@
 #include "support/suite.h"
 
-#include "job/callback_job.h"
+#include "job/delivery/callback_job.h"
 #include "job/job_id.h"
 #include "support/without_head.h"
 

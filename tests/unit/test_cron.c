@@ -2,7 +2,7 @@
 
 #include "base/buffer.h"
 #include "base/timestamp.h"
-#include "job/cron.h"
+#include "job/schedule/cron.h"
 
 static struct cron cron;
 static struct problem problem;

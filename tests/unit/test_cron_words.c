@@ -1,6 +1,6 @@
 #include "support/suite.h"
 
-#include "job/cron_words.h"
+#include "job/schedule/cron.h"
 
 /* Returns the description of a cron expression in English words. */
 static const char *words_of(const char *text)

@@ -3,7 +3,7 @@
 
 #include "support/suite.h"
 
-#include "job/ending.h"
+#include "job/delivery/ending.h"
 #include "support/without_head.h"
 
 #define HOUR_MS INT64_C(3600000)

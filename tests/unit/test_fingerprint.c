@@ -1,6 +1,6 @@
 #include "support/suite.h"
 
-#include "job/fingerprint.h"
+#include "job/delivery/digest.h"
 
 START_TEST(is_the_first_half_of_sha_256)
 {

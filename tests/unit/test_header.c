@@ -1,6 +1,6 @@
 #include "support/suite.h"
 
-#include "job/header.h"
+#include "job/request.h"
 
 START_TEST(names_are_tokens)
 {

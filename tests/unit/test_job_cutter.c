@@ -3,7 +3,7 @@
 
 #include "base/buffer.h"
 #include "base/memory.h"
-#include "job/job_cutter.h"
+#include "job/job_parse.h"
 
 /* Returns the jobs of text, each followed by '|', or the error. The text is copied to the heap, so that a
  * sanitizer detects a read beyond its end. */

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "job/job_patch.h"
+#include "job/job_parse.h"
 #include "support/without_head.h"
 
 #define NOW_MS INT64_C(1700000000000) /* 2023-11-14T22:13:20Z */

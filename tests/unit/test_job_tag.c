@@ -1,6 +1,6 @@
 #include "support/suite.h"
 
-#include "job/job_tag.h"
+#include "job/job.h"
 
 static const char *tag_of(const char *state, int64_t place_ms, const char *record)
 {

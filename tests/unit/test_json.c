@@ -1,7 +1,7 @@
 #include "support/suite.h"
 
 #include "base/memory.h"
-#include "job/json.h"
+#include "job/text/json.h"
 
 static const struct json_limits limits = {32, 1000};
 static struct buffer text;

@@ -1,6 +1,6 @@
 #include "support/suite.h"
 
-#include "job/json_merge.h"
+#include "job/text/json.h"
 
 static const char *merged(const char *old, const char *patch, enum json_names names)
 {

@@ -2,7 +2,7 @@
 
 #include "base/json_writer.h"
 #include "base/timestamp.h"
-#include "job/json.h"
+#include "job/text/json.h"
 
 static struct buffer buffer;
 static struct json_writer json;

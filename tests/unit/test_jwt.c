@@ -1,4 +1,4 @@
-#include "job/jwt.h"
+#include "job/delivery/signature.h"
 #include "support/suite.h"
 
 /* The key is public: QStash's client publishes this test vector. */

@@ -1,7 +1,7 @@
 #include "support/errors.h"
 #include "support/suite.h"
 
-#include "job/members.h"
+#include "job/text/members.h"
 
 /* A struct with one member of each kind that a table of members can describe. Other tests check the tables of
  * jobs and of settings. */
@@ -65,11 +65,11 @@ static void parse(const char *json)
 
 static bool read_record(const char *json)
 {
-    static struct carried carried;
+    static struct unknown_members unknown;
     struct slice lacks = {NULL, 0};
     thing = (struct thing){.count = 0};
-    carried.count = 0;
-    return members_read(&table, slice_of(json), &thing, &text, &carried, &lacks);
+    unknown.count = 0;
+    return members_read(&table, slice_of(json), &thing, &text, &unknown, &lacks);
 }
 
 static const char *written(enum members_for whom)

@@ -1,6 +1,6 @@
 #include "support/suite.h"
 
-#include "job/receiver.h"
+#include "job/target/receiver.h"
 
 START_TEST(one_receiver_has_one_name)
 {

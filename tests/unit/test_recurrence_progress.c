@@ -3,7 +3,7 @@
 #include "support/schedule_times.h"
 #include "support/suite.h"
 
-#include "job/recurrence_progress.h"
+#include "job/schedule/recurrence.h"
 
 static struct recurrence_progress progress;
 static struct recurrence_decision decision;

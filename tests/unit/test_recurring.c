@@ -2,7 +2,7 @@
 #include "support/suite.h"
 
 #include "base/timestamp.h"
-#include "job/recurring.h"
+#include "job/schedule/recurring.h"
 
 #define NOW_MS   INT64_C(1893456000000) /* 2030-01-01 */
 #define ORDERS   SLICE("orders")

@@ -2,8 +2,7 @@
 
 #include <stdio.h>
 
-#include "job/retry_expression.h"
-#include "job/retry_schedule.h"
+#include "job/retry.h"
 
 static struct problem problem;
 

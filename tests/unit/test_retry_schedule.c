@@ -1,6 +1,6 @@
 #include "support/suite.h"
 
-#include "job/retry_schedule.h"
+#include "job/retry.h"
 
 static struct retry_schedule schedule;
 static struct problem problem;

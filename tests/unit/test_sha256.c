@@ -1,4 +1,4 @@
-#include "job/sha256.h"
+#include "job/delivery/digest.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "job/signature.h"
+#include "job/delivery/signature.h"
 
 /* Test vectors that two implementations of Standard Webhooks use. */
 #define SHARED_1 "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

@@ -1,4 +1,4 @@
-#include "job/suggestion.h"
+#include "job/text/job_errors.h"
 
 #include "support/suite.h"
 

@@ -2,8 +2,8 @@
 
 #include <stdio.h>
 
-#include "job/target.h"
-#include "job/url.h"
+#include "job/target/target.h"
+#include "job/target/url.h"
 
 static struct target_policy *policy;
 static struct problem problem;

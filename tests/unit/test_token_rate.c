@@ -1,6 +1,6 @@
 #include "support/suite.h"
 
-#include "job/token_rate.h"
+#include "job/token.h"
 
 #define SECOND INT64_C(1000000000)
 

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "job/token_table.h"
+#include "job/token.h"
 
 /* Adds a line for the token "secret-<name>". */
 static void add(struct buffer *text, const char *name)

@@ -1,9 +1,8 @@
 /* Tests how a topic's settings are merged from layers, such as its own settings and those of patterns: each
  * member comes from the right layer, and the result names this layer. */
-#include "job/topic_layers.h"
+#include "job/topic/topic_patterns.h"
 
-#include "job/pattern_set.h"
-#include "job/topic_patterns.h"
+#include "job/topic/pattern_set.h"
 #include "support/suite.h"
 
 static char text[4096];

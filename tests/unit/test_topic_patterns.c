@@ -1,6 +1,6 @@
 #include "support/suite.h"
 
-#include "job/topic_patterns.h"
+#include "job/topic/topic_patterns.h"
 
 static const struct {
     const char *patterns;

@@ -1,7 +1,7 @@
 #include "support/errors.h"
 #include "support/suite.h"
 
-#include "job/topic_defaults.h"
+#include "job/topic/topic_settings.h"
 
 static struct topic_settings settings;
 static struct job_errors errors;

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "job/job.h"
-#include "job/url.h"
+#include "job/target/url.h"
 
 START_TEST(finds_the_parts)
 {

@@ -2,11 +2,11 @@
  * leaves to the owner of the carry lock. */
 #include "worker/firing.h"
 
-#include "job/group_jobs.h"
+#include "job/group.h"
 #include "support/suite.h"
+#include "support/without_head.h"
 #include "worker/pace.h"
 #include "worker/world.h"
-#include "support/without_head.h"
 
 #define EACH_MINUTE                                                                                          \
     "{\"createdAt\":1000,\"every\":60,\"misfire\":\"all\",\"grace\":1,\"job\":{\"url\":\"http://h/\"}}"

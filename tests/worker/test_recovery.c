@@ -3,12 +3,12 @@
 #include "worker/recovery.h"
 
 #include "base/clock.h"
-#include "job/callback_job.h"
-#include "job/form.h"
+#include "job/delivery/callback_job.h"
+#include "job/delivery/delivery_form.h"
 #include "support/suite.h"
+#include "support/without_head.h"
 #include "worker/pace.h"
 #include "worker/world.h"
-#include "support/without_head.h"
 
 static const struct delivery_forms forms = {{&delivery_form_standard}};
 static struct recovery *recovery;

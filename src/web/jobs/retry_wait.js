@@ -1,4 +1,4 @@
-// waitBefore(job, retried): the seconds before a retry, as the server computes them (src/job/retry_expression.h).
+// waitBefore(job, retried): the seconds before a retry, as the server computes them (src/job/retry.h).
 // retried is the number of retries before it. A job has either retryWait (an expression) or retrySchedule.
 
 const LONGEST = 31_536_000_000; // ms

@@ -9,7 +9,7 @@
 --                   a it has lastAttempt
 --   size            bytes from the first one of key to the last one before the body, which is the last member
 --   key             empty
--- The C code writes the head anew with each change of the job (job_record.c). A version before 0.3 knows no heads: it
+-- The C code writes the head anew with each change of the job (job_members.c). A version before 0.3 knows no heads: it
 -- writes no head, or carries the old one as an unknown member to a place behind the other members. So a head counts only
 -- if it is the second member. Without it, the record is an old one, and is decoded.
 -- uses: clock

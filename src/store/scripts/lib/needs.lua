@@ -2,7 +2,7 @@
 -- these features by name in their member needs.
 
 -- KNOWN_NEEDS lists the features that this version supports. CMakeLists.txt fills the list in, here and in
--- job/carried.c.
+-- job/unknown_members.c.
 local KNOWN_NEEDS = ' @KNOWN_NEEDS@ '
 
 local function knows_all(names)

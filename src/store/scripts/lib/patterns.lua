@@ -1,7 +1,7 @@
 -- patterns.lua - patterns, such as orders-*, with settings for all topics whose names match.
 --
 -- If a topic does not have a setting itself, the setting of the longest pattern that matches the topic's name applies.
--- The text of a pattern already contains the settings of shorter patterns (see topic_layers.h), so scripts read one
+-- The text of a pattern already contains the settings of shorter patterns (see topic_patterns.h), so scripts read one
 -- pattern only. Here, patterns do not match sibling topics, such as orders~callbacks.
 -- uses: has
 

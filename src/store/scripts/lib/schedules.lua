@@ -17,7 +17,7 @@ local NOT_FIRED = '- 0 0 0 '
 
 -- Schedules that have missed some of their times and skipped them. If the clock steps back to before a skipped time,
 -- this time is fired after all.
-local SKIPPED = base .. 'skipped' -- id -> see recurrence_progress.h
+local SKIPPED = base .. 'skipped' -- id -> see recurrence.h
 -- id -> time, ms. If the clock is before this time, the schedule's next time must be computed again.
 local SKIPPED_UNTIL = base .. 'skipped_until'
 

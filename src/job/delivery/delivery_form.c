@@ -1,0 +1,216 @@
+#include "job/delivery/delivery_form.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "base/duration.h"
+#include "base/percent.h"
+#include "base/timestamp.h"
+
+enum { DATE_MAX = 40 };
+
+/* The parts of a date, as texts. */
+struct date_parts {
+    char day[3], month[4], year[5], hour[3], minute[3], second[3];
+};
+
+static int month_number(const char *name)
+{
+    static const char names[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    for (int i = 0; i < 12; i++)
+        if (strncmp(name, names + (size_t)3 * (size_t)i, 3) == 0)
+            return i + 1;
+    return 0;
+}
+
+/* Splits a date in one of the three forms of RFC 9110: "Sun, 06 Nov 1994 08:49:37 GMT",
+ * "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994". */
+static bool split_date(const char *text, struct date_parts *date)
+{
+    int end = 0;
+    char year[3];
+    if (sscanf(text, "%*3[A-Za-z], %2[0-9] %3[A-Za-z] %4[0-9] %2[0-9]:%2[0-9]:%2[0-9] GMT%n", date->day,
+               date->month, date->year, date->hour, date->minute, date->second, &end) == 6 &&
+        end && !text[end])
+        return true;
+    end = 0;
+    if (sscanf(text, "%*9[A-Za-z], %2[0-9]-%3[A-Za-z]-%2[0-9] %2[0-9]:%2[0-9]:%2[0-9] GMT%n", date->day,
+               date->month, year, date->hour, date->minute, date->second, &end) == 6 &&
+        end && !text[end]) {
+        snprintf(date->year, sizeof date->year, "20%s", year);
+        return true;
+    }
+    end = 0;
+    return sscanf(text, "%*3[A-Za-z] %3[A-Za-z] %2[0-9] %2[0-9]:%2[0-9]:%2[0-9] %4[0-9]%n", date->month,
+                  date->day, date->hour, date->minute, date->second, date->year, &end) == 6 &&
+           end && !text[end];
+}
+
+bool http_date_parse(struct slice value, int64_t *ms)
+{
+    char text[DATE_MAX + 1], stamp[2 * DATE_MAX];
+    struct date_parts date;
+    if (value.size > DATE_MAX || (value.size && memchr(value.data, '\0', value.size)))
+        return false;
+    snprintf(text, sizeof text, "%.*s", SLICE_ARG(value));
+    if (!split_date(text, &date))
+        return false;
+    snprintf(stamp, sizeof stamp, "%s-%02d-%s%sT%s:%s:%sZ", date.year, month_number(date.month),
+             date.day[1] ? "" : "0", date.day, date.hour, date.minute, date.second);
+    return timestamp_parse(slice_of(stamp), ms);
+}
+
+enum { SHOWN_MAX = 50 /* maximum number of bytes of the header's value that an error shows */ };
+
+/* Copies the beginning of the header's value for an error, without bytes that an error must not have (see
+ * delivery_form.h). */
+static void show(struct slice value, char shown[SHOWN_MAX + sizeof "..."])
+{
+    bool is_cut = value.size > SHOWN_MAX;
+    size_t size = is_cut ? SHOWN_MAX : value.size;
+    for (size_t i = 0; i < size; i++) {
+        char byte = value.data[i];
+        bool is_shown = byte >= ' ' && byte <= '~' && byte != '"' && byte != '\\';
+        shown[i] = is_shown ? byte : '?';
+    }
+    snprintf(shown + size, sizeof "...", "%s", is_cut ? "..." : "");
+}
+
+bool again_parse(struct slice value, int64_t now_ms, int64_t *wait_ms, char detail[AGAIN_DETAIL_SIZE])
+{
+    char shown[SHOWN_MAX + sizeof "..."];
+    int64_t ms = 0;
+    bool is_date = http_date_parse(value, &ms);
+    *wait_ms = is_date ? ms - now_ms : 0;
+    if ((is_date || duration_parse(value, AGAIN_MAX_MS, wait_ms)) && *wait_ms >= AGAIN_MIN_MS &&
+        *wait_ms <= AGAIN_MAX_MS)
+        return true;
+    show(value, shown);
+    snprintf(
+        detail, AGAIN_DETAIL_SIZE,
+        "The answer has Duepost-Again: %s; expected are seconds, a duration such as 5m, or an HTTP date, "
+        "1 s to 365 days ahead",
+        shown);
+    return false;
+}
+
+void header_lines_add(struct header_lines *lines, struct slice name, struct slice value)
+{
+    assert(lines->count < HEADER_LINES_MAX);
+    lines->starts[lines->count++] = lines->text->size;
+    buffer_append(lines->text, name);
+    buffer_append(lines->text, SLICE(": "));
+    buffer_append(lines->text, value);
+    lines->starts[lines->count] = lines->text->size;
+}
+
+void header_lines_add_number(struct header_lines *lines, struct slice name, int64_t value)
+{
+    char digits[24];
+    struct buffer number = buffer_of(digits, sizeof digits);
+    buffer_append_number(&number, value);
+    header_lines_add(lines, name, buffer_slice(&number));
+}
+
+struct slice header_lines_at(const struct header_lines *lines, size_t index)
+{
+    return slice_from(lines->text->data + lines->starts[index],
+                      lines->starts[index + 1] - lines->starts[index]);
+}
+
+const struct delivery_form *delivery_form_find(const struct delivery_forms *forms, struct slice name)
+{
+    for (size_t i = 0; i < FORMS_MAX && forms->items[i]; i++)
+        if (slice_equal(forms->items[i]->name, name))
+            return forms->items[i];
+    return NULL;
+}
+
+void delivery_form_judge(const struct delivery_form *form, const struct form_answer *answer,
+                         struct form_judgement *judgement)
+{
+    *judgement = (struct form_judgement){.at_least_ms = -1};
+    form->judge(answer, judgement);
+}
+
+/* ---- the standard form: Standard Webhooks, with the headers of duepost ---- */
+
+/* Adds the headers of the signature. The timestamp in the headers is the time of the claim, by Redis's
+ * clock. */
+static void sign(const struct form_attempt *attempt, struct header_lines *lines)
+{
+    const struct topic_settings *settings = attempt->settings;
+    const struct signing_keys *keys =
+        settings && settings->secrets.count ? &settings->secrets : attempt->keys;
+    int64_t seconds = attempt->now_ms / 1000;
+    char id[WEBHOOK_ID_SIZE];
+    struct buffer signature;
+    if (keys->count == 0)
+        return;
+    webhook_id_make(attempt->id, attempt->job->created_ms, id);
+    buffer_init(&signature, SIGNATURE_MAX);
+    signature_write(keys, slice_of(id), seconds, attempt->payload, &signature);
+    header_lines_add(lines, SLICE("webhook-id"), slice_of(id));
+    header_lines_add_number(lines, SLICE("webhook-timestamp"), seconds);
+    header_lines_add(lines, SLICE("webhook-signature"), buffer_slice(&signature));
+    lines->text->failed |= signature.failed;
+    buffer_fini(&signature);
+}
+
+static bool has_header(const struct form_attempt *attempt, struct slice name)
+{
+    return headers_find(attempt->headers, attempt->header_count, name);
+}
+
+static void write_content_type(const struct form_attempt *attempt, struct header_lines *lines)
+{
+    if (!job_needs_content_type(attempt->job) || has_header(attempt, SLICE("Content-Type")))
+        return;
+    struct slice type = job_content_type(attempt->job, attempt->payload);
+    header_lines_add(lines, SLICE("Content-Type"), type);
+    lines->text->failed |= type.size == 0;
+}
+
+static void write_headers(const struct form_attempt *attempt, struct header_lines *lines)
+{
+    const struct job *job = attempt->job;
+    char room[3 * JOB_ID_DERIVED_MAX + 1];
+    struct buffer job_id = buffer_of(room, sizeof room);
+    percent_append(&job_id, job->job_id);
+    write_content_type(attempt, lines);
+    if (!has_header(attempt, SLICE("User-Agent")))
+        header_lines_add(lines, SLICE("User-Agent"), SLICE("duepost/" DUEPOST_VERSION));
+    header_lines_add(lines, SLICE("Duepost-Topic"), job->topic);
+    header_lines_add(lines, SLICE("Duepost-Job-Id"), buffer_slice(&job_id));
+    header_lines_add_number(lines, SLICE("Duepost-Attempt"), job->attempts + 1);
+    if (job->rounds)
+        header_lines_add_number(lines, SLICE("Duepost-Round"), job->rounds + 1);
+#ifdef DUEPOST_TEST_NEXT
+    if (job->next.size)
+        header_lines_add(lines, SLICE("Duepost-Next"), job->next);
+    if (attempt->settings && attempt->settings->next.size)
+        header_lines_add(lines, SLICE("Duepost-Next-Topic"), attempt->settings->next);
+#endif
+    sign(attempt, lines);
+}
+
+/* Judges an answer with a status 2xx. If the answer has the header Duepost-Again ("not yet") with an
+ * unreadable value, the attempt has failed. */
+static void judge_success(const struct form_answer *answer, struct form_judgement *judgement)
+{
+    int64_t ended_ms = answer->result->at_ms + answer->result->duration_ms;
+    if (answer->has_again && !again_parse(answer->again, ended_ms, &judgement->again_ms, judgement->room))
+        judgement->again_fault = judgement->room;
+}
+
+static void standard_judge(const struct form_answer *answer, struct form_judgement *judgement)
+{
+    const struct attempt_result *result = answer->result;
+    if (attempt_result_is_success(result))
+        judge_success(answer, judgement);
+    else if (result->error == FAILURE_NONE && result->status == 410)
+        judgement->final = SLICE("gone");
+    judgement->at_least_ms = answer->retry_after_ms;
+}
+
+const struct delivery_form delivery_form_standard = {.write_headers = write_headers, .judge = standard_judge};

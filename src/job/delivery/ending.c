@@ -1,0 +1,283 @@
+#include "job/delivery/ending.h"
+
+#include "job/attempt_line.h"
+#include "job/topic/topic_settings.h"
+
+/* ---- decision ---- */
+
+static int64_t longer_ms(int64_t a_ms, int64_t b_ms)
+{
+    return a_ms > b_ms ? a_ms : b_ms;
+}
+
+static int64_t shorter_ms(int64_t a_ms, int64_t b_ms)
+{
+    return a_ms < b_ms ? a_ms : b_ms;
+}
+
+static void ending_bury(struct ending *ending, struct slice reason)
+{
+    ending->verdict = ENDING_BURY;
+    ending->reason = reason;
+    ending->has_record = true;
+}
+
+static void ending_release(struct ending *ending, int64_t wait_ms)
+{
+    ending->verdict = ENDING_RELEASE;
+    ending->wait_ms = wait_ms;
+}
+
+/* Returns the wait before the next attempt. Retry-After can make a wait longer than the schedule's wait, but
+ * not shorter. */
+static int64_t retry_wait_ms(const struct job *job, const struct retry_schedule *schedule, int number,
+                             const struct ending_facts *facts)
+{
+    const struct form_judgement *judgement = &facts->judgement;
+    if (judgement->has_wait)
+        return judgement->wait_ms;
+    int64_t asked_ms = shorter_ms(judgement->at_least_ms, ENDING_RETRY_AFTER_MAX_MS);
+    int64_t wait_ms = longer_ms(job_wait_ms(job, schedule, number), asked_ms);
+    return facts->settings ? topic_settings_wait_ms(facts->settings, wait_ms, facts->random) : wait_ms;
+}
+
+/* Returns whether the job had expired when its attempt ended. The estimate is never early, because the
+ * attempt began after the claim. */
+static bool was_over(const struct job *job, const struct ending_facts *facts)
+{
+    return job_is_expired(job, facts->now_ms + facts->result->duration_ms);
+}
+
+static void decide_failure(struct ending *ending, const struct job *job, const struct ending_facts *facts)
+{
+    const struct attempt_result *result = facts->result;
+    const struct retry_schedule *schedule = topic_defaults_schedule(facts->settings, facts->schedule);
+    int counted = job->attempts - job->uncounted;
+    bool is_free = result->error == FAILURE_RESET && result->is_idle_closed && job->uncounted == 0;
+    ending->has_record = true;
+    ending->verdict = ENDING_RETRY;
+    if (result->error == FAILURE_TARGET_REFUSED) {
+        ending_bury(ending, SLICE("target_refused"));
+    } else if (facts->judgement.final.size) {
+        ending_bury(ending, facts->judgement.final);
+    } else if (facts->is_rejected) {
+        ending_bury(ending, SLICE("rejected"));
+    } else if (!is_free && counted >= job_max_retries(job, schedule)) {
+        ending_bury(ending, SLICE("retries_exhausted"));
+    } else if (was_over(job, facts)) {
+        ending_bury(ending, SLICE("expired"));
+    } else if (is_free) {
+        ending->keeps_place = true;
+        ending->uncounted++;
+    } else {
+        ending->wait_ms = retry_wait_ms(job, schedule, counted + 1, facts);
+        /* In a fifo topic, a job that waits for its retry delays all jobs behind it. So it waits at most
+         * until it expires. */
+        if (facts->settings && topic_settings_are_fifo(facts->settings))
+            ending->wait_ms = shorter_ms(ending->wait_ms,
+                                         longer_ms(job_expires_ms(job, job->created_ms) - facts->now_ms, 0));
+    }
+}
+
+/* Decides for a receiver that said "not yet". If the job expires before the time for which the receiver
+ * asked, it becomes due when it expires, and is then buried. */
+static void decide_round(struct ending *ending, const struct job *job, const struct ending_facts *facts)
+{
+    ending->rounds++;
+    ending->has_record = true;
+    ending->has_line = true;
+    if (ending->rounds >= JOB_ROUNDS_MAX) {
+        ending_bury(ending, SLICE("rounds"));
+        return;
+    }
+    if (was_over(job, facts)) {
+        ending_bury(ending, SLICE("expired"));
+        return;
+    }
+    ending->verdict = ENDING_RETRY;
+    ending->is_round = true;
+    ending->attempts = 0;
+    ending->uncounted = 0;
+    ending->wait_ms =
+        shorter_ms(facts->judgement.again_ms, job_expires_ms(job, job->created_ms) - facts->now_ms);
+}
+
+static void decide_attempt(struct ending *ending, const struct job *job, const struct ending_facts *facts)
+{
+    const struct attempt_result *result = facts->result;
+    ending->attempts++;
+    bool is_success = attempt_result_is_success(result) && facts->judgement.final.size == 0;
+    if (is_success && facts->judgement.again_ms) {
+        decide_round(ending, job, facts);
+    } else if (is_success) {
+        ending->verdict = ENDING_COMPLETE;
+        ending->has_line = facts->has_history || (facts->settings && facts->settings->retention_ms);
+    } else {
+        ending->has_line = true;
+        decide_failure(ending, job, facts);
+    }
+}
+
+bool ending_is_exhausted(const struct job *job, const struct topic_settings *settings,
+                         const struct retry_schedule *ours)
+{
+    int counted = job->attempts - job->uncounted;
+    return counted > 0 && counted > job_max_retries(job, topic_defaults_schedule(settings, ours));
+}
+
+struct ending ending_decide(const struct job *job, const struct ending_facts *facts)
+{
+    struct ending ending = {.attempts = job->attempts, .uncounted = job->uncounted, .rounds = job->rounds};
+    switch (facts->cause) {
+    case ENDING_CAUSE_RESULT:
+        decide_attempt(&ending, job, facts);
+        break;
+    case ENDING_CAUSE_UNSENT:
+        ending_release(&ending, 0);
+        ending.keeps_place = true;
+        break;
+    case ENDING_CAUSE_HELD:
+        ending_release(&ending,
+                       shorter_ms(facts->hold_ms, job_expires_ms(job, job->created_ms) - facts->now_ms));
+        break;
+    case ENDING_CAUSE_UNSERVED:
+        ending_release(&ending, facts->hold_ms);
+        break;
+    case ENDING_CAUSE_NO_MEMORY:
+        ending_release(&ending, ENDING_NO_MEMORY_MS);
+        break;
+    case ENDING_CAUSE_EXPIRED:
+        ending_bury(&ending, SLICE("expired"));
+        break;
+    case ENDING_CAUSE_EXHAUSTED:
+        ending_bury(&ending, SLICE("retries_exhausted"));
+        break;
+    case ENDING_CAUSE_DONE:
+        ending.verdict = ENDING_COMPLETE;
+        break;
+    case ENDING_CAUSE_OVER:
+        ending_bury(&ending, SLICE("workflow_ended"));
+        break;
+    case ENDING_CAUSE_UNREADABLE:
+        ending_bury(&ending, SLICE(""));
+        break;
+    }
+    return ending;
+}
+
+/* ---- texts ---- */
+
+void ending_texts_init(struct ending_texts *texts)
+{
+    buffer_init_fallible(&texts->record, JOB_RECORD_MAX);
+    buffer_init(&texts->line, ATTEMPT_LINE_MAX);
+    callback_jobs_init(&texts->callbacks);
+}
+
+void ending_texts_fini(struct ending_texts *texts)
+{
+    buffer_fini(&texts->record);
+    buffer_fini(&texts->line);
+    callback_jobs_fini(&texts->callbacks);
+}
+
+/* Clears the texts, and also their failures: there may have been no memory when an earlier ending was
+ * written. */
+static void ending_texts_clear(struct ending_texts *texts)
+{
+    buffer_clear(&texts->record);
+    buffer_clear(&texts->line);
+    callback_jobs_clear(&texts->callbacks);
+}
+
+/* Returns headers of the answer with which the job died: the first lines, as many as fit. The result is empty
+ * unless the job's form wants headers. */
+static struct slice kept_headers(const struct ending *ending, const struct ending_facts *facts)
+{
+    struct slice line, rest = facts->headers;
+    size_t kept = 0;
+    if (ending->verdict != ENDING_BURY || facts->cause != ENDING_CAUSE_RESULT)
+        return SLICE("");
+    while (rest.size && slice_cut(rest, '\n', &line, &rest) && kept + line.size + 1 <= JOB_ANSWER_HEADERS_MAX)
+        kept += line.size + 1;
+    return slice_from(facts->headers.data, kept);
+}
+
+static void write_record(const struct ending *ending, const struct ending_facts *facts, struct job *job,
+                         struct buffer *record)
+{
+    job->attempts = ending->attempts;
+    job->uncounted = ending->uncounted;
+    job->rounds = ending->rounds;
+    job->reason = ending->reason;
+    job->answer_headers = kept_headers(ending, facts);
+    job_write(job, record);
+}
+
+static enum callback_outcome outcome_of(const struct ending *ending)
+{
+    if (ending->verdict == ENDING_COMPLETE)
+        return CALLBACK_DELIVERED;
+    if (ending->verdict == ENDING_BURY)
+        return CALLBACK_DEAD;
+    return ending->is_round ? CALLBACK_AGAIN : CALLBACK_FAILED;
+}
+
+/* Returns what a callback reports. job still has its numbers of attempts and rounds from before this
+ * attempt. */
+static struct callback_report report_of(const struct ending *ending, const struct ending_facts *facts,
+                                        const struct job *job)
+{
+    const struct attempt_result *attempt = facts->cause == ENDING_CAUSE_RESULT ? facts->result : NULL;
+    return (struct callback_report){
+        .id = facts->id,
+        .nonce = facts->nonce,
+        .outcome = outcome_of(ending),
+        .reason = ending->reason.size ? ending->reason : SLICE("unreadable"),
+        .job = facts->cause == ENDING_CAUSE_UNREADABLE ? NULL : job,
+        .attempts = job->attempts + (attempt != NULL),
+        .round = job->rounds + (ending->is_round || job->rounds),
+        .attempt = attempt,
+        .due_ms = facts->due_ms,
+        .claimed_ms = facts->now_ms,
+        .ended_ms = facts->now_ms + (attempt ? attempt->duration_ms : 0),
+        .wait_ms = ending->wait_ms,
+        .answer = facts->answer,
+        .headers = facts->headers,
+        .form = facts->form,
+        .is_answer_cut = facts->is_answer_cut,
+        .elements = facts->elements,
+    };
+}
+
+/* Writes the callbacks, which most jobs do not have. Returns false if there is no memory. */
+static bool write_callbacks(const struct ending_facts *facts, const struct job *job,
+                            const struct callback_report *report, struct ending_texts *texts)
+{
+    return facts->cause == ENDING_CAUSE_DONE || facts->cause == ENDING_CAUSE_OVER ||
+           !callback_jobs_are_wanted(job, facts->settings) ||
+           callback_jobs_write(&texts->callbacks, facts->settings, report);
+}
+
+bool ending_write(const struct ending *ending, const struct ending_facts *facts, struct job *job,
+                  struct slice raw, struct ending_texts *texts)
+{
+    struct callback_report report = report_of(ending, facts, job);
+    struct attempt_result previous = job->last_attempt;
+    ending_texts_clear(texts);
+    if (ending->has_line)
+        attempt_line_write(&texts->line, job->rounds + 1, job->attempts + 1, facts->result, facts->answer,
+                           facts->is_answer_cut);
+    if (facts->cause == ENDING_CAUSE_RESULT) {
+        job->last_attempt = *facts->result;
+        job->wait_ms = ending->wait_ms;
+    }
+    if (facts->cause == ENDING_CAUSE_UNREADABLE)
+        buffer_append(&texts->record, raw);
+    else if (ending->has_record)
+        write_record(ending, facts, job, &texts->record);
+    if (texts->record.failed)
+        return false;
+    report.previous = previous.at_ms ? &previous : NULL;
+    return ending->verdict == ENDING_RELEASE || write_callbacks(facts, job, &report, texts);
+}

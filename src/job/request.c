@@ -1,0 +1,103 @@
+#include "job/request.h"
+
+#include <assert.h>
+
+#include "base/json_writer.h"
+
+static const char *const words[JOB_METHODS] = {
+    [JOB_METHOD_POST] = "POST",   [JOB_METHOD_GET] = "GET",       [JOB_METHOD_PUT] = "PUT",
+    [JOB_METHOD_PATCH] = "PATCH", [JOB_METHOD_DELETE] = "DELETE", [JOB_METHOD_HEAD] = "HEAD",
+};
+
+const char *job_method_word(enum job_method method)
+{
+    assert(method < JOB_METHODS);
+    return words[method];
+}
+
+bool job_method_parse(struct slice text, enum job_method *method)
+{
+    for (unsigned i = 0; i < JOB_METHODS; i++) {
+        if (slice_equal(text, slice_of(words[i]))) {
+            *method = (enum job_method)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool job_method_allows_body(enum job_method method)
+{
+    return method != JOB_METHOD_GET && method != JOB_METHOD_HEAD;
+}
+
+static const struct slice refused_names[] = {
+    SLICE_INIT("Host"),       SLICE_INIT("Content-Length"), SLICE_INIT("Transfer-Encoding"),
+    SLICE_INIT("Connection"), SLICE_INIT("Keep-Alive"),     SLICE_INIT("TE"),
+    SLICE_INIT("Trailer"),    SLICE_INIT("Upgrade"),        SLICE_INIT("Expect"),
+};
+static const struct slice refused_prefixes[] = {SLICE_INIT("Proxy-"), SLICE_INIT("Duepost-"),
+                                                SLICE_INIT("Webhook-")};
+
+static bool is_token_byte(unsigned char byte)
+{
+    if ((byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9'))
+        return true;
+    return byte && strchr("!#$%&'*+-.^_`|~", byte) != NULL;
+}
+
+bool header_name_is_valid(struct slice name)
+{
+    for (size_t i = 0; i < name.size; i++)
+        if (!is_token_byte((unsigned char)name.data[i]))
+            return false;
+    return name.size > 0;
+}
+
+bool header_value_is_valid(struct slice value)
+{
+    /* A table makes this function fast: it also checks the url of a record at each delivery. */
+    static const bool is_allowed[256] = {['\t'] = true, [' ' ... '~'] = true};
+    size_t i = 0;
+    while (i < value.size && is_allowed[(unsigned char)value.data[i]])
+        i++;
+    return i == value.size;
+}
+
+bool header_is_refused(struct slice name)
+{
+    for (size_t i = 0; i < sizeof refused_names / sizeof *refused_names; i++)
+        if (slice_equal_nocase(name, refused_names[i]))
+            return true;
+    for (size_t i = 0; i < sizeof refused_prefixes / sizeof *refused_prefixes; i++) {
+        struct slice prefix = refused_prefixes[i];
+        if (name.size >= prefix.size && slice_equal_nocase(slice_from(name.data, prefix.size), prefix))
+            return true;
+    }
+    return false;
+}
+
+const struct slice *headers_find(const struct job_header *headers, size_t count, struct slice name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (slice_equal_nocase(headers[i].name, name))
+            return &headers[i].value;
+    return NULL;
+}
+
+bool header_is_shown(struct slice name)
+{
+    return slice_equal_nocase(name, SLICE("Content-Type"));
+}
+
+void headers_write(struct buffer *out, const struct job_header *headers, size_t count, bool is_hidden)
+{
+    struct json_writer json = json_writer_to(out);
+    json_put_object(&json);
+    for (size_t i = 0; i < count; i++) {
+        bool is_shown = !is_hidden || header_is_shown(headers[i].name);
+        json_put_name_text(&json, headers[i].name);
+        json_put_text(&json, is_shown ? headers[i].value : SLICE(HEADER_HIDDEN));
+    }
+    json_end_object(&json);
+}

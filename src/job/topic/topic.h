@@ -1,0 +1,92 @@
+/* topic.h - a topic: numbers of its jobs, and why they wait. */
+#ifndef DUEPOST_JOB_TOPIC_TOPIC_H
+#define DUEPOST_JOB_TOPIC_TOPIC_H
+
+#include "job/job.h"
+#include "job/job_id.h"
+
+enum { TOPIC_FREE = -1, TOPIC_HELD = -2 };
+
+/* Why due jobs of a topic are not delivered. */
+enum topic_hold {
+    HOLD_NONE,
+    HOLD_NO_URL, /* jobs without a url wait until the topic has one */
+    HOLD_PAUSED,
+    HOLD_SETTINGS,
+    HOLD_IN_FLIGHT,
+    HOLD_RATE,
+    HOLD_LINE
+};
+
+/* A topic and its current state. Borrows its slices. */
+struct topic {
+    struct slice name;
+    /* settings of the topic, completed by its patterns, see topic_settings.h; empty: none */
+    struct slice settings;
+    struct slice own;                     /* the topic's own settings only; empty: none */
+    struct slice pattern;                 /* the longest pattern that matches; empty: none */
+    int64_t delayed, ready, leased, dead; /* numbers of jobs */
+    /* Jobs that are due but held until the next check of their receiver. Such jobs count neither as delayed
+     * nor as ready. */
+    int64_t held;
+    bool lacks_url; /* some of the held jobs have no url, and the topic has none either */
+    int64_t now_ms; /* time of reading */
+    int64_t due_ms; /* due time of the first waiting job; -1: no job waits */
+    /* Time until which the first waiting job is held although it is due. TOPIC_FREE if this job is
+     * not held; TOPIC_HELD if no time is known, because a pause or a limit holds the job. */
+    int64_t held_ms;
+    /* The head of a fifo topic: id of the job that all later jobs wait for, which is the job in flight or
+     * else the first waiting job. Empty if the topic is not fifo or has no jobs. */
+    struct slice head;
+    /* The current window of the topic's rate: its start, and the number of attempts that began in it; both 0
+     * if there is no window. */
+    struct {
+        int64_t began_ms, attempts;
+    } window;
+    /* Start of the oldest lease of a worker; 0: unknown, or no lease. Only set for a topic that was requested
+     * by name. */
+    int64_t leased_ms;
+    /* Numbers of attempts in the last hour, accurate to 5 minutes, by outcome: the job was delivered, had
+     * to be retried, or was dead. */
+    struct {
+        int64_t delivered, retried, dead;
+    } hour;
+    bool fails;               /* too many of its last attempts failed, see scripts/lib/hour.lua */
+    struct slice last_answer; /* status or word for the last error within the hour; empty: none */
+
+    /* Only use cases (app/) set the following members. */
+    bool is_pull;          /* workers lease its jobs (pull topic) */
+    size_t waiting;        /* pull topic: number of workers that wait in this process for its jobs */
+    enum topic_hold hold;  /* why its due jobs are not delivered */
+    struct slice head_job; /* jobId of head */
+    int64_t held_until_ms; /* time at which the hold ends; 0: unknown, because a pause or a limit holds the
+                              topic */
+};
+
+/* Where a list of topics continues: in this shard, after the topic with this name. All zeros mean the
+ * beginning. */
+struct topic_cursor {
+    size_t shard;
+    struct slice name;
+};
+
+/* A topic whose jobs have been overdue longest, or are due next. */
+struct urgent_topic {
+    char name[JOB_TOPIC_NAME_MAX + 1];
+    int64_t delayed, ready, held, leased, dead; /* numbers of jobs */
+    int64_t due_ms;  /* due time of the first waiting job; INT64_MAX: no job waits */
+    int64_t late_ms; /* time since this job was due; 0: it is not due */
+    bool is_paused, is_pull;
+    bool lacks_url; /* see struct topic */
+};
+
+enum { TOPIC_ANSWER_MAX = 31 };
+
+/* A topic that fails: numbers of attempts within the last hour, and the last answer to a failed attempt. */
+struct failing_topic {
+    char name[JOB_TOPIC_NAME_MAX + 1];
+    int64_t failed, attempts;
+    char last_answer[TOPIC_ANSWER_MAX + 1]; /* empty: none */
+};
+
+#endif

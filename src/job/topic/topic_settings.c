@@ -1,0 +1,352 @@
+#include "job/topic/topic_settings.h"
+
+#include <stdio.h>
+
+#include "base/timestamp.h"
+#include "job/job_id.h"
+#include "job/job_parse.h"
+#include "job/target/url.h"
+#include "job/text/member.h"
+#include "job/topic/topic_patterns.h"
+
+/* ---- the tables ---- */
+
+#define NAMED(text)   MEMBER_NAMED("", text)
+#define FIELD(member) MEMBER_FIELD(struct topic_settings, member)
+#define HAS(member)   MEMBER_HAS(struct topic_settings, member)
+#define EVERYWHERE    .flags = MEMBER_EVERYWHERE
+#define INHERITED     .flags = MEMBER_EVERYWHERE | MEMBER_INHERITED
+
+static const struct member rate_rows[] = {
+    {MEMBER_NAMED("rate.", "jobs"), MEMBER_INTEGER, .flags = MEMBER_EVERYWHERE | MEMBER_REQUIRED,
+     FIELD(rate_jobs), HAS(rate_jobs), .min = 1, .max = TOPIC_RATE_JOBS_MAX},
+    {MEMBER_NAMED("rate.", "per"), MEMBER_SECONDS, .flags = MEMBER_EVERYWHERE | MEMBER_REQUIRED,
+     FIELD(rate_per_ms), HAS(rate_per_ms), .min = TOPIC_RATE_PER_MIN_MS, .max = TOPIC_RATE_PER_MAX_MS},
+    {MEMBER_NAMED("rate.", "burst"), MEMBER_INTEGER, EVERYWHERE, FIELD(rate_burst), HAS(rate_burst), .min = 1,
+     .max = TOPIC_RATE_JOBS_MAX, .fallback = 1},
+    {MEMBER_NAMED("rate.", "window"), MEMBER_BOOL, EVERYWHERE, FIELD(is_rate_window), HAS(has_rate_window)},
+    {MEMBER_NAMED("rate.", "since"), MEMBER_INTEGER, .flags = MEMBER_STORED, FIELD(rate_since_ms),
+     HAS(rate_since_ms), .max = TIMESTAMP_MAX_MS},
+};
+
+static const struct members rate_members = {MEMBER_ROWS(rate_rows), .noun = "setting", .prefix = "rate."};
+
+/* Adds an error unless the text is one of two words. */
+static void check_word(struct member_parse *parse, const struct member *member, const char *first,
+                       const char *second)
+{
+    struct slice word;
+    char detail[48];
+    memcpy(&word, (const char *)parse->of + member->field, sizeof word);
+    if (slice_equal(word, slice_of(first)) || slice_equal(word, slice_of(second)))
+        return;
+    snprintf(detail, sizeof detail, "must be \"%s\" or \"%s\"", first, second);
+    job_errors_add(parse->errors, member->path, detail);
+}
+
+static void check_order(struct member_parse *parse, const struct member *member)
+{
+    check_word(parse, member, "due", "fifo");
+}
+
+static void check_head_dead(struct member_parse *parse, const struct member *member)
+{
+    check_word(parse, member, "go", "pause");
+}
+
+static void check_delivery(struct member_parse *parse, const struct member *member)
+{
+    check_word(parse, member, "push", "pull");
+}
+
+/* The rows have the order in which the text has the members. scripts/lib/pause.lua relies on the order of the
+ * first two. Scripts copy and compare urls as they are in the text, so a url must have no escapes. */
+static const struct member rows[] = {
+    {NAMED("paused"), MEMBER_BOOL, EVERYWHERE, FIELD(is_paused), HAS(has_paused)},
+    {NAMED("pauseReason"), MEMBER_TEXT, EVERYWHERE, FIELD(pause_reason), HAS(pause_reason.size), .min = 1,
+     .max = TOPIC_PAUSE_REASON_MAX},
+    {NAMED("maxInFlight"), MEMBER_INTEGER, EVERYWHERE, FIELD(max_in_flight), HAS(max_in_flight), .min = 1,
+     .max = TOPIC_MAX_IN_FLIGHT_MAX},
+    {NAMED("rate"), MEMBER_OBJECT, EVERYWHERE, HAS(rate_jobs), .object = &rate_members,
+     .unknown = offsetof(struct topic_settings, rate_unknown)},
+    {NAMED("weight"), MEMBER_INTEGER, EVERYWHERE, FIELD(weight), HAS(weight), .min = 1,
+     .max = TOPIC_WEIGHT_MAX},
+    {NAMED("order"), MEMBER_TEXT, .flags = MEMBER_EVERYWHERE | MEMBER_PLAIN, FIELD(order), HAS(order.size),
+     .min = 1, .max = sizeof "fifo" - 1, .check = check_order},
+    {NAMED("onHeadDead"), MEMBER_TEXT, .flags = MEMBER_EVERYWHERE | MEMBER_PLAIN, FIELD(on_head_dead),
+     HAS(on_head_dead.size), .min = 1, .max = sizeof "pause" - 1, .check = check_head_dead},
+    {NAMED("delivery"), MEMBER_TEXT, .flags = MEMBER_EVERYWHERE | MEMBER_PLAIN, FIELD(delivery),
+     HAS(delivery.size), .min = 1, .max = sizeof "pull" - 1, .check = check_delivery},
+    {NAMED("retrySchedule"), MEMBER_WAITS, EVERYWHERE, FIELD(schedule), HAS(has_schedule),
+     .max = JOB_WAIT_MAX_MS},
+    {NAMED("timeout"), MEMBER_SECONDS, EVERYWHERE, FIELD(timeout_ms), HAS(has_timeout),
+     .min = JOB_TIMEOUT_MIN_MS, .max = JOB_TIMEOUT_MAX_MS},
+    {NAMED("jitter"), MEMBER_SHARE, EVERYWHERE, FIELD(jitter_ppm), HAS(jitter_ppm),
+     .max = TOPIC_JITTER_MAX_PPM},
+    {NAMED("url"), MEMBER_URL, .flags = MEMBER_EVERYWHERE | MEMBER_INHERITED | MEMBER_PLAIN, FIELD(url),
+     HAS(url.size), .max = JOB_URL_MAX},
+    {NAMED("headers"), MEMBER_HEADERS, INHERITED, FIELD(headers), HAS(header_count),
+     .count = offsetof(struct topic_settings, header_count), .max = JOB_HEADERS_MAX},
+    {NAMED("onDelivered"), MEMBER_CALLBACK, EVERYWHERE, FIELD(on_delivered), HAS(on_delivered.size)},
+    {NAMED("onDead"), MEMBER_CALLBACK, EVERYWHERE, FIELD(on_dead), HAS(on_dead.size)},
+    {NAMED("onAttempt"), MEMBER_CALLBACK, EVERYWHERE, FIELD(on_attempt), HAS(on_attempt.size)},
+    {NAMED("breaker"), MEMBER_BOOL, EVERYWHERE, FIELD(is_breaker_on), HAS(has_breaker)},
+    {NAMED("retention"), MEMBER_SECONDS, INHERITED, FIELD(retention_ms), HAS(retention_ms),
+     .min = TOPIC_RETENTION_MIN_MS, .max = TOPIC_RETENTION_MAX_MS},
+    {NAMED("secrets"), MEMBER_KEYS, INHERITED, FIELD(secrets), HAS(secrets.count), .max = SIGNING_KEYS_MAX},
+    {NAMED("note"), MEMBER_JSON, .flags = MEMBER_STORED, FIELD(note), HAS(note.size)},
+    {NAMED("formKeys"), MEMBER_JSON, .flags = MEMBER_STORED | MEMBER_INHERITED, FIELD(form_keys),
+     HAS(form_keys.size)},
+#ifdef DUEPOST_TEST_NEXT
+    {NAMED("next"), MEMBER_TEXT, .flags = MEMBER_EVERYWHERE | MEMBER_PLAIN, FIELD(next), HAS(next.size)},
+#endif
+};
+
+MEMBER_ROWS_FIT(rows);
+
+const struct members topic_settings_members = {MEMBER_ROWS(rows), .noun = "setting", .prefix = ""};
+
+/* ---- reading ---- */
+
+/* Parses a text. is_kept says that the text comes from Redis, where another version may have written it. If
+ * errors already has faults, they stay there, and the result is INVALID. */
+static enum status parse_text(struct slice text, struct topic_settings *settings, struct job_errors *errors,
+                              bool is_kept)
+{
+    struct member_parse parse = {.table = &topic_settings_members,
+                                 .of = settings,
+                                 .text = &settings->text,
+                                 .errors = errors,
+                                 .unknown = is_kept ? &settings->unknown : NULL,
+                                 .lacks = is_kept ? &settings->lacks : NULL};
+    memset(settings, 0, sizeof *settings);
+    size_t most = MEMBER_HEADERS_TEXT_MAX + TOPIC_PAUSE_REASON_MAX;
+    buffer_init(&settings->text, text.size < most ? text.size : most);
+    enum status status = job_parse_document(text, errors);
+    if (status == STATUS_OK)
+        members_parse(&parse, text);
+    if (status == STATUS_OK && errors->count == 0) {
+        if (!settings->is_paused)
+            settings->pause_reason = SLICE("");
+        return STATUS_OK;
+    }
+    topic_settings_fini(settings);
+    if (status == STATUS_NO_MEMORY || settings->lacks.size == 0)
+        return status == STATUS_OK ? STATUS_INVALID : status;
+    /* Keeps only "lacks", because a later version may give known settings values that this version cannot
+     * read. */
+    *settings = (struct topic_settings){.lacks = settings->lacks};
+    return STATUS_OK;
+}
+
+enum status topic_settings_parse(struct slice text, struct topic_settings *settings,
+                                 struct job_errors *errors)
+{
+    job_errors_clear(errors);
+    return parse_text(text, settings, errors, false);
+}
+
+enum status topic_settings_read(struct slice text, struct topic_settings *settings)
+{
+    struct job_errors errors;
+    struct buffer united;
+    job_errors_clear(&errors);
+    if (text.size == 0 || text.data[0] != '[')
+        return parse_text(text.size ? text : SLICE("{}"), settings, &errors, true);
+    buffer_init(&united, TOPIC_LAYERS_BYTES_MAX);
+    enum status status = topic_layers_unite(text, &united) ? STATUS_OK : STATUS_INVALID;
+    if (status == STATUS_OK)
+        status = parse_text(buffer_slice(&united), settings, &errors, true);
+    if (status == STATUS_OK)
+        settings->united = united;
+    else
+        buffer_fini(&united);
+    return status;
+}
+
+enum status topic_settings_read_for(struct slice topic, struct slice text, struct topic_settings *settings)
+{
+    enum status status = topic_settings_read(text, settings);
+    if (status == STATUS_OK && topic_is_sibling(topic))
+        members_limit(&topic_settings_members, settings, MEMBER_INHERITED);
+    return status;
+}
+
+void topic_settings_fini(struct topic_settings *settings)
+{
+    buffer_fini(&settings->text);
+    buffer_fini(&settings->united);
+}
+
+/* ---- writing ---- */
+
+/* Writes the names of the features that an earlier version must not ignore. A callback onDead that is a plain
+ * url is no such feature, because earlier versions know it. */
+static void write_needs(const struct topic_settings *settings, struct json_writer *json)
+{
+    struct needs_writer needs = {json, false};
+    if (settings->on_delivered.size || settings->on_attempt.size ||
+        slice_starts_with(settings->on_dead, SLICE("{")))
+        needs_add(&needs, "callbacks");
+    if (topic_settings_are_fifo(settings))
+        needs_add(&needs, "fifo");
+    if (topic_settings_are_pull(settings))
+        needs_add(&needs, "pull");
+    if (settings->rate_jobs && settings->is_rate_window)
+        needs_add(&needs, "rateWindow");
+#ifdef DUEPOST_TEST_NEXT
+    if (slice_starts_with(settings->next, SLICE("needed")))
+        needs_add(&needs, "next");
+#endif
+    needs_end(&needs);
+}
+
+static void put_settings(const struct topic_settings *settings, struct buffer *out, enum members_for whom)
+{
+    struct json_writer json = json_writer_to(out);
+    json_put_object(&json);
+    members_write(&topic_settings_members, settings, whom, &json);
+    if (whom == MEMBERS_FOR_REDIS) {
+        write_needs(settings, &json);
+        unknown_members_write(&settings->unknown, &json);
+    }
+    json_end_object(&json);
+}
+
+/* If no setting is set, writes nothing. */
+void topic_settings_write(const struct topic_settings *settings, struct buffer *out)
+{
+    size_t start = out->size;
+    put_settings(settings, out, MEMBERS_FOR_REDIS);
+    if (!out->failed && out->size == start + sizeof "{}" - 1)
+        out->size = start;
+}
+
+void topic_settings_show(const struct topic_settings *settings, struct buffer *out)
+{
+    put_settings(settings, out, MEMBERS_FOR_PEOPLE);
+}
+
+/* ---- changing ---- */
+
+static void settings_carry(struct topic_settings *settings, const struct topic_settings *old)
+{
+    settings->unknown = old->unknown;
+    settings->note = old->note;
+    settings->form_keys = old->form_keys;
+    if (settings->rate_jobs)
+        settings->rate_unknown = old->rate_unknown;
+}
+
+static void merge(const struct topic_settings *old, struct slice patch, struct buffer *text,
+                  struct job_errors *errors)
+{
+    struct member_values old_values, values;
+    struct buffer known;
+    buffer_init(&known, TOPIC_SETTINGS_BYTES_MAX);
+    put_settings(old, &known, MEMBERS_FOR_PATCH);
+    members_find(&topic_settings_members, MEMBER_PATCHED, buffer_slice(&known), &old_values, NULL);
+    members_find(&topic_settings_members, MEMBER_PATCHED, patch, &values, errors);
+    members_merge(&topic_settings_members, &old_values, &values, text, errors);
+    buffer_fini(&known);
+}
+
+enum status topic_settings_patch(const struct topic_settings *old, struct slice patch, struct buffer *text,
+                                 struct topic_settings *settings, struct job_errors *errors)
+{
+    job_errors_clear(errors);
+    if (patch.size > TOPIC_PATCH_BYTES_MAX) {
+        char detail[48];
+        snprintf(detail, sizeof detail, "must be at most %d bytes", TOPIC_PATCH_BYTES_MAX);
+        job_errors_add(errors, "", detail);
+        return STATUS_INVALID;
+    }
+    enum status status = job_parse_document(patch, errors);
+    if (status != STATUS_OK)
+        return status;
+    merge(old, patch, text, errors);
+    if (text->failed)
+        return STATUS_NO_MEMORY;
+    status = parse_text(buffer_slice(text), settings, errors, false);
+    if (status == STATUS_OK)
+        settings_carry(settings, old);
+    return status;
+}
+
+/* ---- using ---- */
+
+enum topic_service topic_settings_service(struct slice text)
+{
+    struct topic_settings settings;
+    switch (topic_settings_read(text, &settings)) {
+    case STATUS_OK:
+        break;
+    case STATUS_NO_MEMORY:
+        return TOPIC_SERVED;
+    default:
+        return TOPIC_UNREADABLE;
+    }
+    bool is_lacking = settings.lacks.size > 0, is_paused = settings.is_paused;
+    topic_settings_fini(&settings);
+    return is_lacking ? TOPIC_LACKING : is_paused ? TOPIC_PAUSED : TOPIC_SERVED;
+}
+
+bool topic_settings_are_fifo(const struct topic_settings *settings)
+{
+    return slice_equal(settings->order, SLICE("fifo"));
+}
+
+bool topic_settings_are_pull(const struct topic_settings *settings)
+{
+    return slice_equal(settings->delivery, SLICE("pull"));
+}
+
+int64_t topic_settings_wait_ms(const struct topic_settings *settings, int64_t wait_ms, uint32_t random)
+{
+    /* This does not overflow: a year in ms, times a million, fits into 64 bits. */
+    int64_t most_ms = wait_ms * settings->jitter_ppm / TOPIC_JITTER_MAX_PPM;
+    return wait_ms + (int64_t)((double)most_ms * random / UINT32_MAX);
+}
+
+struct slice topic_defaults_url(const struct topic_settings *settings, const struct job *job)
+{
+    return job->url.size || !settings ? job->url : settings->url;
+}
+
+int64_t topic_defaults_timeout_ms(const struct topic_settings *settings, const struct job *job)
+{
+    return !job->has_timeout && settings && settings->has_timeout ? settings->timeout_ms : job->timeout_ms;
+}
+
+const struct retry_schedule *topic_defaults_schedule(const struct topic_settings *settings,
+                                                     const struct retry_schedule *ours)
+{
+    return settings && settings->has_schedule ? &settings->schedule : ours;
+}
+
+/* Returns whether the job gets the topic's headers. These headers may hold secrets, so they are sent only to
+ * the topic's own origin. Otherwise a client that can schedule a job could read them by pointing url at its
+ * own server. */
+static bool has_headers_for(const struct topic_settings *settings, const struct job *job)
+{
+    struct url own, topics;
+    const char *ignored;
+    if (settings->header_count == 0 || settings->url.size == 0 || job->url.size == 0)
+        return settings->header_count > 0;
+    return url_parse(job->url, &own, &ignored) == STATUS_OK &&
+           url_parse(settings->url, &topics, &ignored) == STATUS_OK && url_is_same_origin(&own, &topics);
+}
+
+size_t topic_defaults_headers(const struct topic_settings *settings, const struct job *job,
+                              struct job_header headers[TOPIC_DEFAULTS_HEADERS_MAX])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < job->header_count; i++)
+        headers[count++] = job->headers[i];
+    if (!settings || !has_headers_for(settings, job))
+        return count;
+    for (size_t i = 0; i < settings->header_count; i++)
+        if (!job_header(job, settings->headers[i].name))
+            headers[count++] = settings->headers[i];
+    return count;
+}

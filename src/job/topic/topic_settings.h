@@ -1,0 +1,148 @@
+/* topic_settings.h - the settings of a topic: parsed from the API's JSON, stored in Redis, and used by
+ * consumers.
+ *
+ * The stored text is JSON, too. Redis's scripts read paused, pauseReason, maxInFlight, rate, weight, order,
+ * onHeadDead, delivery, url, the callbacks and retention; consumers read the rest. Settings that are not set
+ * are not in the text. A topic without settings has no text.
+ *
+ * Processes of several versions share the texts, as they share records (job.h). Members that only a later
+ * version knows are carried unchanged. The member "needs" has the names of the features that a process must
+ * know to serve the topic (unknown_members.h). */
+#ifndef DUEPOST_JOB_TOPIC_TOPIC_SETTINGS_H
+#define DUEPOST_JOB_TOPIC_TOPIC_SETTINGS_H
+
+#include "job/delivery/signature.h"
+#include "job/job.h"
+#include "job/text/members.h"
+
+enum {
+    TOPIC_MAX_IN_FLIGHT_MAX = 1000000,
+    TOPIC_RATE_JOBS_MAX = 1000000,
+    TOPIC_WEIGHT_MAX = 100,
+    TOPIC_JITTER_MAX_PPM = 1000000,       /* 100 % of a wait, in millionths */
+    TOPIC_PAUSE_REASON_MAX = 1024,        /* bytes */
+    TOPIC_SETTINGS_BYTES_MAX = 80 * 1024, /* maximum size of a text in bytes */
+    TOPIC_PATCH_BYTES_MAX = 64 * 1024,    /* including spaces */
+};
+#define TOPIC_RATE_PER_MIN_MS  INT64_C(1)
+#define TOPIC_RATE_PER_MAX_MS  (INT64_C(7) * 86400 * 1000)
+#define TOPIC_RETENTION_MIN_MS INT64_C(1000)
+#define TOPIC_RETENTION_MAX_MS (INT64_C(90) * 86400 * 1000)
+
+struct topic_settings {
+    bool has_paused, is_paused;
+    int64_t
+        weight; /* the topic's share of attempts, relative to other topics; 0: not set, which counts as 1 */
+    int64_t max_in_flight; /* maximum number of concurrent attempts, in all processes; 0: not set */
+    int64_t rate_jobs, rate_per_ms,
+        rate_burst; /* rate_jobs attempts may begin per rate_per_ms; rate_jobs is 0 if not set */
+    bool has_rate_window, is_rate_window; /* rate_jobs attempts may begin in each window, even all at once;
+                                             rate_burst is not used */
+    int64_t rate_since_ms; /* windows that began before this time are forgotten; 0: not set. Clients cannot
+                              set it. */
+    struct slice pause_reason; /* why the topic is paused, a text for people; empty unless is_paused */
+    struct slice order;        /* "due", "fifo"; empty: not set */
+    struct slice on_head_dead; /* "go", "pause": a dead job pauses a fifo topic; empty: not set */
+    struct slice delivery;     /* "push", "pull": workers lease the jobs; empty: not set */
+    bool has_schedule, has_timeout;
+    struct retry_schedule schedule; /* for jobs without their own retry schedule */
+    int64_t timeout_ms;             /* default for jobs without a timeout */
+    struct slice url;               /* default for jobs without a url; empty: not set. Borrows the text */
+    struct job_header headers[JOB_HEADERS_MAX]; /* each is sent with jobs that have no header of this name */
+    size_t header_count;
+    struct buffer text;   /* owned: decoded headers */
+    struct buffer united; /* owned: the text into which several layers were merged, see topic_patterns.h */
+    struct signing_keys secrets; /* keys that sign deliveries; empty: the keys of the server sign */
+    /* The callbacks of jobs without their own, see callback.h; empty: not set. Borrows the text. */
+    struct slice on_delivered, on_dead, on_attempt;
+    int64_t retention_ms; /* how long a job can be read after its end; 0: not set */
+    int64_t jitter_ppm;   /* each wait grows by a random share of itself; this is the largest share, in
+                             millionths */
+    bool has_breaker, is_breaker_on; /* whether breakers of receivers hold the topic's jobs */
+    /* JSON that the code for a sibling topic keeps here, such as the settings of a QStash queue; empty: none.
+     * Borrows the text. Clients cannot set or see this member. */
+    struct slice note;
+    /* JSON of the keys with which forms of delivery sign; empty: none. Borrows the text. Clients cannot set
+     * or see it. */
+    struct slice form_keys;
+#ifdef DUEPOST_TEST_NEXT
+    struct slice next; /* stands for a setting that a later version adds; only in builds for tests */
+#endif
+    struct slice lacks; /* the first name in "needs" that this version does not know; empty: none */
+    struct unknown_members unknown, rate_unknown; /* members that this version does not know */
+};
+
+/* The table of settings, see members.h. */
+extern const struct members topic_settings_members;
+
+/* Parses a client's settings. If OK, the settings borrow text. If INVALID, errors has all faults. If
+ * NO_MEMORY, errors is empty. After a failure the settings have nothing to free. */
+enum status topic_settings_parse(struct slice text, struct topic_settings *, struct job_errors *) MUST_USE;
+
+/* Reads a text that topic_settings_write of this or another version wrote, or the layers of a topic
+ * (topic_patterns.h). If the text is empty, no setting is set. If OK, the settings borrow text. INVALID means
+ * that duepost did not write the text; the settings then have nothing to free. */
+enum status topic_settings_read(struct slice text, struct topic_settings *) MUST_USE;
+
+/* Works like topic_settings_read, but reads only the settings that apply to jobs of this topic. A sibling
+ * topic gets parts of its owner's settings: the signing secrets, the retention, the headers, and the url,
+ * because the headers are sent only to the url's scheme, host and port. */
+enum status topic_settings_read_for(struct slice topic, struct slice text, struct topic_settings *) MUST_USE;
+
+void topic_settings_fini(struct topic_settings *);
+
+/* Writes the text, or nothing if no setting is set. */
+void topic_settings_write(const struct topic_settings *, struct buffer *);
+
+/* Writes the known settings as clients may see them: values of headers and queries of urls are masked. */
+void topic_settings_show(const struct topic_settings *, struct buffer *);
+
+/* Whether this process serves a topic whose stored settings have this text. */
+enum topic_service {
+    TOPIC_SERVED,
+    TOPIC_PAUSED,
+    TOPIC_UNREADABLE, /* duepost did not write the text: no process serves the topic */
+    TOPIC_LACKING,    /* only processes of a later version serve the topic */
+};
+enum topic_service topic_settings_service(struct slice text);
+
+/* Applies a JSON merge patch (RFC 7396) to old. text is a buffer for the new settings. If OK, the new
+ * settings borrow text, and the unknown members in old. If INVALID, errors has all faults. If NO_MEMORY,
+ * errors is empty. After a failure the new settings have nothing to free. */
+enum status topic_settings_patch(const struct topic_settings *old, struct slice patch, struct buffer *text,
+                                 struct topic_settings *, struct job_errors *) MUST_USE;
+
+/* Returns whether jobs of the topic are delivered in order, one at a time. */
+bool topic_settings_are_fifo(const struct topic_settings *);
+
+/* Returns whether workers lease the jobs of the topic (store/pull.h), so that they are not POSTed. */
+bool topic_settings_are_pull(const struct topic_settings *);
+
+/* Returns the wait, lengthened by the jitter of these settings. random has 32 random bits. */
+int64_t topic_settings_wait_ms(const struct topic_settings *, int64_t wait_ms, uint32_t random);
+
+/* ---- defaults of jobs ----
+ *
+ * Values that a job does not set: they come from its topic, or from duepost's defaults.
+ *
+ * settings is NULL for a topic without settings. Results are valid as long as job and settings. */
+
+enum { TOPIC_DEFAULTS_HEADERS_MAX = 2 * JOB_HEADERS_MAX };
+
+/* Returns the url, which is empty if neither job nor topic has a url. */
+struct slice topic_defaults_url(const struct topic_settings *settings, const struct job *);
+
+int64_t topic_defaults_timeout_ms(const struct topic_settings *settings, const struct job *);
+
+/* Returns the retry schedule for jobs without their own: that of the topic, or else "ours", which is
+ * duepost's default. */
+const struct retry_schedule *topic_defaults_schedule(const struct topic_settings *settings,
+                                                     const struct retry_schedule *ours);
+
+/* Fills headers and returns their number. The headers of the job come first, then the topic's headers whose
+ * names the job does not have. A topic with a url adds its headers to jobs without a url and to jobs whose
+ * url has the same scheme, host and port. A topic without a url adds its headers to all jobs. */
+size_t topic_defaults_headers(const struct topic_settings *settings, const struct job *,
+                              struct job_header headers[TOPIC_DEFAULTS_HEADERS_MAX]);
+
+#endif
