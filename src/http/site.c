@@ -296,8 +296,9 @@ static struct slice write_long_head(void *arg, unsigned status, struct buffer *b
     const struct dialect *dialect = site->dialects[0].dialect;
     struct exchange_error error = {
         .status = status,
-        .detail = status == 414 ? SLICE("The request line is over 16 KiB.")
-                                : SLICE("The header section is over 16 KiB, or has more than 128 headers."),
+        .detail = status == 414   ? SLICE("The request line is over 64 KiB.")
+                  : status == 431 ? SLICE("The header section is over 14 KiB, or has more than 128 headers.")
+                                  : SLICE("The memory for long request lines is used up."),
     };
     metrics_request(site->options.metrics, METRICS_ROUTE_OTHER, status, 0);
     dialect->write_error(body, &error);

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include "base/memory.h"
+#include "io/http_limits.h"
 
 /* libmicrohttpd reads ahead at most as many bytes as the memory of a connection has. */
 enum { REST_MAX = 64 * 1024 };
@@ -21,19 +22,23 @@ enum stream_step {
 struct http_stream {
     enum stream_step step;
     char last;           /* the last byte of the head so far */
+    unsigned char gaps;  /* spaces and tabs of the request line so far, at most 2 */
     size_t line_bytes;   /* length of the current line, without its end */
     size_t head_bytes;   /* bytes of the head so far, without empty lines before it */
     size_t head_lines;   /* complete lines of the head so far */
     uint64_t body_bytes; /* bytes of the body that have not arrived */
     char *rest;
     size_t rest_bytes;
+    struct http_tail tail;
 };
 
 static _Thread_local struct http_bytes *watched;
 
-void http_bytes_init(struct http_bytes *bytes, bool is_tls, http_long_head_fn *on_long_head, void *arg)
+void http_bytes_init(struct http_bytes *bytes, bool is_tls, struct http_limits *limits,
+                     http_long_head_fn *on_long_head, void *arg)
 {
-    *bytes = (struct http_bytes){.is_tls = is_tls, .on_long_head = on_long_head, .arg = arg};
+    *bytes =
+        (struct http_bytes){.is_tls = is_tls, .limits = limits, .on_long_head = on_long_head, .arg = arg};
 }
 
 void http_bytes_fini(struct http_bytes *bytes)
@@ -55,12 +60,14 @@ void http_bytes_begin(struct http_bytes *bytes, int fd)
     }
     assert(!bytes->streams[at]);
     bytes->streams[at] = NEW(struct http_stream);
+    buffer_init_fallible(&bytes->streams[at]->tail.bytes, HTTP_TARGET_TAIL_MAX);
 }
 
 void http_bytes_end(struct http_bytes *bytes, int fd)
 {
     struct http_stream *stream = bytes->streams[fd];
     bytes->streams[fd] = NULL;
+    http_bytes_free_tail(bytes, &stream->tail);
     free(stream->rest);
     free(stream);
 }
@@ -74,6 +81,7 @@ static void begin_head(struct http_stream *stream)
 {
     stream->step = STREAM_HEAD;
     stream->last = '\0';
+    stream->gaps = 0;
     stream->line_bytes = stream->head_bytes = stream->head_lines = 0;
 }
 
@@ -101,17 +109,37 @@ static void read_head_byte(struct http_stream *stream, char byte)
     } else if (byte == '\n') {
         end_line(stream);
     } else if (byte != '\r') {
-        if (stream->line_bytes == 0 && (byte == ' ' || byte == '\t'))
-            stream->step = STREAM_OVER;
+        if (byte == ' ' || byte == '\t') {
+            if (stream->line_bytes == 0)
+                stream->step = STREAM_OVER;
+            stream->gaps += stream->gaps < 2;
+        }
         stream->line_bytes++;
     }
 }
 
+/* Reads bytes of a head, and stops where the tail of a target may begin. */
 static size_t read_head(struct http_stream *stream, const char *data, size_t size)
 {
     size_t used = 0;
+    if (stream->head_lines == 0 && stream->line_bytes < HTTP_TARGET_SEEN_MAX &&
+        size > HTTP_TARGET_SEEN_MAX - stream->line_bytes)
+        size = HTTP_TARGET_SEEN_MAX - stream->line_bytes;
     while (used < size && stream->step == STREAM_HEAD)
         read_head_byte(stream, data[used++]);
+    return used;
+}
+
+/* Returns the number of bytes at data that belong to the tail of a target. A tail has no spaces and control
+ * bytes, so that libmicrohttpd sees them. */
+static size_t measure_tail(const struct http_stream *stream, const char *data, size_t size)
+{
+    size_t used = 0;
+    if (stream->step != STREAM_HEAD || stream->head_lines > 0 || stream->gaps != 1 || stream->last == '\r' ||
+        stream->line_bytes < HTTP_TARGET_SEEN_MAX)
+        return 0;
+    while (used < size && (unsigned char)data[used] > 0x20 && data[used] != 0x7f)
+        used++;
     return used;
 }
 
@@ -139,19 +167,53 @@ static void keep_rest(struct http_stream *stream, const char *data, size_t size)
     stream->rest_bytes += size;
 }
 
-static void stream_read(struct http_stream *stream, const char *data, size_t size)
+/* Reads bytes, if can_end up to the tail of a target, and returns their number. */
+static size_t stream_read(struct http_stream *stream, const char *data, size_t size, bool can_end)
 {
-    while (size > 0 && stream->step < STREAM_OVER) {
-        size_t used = size;
+    size_t at = 0;
+    while (at < size && stream->step < STREAM_OVER && !(can_end && measure_tail(stream, data + at, 1))) {
+        size_t used = size - at;
         if (stream->step == STREAM_HEAD)
-            used = read_head(stream, data, size);
+            used = read_head(stream, data + at, size - at);
         else if (stream->step == STREAM_BODY)
-            used = read_body(stream, size);
+            used = read_body(stream, size - at);
         else
-            keep_rest(stream, data, size);
-        data += used;
-        size -= used;
+            keep_rest(stream, data + at, size - at);
+        at += used;
     }
+    return stream->step < STREAM_OVER ? at : size;
+}
+
+/* Moves bytes from data to the tail. A tail that libmicrohttpd's memory could hold as well needs no
+ * reservation. Returns the status of an answer if there is no room. */
+static unsigned move_tail(struct http_bytes *bytes, struct http_stream *stream, const char *data, size_t size)
+{
+    struct http_tail *tail = &stream->tail;
+    buffer_append(&tail->bytes, slice_from(data, size));
+    if (tail->bytes.failed || stream->line_bytes + tail->bytes.size > HTTP_LINE_MAX)
+        return 414;
+    if (!bytes->limits || tail->taken || tail->bytes.size <= HTTP_BODY_FREE_BYTES)
+        return 0;
+    if (!http_limits_take_bytes(bytes->limits, HTTP_TARGET_TAIL_MAX, true))
+        return 503;
+    tail->taken = HTTP_TARGET_TAIL_MAX;
+    return 0;
+}
+
+void http_bytes_take_tail(struct http_bytes *bytes, int fd, struct http_tail *tail)
+{
+    struct http_stream *stream = bytes->streams[fd];
+    *tail = stream->tail;
+    stream->tail.taken = 0;
+    buffer_init_fallible(&stream->tail.bytes, HTTP_TARGET_TAIL_MAX);
+}
+
+void http_bytes_free_tail(struct http_bytes *bytes, struct http_tail *tail)
+{
+    buffer_fini(&tail->bytes);
+    if (tail->taken)
+        http_limits_give_bytes(bytes->limits, tail->taken, true);
+    tail->taken = 0;
 }
 
 bool http_bytes_take_head(struct http_bytes *bytes, int fd, size_t size, const struct http_framing *framing)
@@ -170,7 +232,7 @@ bool http_bytes_take_head(struct http_bytes *bytes, int fd, size_t size, const s
     size_t rest_bytes = stream->rest_bytes;
     stream->rest = NULL;
     stream->rest_bytes = 0;
-    stream_read(stream, rest, rest_bytes);
+    stream_read(stream, rest, rest_bytes, false); /* libmicrohttpd has these bytes already */
     free(rest);
     return true;
 }
@@ -186,7 +248,7 @@ bool http_bytes_has_long_head(const struct http_bytes *bytes, int fd)
     return bytes->streams[fd]->step == STREAM_LONG;
 }
 
-bool http_bytes_note(int fd, void *session, const void *data, size_t size)
+bool http_bytes_note(int fd, void *session, void *data, size_t *size)
 {
     struct http_bytes *bytes = watched;
     bool is_watched = bytes && bytes->is_tls == (session != NULL) && fd >= 0 && (size_t)fd < bytes->size &&
@@ -194,19 +256,49 @@ bool http_bytes_note(int fd, void *session, const void *data, size_t size)
     if (!is_watched)
         return true;
     struct http_stream *stream = bytes->streams[fd];
-    stream_read(stream, data, size);
-    if (has_long_head(stream)) {
-        bytes->on_long_head(bytes->arg, fd, session, stream->head_lines == 0);
+    unsigned status = 0;
+    size_t at = stream_read(stream, data, *size, true), tail;
+    while (!status && (tail = measure_tail(stream, (char *)data + at, *size - at)) > 0) {
+        status = move_tail(bytes, stream, (char *)data + at, tail);
+        *size -= tail;
+        memmove((char *)data + at, (char *)data + at + tail, *size - at);
+        at += stream_read(stream, (char *)data + at, *size - at, true);
+    }
+    if (!status && has_long_head(stream))
+        status = stream->head_lines == 0 ? 414 : 431;
+    if (status && stream->step != STREAM_LONG) {
+        bytes->on_long_head(bytes->arg, fd, session, status);
         stream->step = STREAM_LONG;
     }
     return stream->step != STREAM_LONG;
 }
 
+/* Reads on after the tail of a target was removed, because libmicrohttpd waits for new bytes if it gets fewer
+ * than it asked for. */
+ssize_t http_bytes_read(int fd, void *session, void *data, size_t size, int flags, http_read_fn *read)
+{
+    size_t kept = 0, got_bytes, left;
+    do {
+        ssize_t got = read(fd, session, (char *)data + kept, size - kept, flags);
+        if (got <= 0)
+            return kept ? (ssize_t)kept : got;
+        got_bytes = left = (size_t)got;
+        if (!http_bytes_note(fd, session, (char *)data + kept, &left))
+            return 0;
+        kept += left;
+    } while (left < got_bytes && kept < size);
+    return (ssize_t)kept;
+}
+
+static ssize_t receive(int fd, void *session, void *data, size_t size, int flags)
+{
+    (void)session;
+    return recvfrom(fd, data, size, flags, NULL, NULL);
+}
+
 #undef recv /* sys/socket.h may define recv as a macro with bounds checks */
 ssize_t recv(int fd, void *buf, size_t n, int flags)
 {
-    ssize_t got = recvfrom(fd, buf, n, flags, NULL, NULL);
-    if (got > 0 && !(flags & MSG_PEEK) && !http_bytes_note(fd, NULL, buf, (size_t)got))
-        return 0;
-    return got;
+    return flags & MSG_PEEK ? recvfrom(fd, buf, n, flags, NULL, NULL)
+                            : http_bytes_read(fd, NULL, buf, n, flags, receive);
 }

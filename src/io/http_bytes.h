@@ -6,38 +6,49 @@
  * bytes to the connection's stream (struct http_stream). A stream finds the end of each head by strict rules:
  * lines end with CR LF, no line begins with white space, and there is no NUL.
  *
+ * libmicrohttpd gets only the first HTTP_TARGET_SEEN_MAX bytes of a request line. The rest of the request
+ * target is kept here, so that a target can be longer than the memory that libmicrohttpd has for a
+ * connection, and clears for each request. The request puts both parts together (http_bytes_take_tail).
+ *
  * A head that is too long is refused here, because libmicrohttpd would answer it in HTML: libmicrohttpd then
  * sees the end of the connection instead of the bytes. */
 #ifndef DUEPOST_IO_HTTP_BYTES_H
 #define DUEPOST_IO_HTTP_BYTES_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
+#include "base/buffer.h"
 #include "io/http_gate.h"
 
+struct http_limits;
 struct http_stream;
 
 enum {
-    HTTP_HEAD_MAX = 16 * 1024, /* maximum size of a head in bytes */
+    HTTP_HEAD_MAX = 16 * 1024, /* maximum size of a head in bytes, without the tail of its target */
+    HTTP_TARGET_SEEN_MAX = 2 * 1024,
+    HTTP_LINE_MAX = 64 * 1024, /* maximum size of a request line */
+    HTTP_TARGET_TAIL_MAX = HTTP_LINE_MAX - HTTP_TARGET_SEEN_MAX,
     /* Maximum number of lines of a head. Above 128 headers, http_head.h refuses a head that libmicrohttpd can
      * still read. */
     HTTP_HEAD_LINES_MAX = 160,
 };
 
-/* Answers a connection whose head is too long. is_line: the request line alone is too long. session: the
- * gnutls_session_t; NULL: plain HTTP. */
-typedef void http_long_head_fn(void *arg, int fd, void *session, bool is_line);
+/* Answers a connection whose head is too long. status: 414 if the request line is too long, 503 if the limits
+ * have no memory for it now, otherwise 431. session: the gnutls_session_t; NULL: plain HTTP. */
+typedef void http_long_head_fn(void *arg, int fd, void *session, unsigned status);
 
 /* The streams of one server: one for each connection, found by its descriptor. */
 struct http_bytes {
     bool is_tls;
+    struct http_limits *limits; /* memory for tails; NULL: no limit */
     http_long_head_fn *on_long_head;
     void *arg;
     struct http_stream **streams;
     size_t size;
 };
 
-void http_bytes_init(struct http_bytes *, bool is_tls, http_long_head_fn *, void *arg);
+void http_bytes_init(struct http_bytes *, bool is_tls, struct http_limits *, http_long_head_fn *, void *arg);
 void http_bytes_fini(struct http_bytes *); /* every stream must have ended */
 
 /* Mark the begin and end of a connection. */
@@ -56,8 +67,23 @@ void http_bytes_watch(struct http_bytes *);
  * further head. */
 bool http_bytes_take_head(struct http_bytes *, int fd, size_t size, const struct http_framing *);
 
-/* Called by the replaced recv and gnutls_record_recv. Returns false if the reader must see the end of the
- * connection instead of these bytes. session: NULL for recv. */
-bool http_bytes_note(int fd, void *session, const void *data, size_t size);
+/* The part of a request target that libmicrohttpd has not got. */
+struct http_tail {
+    struct buffer bytes;
+    size_t taken; /* bytes that are reserved from the limits, as for a request without a token */
+};
+
+/* Gives the tail of the head that the stream reads, and leaves an empty one. The caller frees it. */
+void http_bytes_take_tail(struct http_bytes *, int fd, struct http_tail *);
+void http_bytes_free_tail(struct http_bytes *, struct http_tail *); /* may be called twice */
+
+/* Reads bytes as the function read does, which is recv or gnutls_record_recv, and passes them to the stream.
+ * Returns 0, the end of the connection, if the stream has answered it. session: NULL for recv. */
+typedef ssize_t http_read_fn(int fd, void *session, void *data, size_t size, int flags);
+ssize_t http_bytes_read(int fd, void *session, void *data, size_t size, int flags, http_read_fn *read);
+
+/* Passes bytes to the stream, which removes the tail of a request target from data and size. Returns false if
+ * the reader must see the end of the connection instead of these bytes. */
+bool http_bytes_note(int fd, void *session, void *data, size_t *size);
 
 #endif

@@ -42,7 +42,7 @@ static bool head_is_gapless(const struct http_head_seen *seen, const struct head
     const char *at = seen->method + strlen(seen->method) + 1;
     if (!size || at != seen->target_at)
         return false;
-    at += seen->target.size + 1;
+    at += seen->target_seen + 1;
     if (at != seen->version)
         return false;
     at += strlen(seen->version) + 2;

@@ -24,6 +24,7 @@ struct http_head_seen {
     const char *method, *version;
     const char
         *target_at; /* address of the target inside libmicrohttpd; it is compared and never dereferenced */
+    size_t target_seen;  /* size of the target inside libmicrohttpd, which has not got its tail */
     struct slice target; /* copy of the target, taken before libmicrohttpd decoded the original in place */
     struct http_bytes *bytes;
     int fd; /* socket of the connection */

@@ -354,21 +354,41 @@ void http_requests_resume(struct http_requests *requests, struct list *list)
 
 /* --- Requests, in the order of libmicrohttpd's callbacks --- */
 
+/* Ends libmicrohttpd's copy of the query before its first byte. libmicrohttpd would otherwise store each
+ * parameter in 64 bytes of the connection's memory, and wait for ever if a head then has no room to arrive.
+ */
+static void hide_query(const char *target)
+{
+    char *query = target ? strchr((char *)(uintptr_t)target, '?') : NULL;
+    if (query)
+        query[1] = '\0';
+}
+
 void *http_request_begin(void *arg, const char *target, struct MHD_Connection *connection)
 {
     struct http_requests *requests = arg;
     struct slice text = slice_of(target);
-    struct http_request *request = memory_new(sizeof *request + text.size);
+    struct http_peer *peer =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+    struct http_tail tail;
+    http_bytes_take_tail(&requests->bytes, peer->deadline.fd, &tail);
+    struct http_request *request = memory_new(sizeof *request + text.size + tail.bytes.size);
     char *copy = (char *)(request + 1);
     list_init(&request->link);
     request->requests = requests;
     request->connection = connection;
-    request->peer = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+    request->peer = peer;
     request->target_at = target;
+    request->target_seen = text.size;
     request->max_body_bytes = requests->handler.max_body_bytes;
     if (text.size)
         memcpy(copy, text.data, text.size);
-    request->target = slice_from(copy, text.size);
+    if (tail.bytes.size)
+        memcpy(copy + text.size, tail.bytes.data, tail.bytes.size);
+    request->target = slice_from(copy, text.size + tail.bytes.size);
+    request->tail = tail;
+    buffer_fini(&request->tail.bytes);
+    hide_query(target);
     if (request->peer->deadline.step == HTTP_STEP_NEXT)
         http_deadline_start(requests->deadlines, &request->peer->deadline, HTTP_STEP_HEAD);
     return request;
@@ -424,10 +444,11 @@ static enum MHD_Result take_head(struct http_request *request, const char *metho
     request->method = method;
     request->state = REQUEST_BODY;
     requests->pending++;
-    const char *why = http_head_check(&(struct http_head_seen){request->connection, method, version,
-                                                               request->target_at, request->target,
-                                                               &requests->bytes, request->peer->deadline.fd},
-                                      &framing);
+    const char *why =
+        http_head_check(&(struct http_head_seen){request->connection, method, version, request->target_at,
+                                                 request->target_seen, request->target, &requests->bytes,
+                                                 request->peer->deadline.fd},
+                        &framing);
     if (why)
         return refuse_malformed(request, why);
     request->has_body = framing.is_chunked || framing.content_length > 0;
@@ -543,6 +564,7 @@ void http_request_end(void *arg, struct MHD_Connection *connection, void **conte
     requests->suspended -= request->is_suspended;
     drop_body(request);
     give_bytes(request, &request->answer_bytes, false);
+    http_bytes_free_tail(&requests->bytes, &request->tail);
     if (request->response)
         MHD_destroy_response(request->response);
     free(request);

@@ -40,9 +40,9 @@ struct http_handler {
     /* Called when the header gate refuses the request; detail has the reason. Must answer. The connection is
      * then closed. */
     void (*on_malformed)(void *arg, struct http_request *, const char *detail);
-    /* Writes the body of the answer to a head that is too long (status 431, or 414 for the request line), for
-     * which no request exists, and returns its media type. NULL: such a connection is closed without an
-     * answer. */
+    /* Writes the body of the answer to a head for which no request exists, and returns its media type.
+     * status: 431 or 414 if the head or its request line is too long, 503 if the limits have no memory for
+     * the line now. NULL: such a connection is closed without an answer. */
     struct slice (*write_long_head)(void *arg, unsigned status, struct buffer *body);
     /* Called when the client left before its request was complete, or when the server is freed. May be NULL.
      * The request must not be answered; it is freed after this call. */

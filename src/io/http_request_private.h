@@ -56,7 +56,9 @@ struct http_request {
     bool is_guest;           /* the request has no token: its body counts for the share of such requests */
     const char *method;
     const char *target_at; /* address of libmicrohttpd's copy; it is compared and never dereferenced */
+    size_t target_seen;    /* size of libmicrohttpd's copy */
     struct slice target;   /* copy of the target, because libmicrohttpd decodes its own copy in place */
+    struct http_tail tail; /* the end of the target, as it was reserved from the limits */
     size_t max_body_bytes; /* maximum that on_large can allow; until then body has a lower maximum */
     struct buffer body;
     /* Bytes of the body and of the answer that count for the memory limits of http_limits.h. */

@@ -78,12 +78,11 @@ static void on_connection(void *arg, struct MHD_Connection *connection, void **c
 
 /* Answers a connection while libmicrohttpd reads from it, so no other answer is under way. The answer fits
  * into the send buffer. */
-static void on_long_head(void *arg, int fd, void *session, bool is_line)
+static void on_long_head(void *arg, int fd, void *session, unsigned status)
 {
     struct http_server *server = arg;
     const struct http_handler *handler = &server->options.handler;
     struct buffer answer, body;
-    unsigned status = is_line ? 414 : 431;
     char date[DATE_SIZE];
     struct tm tm;
     time_t now = (time_t)(clock_wall_ms() / 1000);
@@ -96,8 +95,11 @@ static void on_long_head(void *arg, int fd, void *session, bool is_line)
     buffer_printf(&answer,
                   "HTTP/1.1 %u %s\r\nDate: %s\r\nConnection: close\r\nContent-Type: %.*s\r\n"
                   "Content-Length: %zu\r\n\r\n",
-                  status, is_line ? "URI Too Long" : "Request Header Fields Too Large", date, SLICE_ARG(type),
-                  body.size);
+                  status,
+                  status == 414   ? "URI Too Long"
+                  : status == 431 ? "Request Header Fields Too Large"
+                                  : "Service Unavailable",
+                  date, SLICE_ARG(type), body.size);
     buffer_append(&answer, buffer_slice(&body));
     if (session)
         http_tls_send(session, answer.data, answer.size);
@@ -228,7 +230,8 @@ struct http_server *http_server_new(struct loop *loop, const struct http_server_
     server->requests.loop = loop;
     if (options->tls)
         http_tls_share(options->tls);
-    http_bytes_init(&server->requests.bytes, options->tls != NULL, on_long_head, server);
+    http_bytes_init(&server->requests.bytes, options->tls != NULL, options->handler.limits, on_long_head,
+                    server);
     list_init(&server->requests.waiting);
     list_init(&server->requests.answered);
     server->requests.deadlines = http_deadlines_new(loop, steps_ms);

@@ -102,18 +102,21 @@ bool http_tls_begin(const struct http_tls *tls, void *session)
     return gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, tls->credentials) == GNUTLS_E_SUCCESS;
 }
 
-/* Replaces the function of that name for libmicrohttpd: see http_bytes.h. */
-ssize_t gnutls_record_recv(gnutls_session_t session, void *data, size_t size)
+static ssize_t receive_record(int fd, void *session, void *data, size_t size, int flags)
 {
+    (void)fd, (void)flags;
     static _Atomic(void *) found;
     ssize_t (*read_record)(gnutls_session_t, void *, size_t);
     if (!found)
         found = dlsym(RTLD_NEXT, "gnutls_record_recv");
     *(void **)&read_record = found;
-    ssize_t got = read_record(session, data, size);
-    if (got > 0 && !http_bytes_note(gnutls_transport_get_int(session), session, data, (size_t)got))
-        return 0;
-    return got;
+    return read_record(session, data, size);
+}
+
+/* Replaces the function of that name for libmicrohttpd: see http_bytes.h. */
+ssize_t gnutls_record_recv(gnutls_session_t session, void *data, size_t size)
+{
+    return http_bytes_read(gnutls_transport_get_int(session), session, data, size, 0, receive_record);
 }
 
 void http_tls_send(void *session, const void *data, size_t size)

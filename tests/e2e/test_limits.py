@@ -405,7 +405,7 @@ LONG_HEADS = {
 def test_a_head_that_is_too_long_gets_a_problem(refusing, name, has_asked):
     more, status = LONG_HEADS[name]
     more *= 20 if name == "values" else 1
-    head = b"GET /" + b"x" * (20000 if status == 414 else 0) + b" HTTP/1.1\r\nHost: localhost\r\n" + more + b"\r\n"
+    head = b"GET /" + b"x" * (70000 if status == 414 else 0) + b" HTTP/1.1\r\nHost: localhost\r\n" + more + b"\r\n"
     link = refusing.server.connect()
     if has_asked:
         link.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -420,8 +420,31 @@ def test_a_head_that_is_too_long_gets_a_problem(refusing, name, has_asked):
     reply = parse(received)
     assert reply.status == status and reply.headers["Content-Type"] == "application/problem+json"
     problem = json.loads(reply.body)
-    assert problem["status"] == status and "16 KiB" in problem["detail"] and problem["title"] != "Service Unavailable"
+    assert problem["status"] == status and " KiB" in problem["detail"] and problem["title"] != "Service Unavailable"
     assert refusing.server.get("/healthz").status == 200
+
+
+@pytest.mark.parametrize("size", [2040, 5000, 16384, 40000, 65000])
+def test_a_query_may_be_longer_than_the_memory_of_a_connection(server, size):
+    """More than libmicrohttpd's memory of a connection has: 32 KiB, of which each parameter took 64 bytes. Requests that
+    follow on the connection are read as usual, also those in the same packet."""
+    text = b"GET /topics?" + b"&".join([b"a=%d"] * 9000)[:size] + b" HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    plain = b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n"
+    with server.connect() as link:
+        for piece in (len(text), 1000, 65):
+            for at in range(0, len(text), piece):
+                link.sendall(text[at:at + piece])
+            link.sendall(plain + b"\r\n")
+            received = b""
+            while received.count(b" 400 Bad") < 1 or received.count(b" 200 OK") < 1:
+                data = link.recv(65536)
+                assert data, received
+                received += data
+        link.sendall(plain + b"\r\n" + text[:10000].split(b" HTTP")[0] + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        received = b""
+        while data := link.recv(65536):
+            received += data
+        assert received.count(b" 400 Bad") == 1 and received.count(b" 200 OK") == 1
 
 
 LONG = 900000

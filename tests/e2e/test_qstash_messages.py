@@ -118,6 +118,13 @@ def test_ids_are_cancelled_and_unknown_ones_skipped(qstash, topic):
     assert message(qstash, d)
 
 
+def test_a_query_may_have_a_thousand_ids(qstash, topic):
+    """As QStash's client for JavaScript sends them."""
+    item = {"destination": f"https://example.com/{topic}", "headers": {"Upstash-Delay": "1h"}}
+    ids = [sent["messageId"] for sent in qstash.call("POST", "batch", [item] * 1000).expect(200)]
+    assert cancel(qstash, "?" + "&".join(f"messageIds={each}" for each in ids)) == {"cancelled": 1000}
+
+
 def test_filters_restrict_and_alternatives_add(qstash, topic):
     a = later(qstash, topic, Upstash_Label=f"{topic}-a,common-{topic}")
     b = later(qstash, topic, Upstash_Label=f"{topic}-b,common-{topic}")
