@@ -414,6 +414,8 @@ enum status group_patch(struct slice old, struct slice patch, struct buffer *out
     return status;
 }
 
+/* ---- the jobs of a send ---- */
+
 void group_jobs_init(struct group_jobs *jobs)
 {
     *jobs = (struct group_jobs){.count = 0};

@@ -11,6 +11,8 @@
 #include "job/retry.h"
 #include "job/text/json.h"
 
+/* ---- results of attempts ---- */
+
 struct slice attempt_detail(struct slice value)
 {
     bool is_one = json_is_text(value) && value.size <= ATTEMPT_DETAIL_MAX + 2 && !json_has_escapes(value);
@@ -32,6 +34,8 @@ bool attempt_result_is_success(const struct attempt_result *result)
 {
     return result->error == FAILURE_NONE && result->status >= 200 && result->status <= 299;
 }
+
+/* ---- a job ---- */
 
 void job_fini(struct job *job)
 {
@@ -86,6 +90,8 @@ int64_t job_wait_ms(const struct job *job, const struct retry_schedule *fallback
     return retry_schedule_wait_ms(schedule->count ? schedule : &retry_schedule_default, n);
 }
 
+/* ---- the body ---- */
+
 struct slice job_payload(const struct job *job, struct buffer *scratch)
 {
     if (json_is_text(job->body))
@@ -131,6 +137,8 @@ const struct slice *job_header(const struct job *job, struct slice name)
     return headers_find(job->headers, job->header_count, name);
 }
 
+/* ---- labels ---- */
+
 bool job_label_is_valid(struct slice text)
 {
     return text.size <= JOB_LABEL_MAX && utf8_is_text(text.data, text.size);
@@ -151,6 +159,8 @@ bool job_labels_are_same(const struct job_labels *a, const struct job_labels *b)
             return false;
     return a->count == b->count;
 }
+
+/* ---- states and tags ---- */
 
 const char *job_state_word(enum job_state state)
 {

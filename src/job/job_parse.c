@@ -16,6 +16,8 @@
 #include "job/text/json.h"
 #include "job/text/member.h"
 
+/* ---- one job ---- */
+
 enum status job_parse_document(struct slice text, struct job_errors *errors)
 {
     static const struct json_limits limits = {JOB_DEPTH_MAX, JOB_MEMBERS_MAX};
@@ -196,6 +198,8 @@ void job_patched_fini(struct job_patched *patched)
     job_fini(&patched->job);
     job_fini(&patched->old);
 }
+
+/* ---- many jobs ---- */
 
 void job_cutter_init(struct job_cutter *cutter, struct slice text, bool has_lines)
 {

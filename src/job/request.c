@@ -4,6 +4,8 @@
 
 #include "base/json_writer.h"
 
+/* ---- the method ---- */
+
 static const char *const words[JOB_METHODS] = {
     [JOB_METHOD_POST] = "POST",   [JOB_METHOD_GET] = "GET",       [JOB_METHOD_PUT] = "PUT",
     [JOB_METHOD_PATCH] = "PATCH", [JOB_METHOD_DELETE] = "DELETE", [JOB_METHOD_HEAD] = "HEAD",
@@ -30,6 +32,8 @@ bool job_method_allows_body(enum job_method method)
 {
     return method != JOB_METHOD_GET && method != JOB_METHOD_HEAD;
 }
+
+/* ---- headers ---- */
 
 static const struct slice refused_names[] = {
     SLICE_INIT("Host"),       SLICE_INIT("Content-Length"), SLICE_INIT("Transfer-Encoding"),

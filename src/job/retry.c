@@ -9,6 +9,8 @@
 #include "base/duration.h"
 #include "base/json_writer.h"
 
+/* ---- schedules ---- */
+
 #define SECOND INT64_C(1000)
 #define MINUTE (60 * SECOND)
 #define HOUR   (60 * MINUTE)

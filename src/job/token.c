@@ -10,6 +10,8 @@
 #include "job/delivery/digest.h"
 #include "job/topic/topic_patterns.h"
 
+/* ---- rates ---- */
+
 #define SECOND_NS INT64_C(1000000000)
 
 static int64_t period_of(struct slice word)

@@ -7,6 +7,8 @@
 #include "base/percent.h"
 #include "base/timestamp.h"
 
+/* ---- dates in headers ---- */
+
 enum { DATE_MAX = 40 };
 
 /* The parts of a date, as texts. */
@@ -94,6 +96,8 @@ bool again_parse(struct slice value, int64_t now_ms, int64_t *wait_ms, char deta
     return false;
 }
 
+/* ---- lines of headers ---- */
+
 void header_lines_add(struct header_lines *lines, struct slice name, struct slice value)
 {
     assert(lines->count < HEADER_LINES_MAX);
@@ -117,6 +121,8 @@ struct slice header_lines_at(const struct header_lines *lines, size_t index)
     return slice_from(lines->text->data + lines->starts[index],
                       lines->starts[index + 1] - lines->starts[index]);
 }
+
+/* ---- forms ---- */
 
 const struct delivery_form *delivery_form_find(const struct delivery_forms *forms, struct slice name)
 {

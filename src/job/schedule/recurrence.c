@@ -130,6 +130,8 @@ static uint64_t mix(uint64_t bits)
     return bits ^ bits >> 33;
 }
 
+/* ---- jitter ---- */
+
 int64_t recurrence_jitter_ms(const struct recurrence *recurrence, int64_t at_ms)
 {
     if (recurrence->jitter_ms == 0)

@@ -5,6 +5,8 @@
 #include "base/buffer.h"
 #include "base/hex.h"
 
+/* ---- addresses ---- */
+
 enum { TEXT_MAX = INET6_ADDRSTRLEN };
 
 bool address_parse(struct slice text, struct address *address)
@@ -234,6 +236,8 @@ bool address_equal(const struct address *a, const struct address *b)
 }
 
 enum { HOST_MAX = 253, LABEL_MAX = 63 }; /* in bytes, RFC 1035 */
+
+/* ---- hosts ---- */
 
 static bool is_digit(char byte)
 {

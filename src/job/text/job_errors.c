@@ -3,6 +3,8 @@
 #include <ctype.h>
 #include <stdio.h>
 
+/* ---- errors ---- */
+
 /* Returns how many bytes of text fit. A character that fits only in part does not count. */
 static size_t fitting(struct slice text, size_t max)
 {

@@ -8,6 +8,8 @@
 #include "job/text/members.h"
 #include "job/text/members_private.h"
 
+/* ---- comparing, copying ---- */
+
 static bool same_waits(const struct retry_schedule *a, const struct retry_schedule *b)
 {
     if (a->count != b->count)

@@ -5,6 +5,8 @@
 #include "job/target/url.h"
 #include "job/text/json.h"
 
+/* ---- patterns ---- */
+
 /* Removes a '*' at the end. Returns whether the pattern had a '*'. */
 static bool take_star(struct slice *pattern)
 {

@@ -308,6 +308,8 @@ int64_t topic_settings_wait_ms(const struct topic_settings *settings, int64_t wa
     return wait_ms + (int64_t)((double)most_ms * random / UINT32_MAX);
 }
 
+/* ---- defaults of jobs ---- */
+
 struct slice topic_defaults_url(const struct topic_settings *settings, const struct job *job)
 {
     return job->url.size || !settings ? job->url : settings->url;
