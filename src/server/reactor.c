@@ -26,7 +26,7 @@
 #include "worker/carry_worker.h"
 #include "worker/consumer.h"
 #include "worker/janitor.h"
-#include "worker/pattern_keeper.h"
+#include "worker/sweep.h"
 
 enum { IDLE_RECEIVERS_MIN = 256 };
 

@@ -11,8 +11,8 @@
  *                      ├──────▶ release       the job waits with its old due time; no attempt counts
  *                      └──────▶ deadline      a failed attempt with the error lease_expired
  *
- * After the deadline, the carry worker ends the lease within a second (worker/lapse.h). Until then, the token
- * can still complete, retry, bury or release the job, but not extend the lease.
+ * After the deadline, the carry worker ends the lease within a second (worker/recovery.h). Until then, the
+ * token can still complete, retry, bury or release the job, but not extend the lease.
  *
  * Pause, maxInFlight, rate, order, ttl, callbacks and retention work as for jobs that are POSTed. Workers do
  * not get jobs that have expired or whose record cannot be read: these are buried. They do not get jobs that

@@ -4,7 +4,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "worker/pace.h"
+#include "worker/sweep.h"
 
 #define TICKS_US    INT64_C(2500000) /* without a tick for this time, the carry lock may be lost */
 #define WAIT_MIN_US INT64_C(250000)  /* shortest wait between a failure and the next try */
@@ -195,7 +195,7 @@ static void archiver_on_read(void *arg, enum status status, const struct outbox_
     if (read->count)
         append(archiver, read);
     if (read->is_full)
-        pace_again(archiver->pace, late_ms(read));
+        pace_continue(archiver->pace, late_ms(read));
     else
         pace_end(archiver->pace);
 }

@@ -1,8 +1,8 @@
 /* archiver.h - moves ended jobs of one shard from its outbox in Redis to the history database.
  *
  * The process that owns the carry lock of the shard (carry_worker.h) runs the archiver. The archiver reads
- * the outbox in bounded steps (pace.h), adds each batch to the history, and removes the batch from the outbox
- * when the history has it on disk:
+ * the outbox in bounded steps (sweep.h), adds each batch to the history, and removes the batch from the
+ * outbox when the history has it on disk:
  *
  *     read ──▶ append ──▶ remove        several batches may be under way at the same time
  *       ▲         │ append failed, or another archiver removed texts, or Redis's answer was lost

@@ -1,3 +1,15 @@
+#include "worker/attempt.h"
+
+#include <assert.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "job/job_id.h"
+#include "job/target/url.h"
+#include "worker/attempt_private.h"
+
 /* The states of an attempt. Each arrow is an event. attempt_move checks that the table allows the change.
  *
  *   READING ──▶ ASKING ──▶ ARRIVING ──▶ SENDING ──▶ RECORDING ──▶ OVER
@@ -22,19 +34,6 @@
  * A request is sent only while the lease is HELD and has not expired by this host's clock. A LINGERING lease
  * is renewed too, so that the attempt keeps its place in flight until it is over. If Redis does not answer a
  * renewal, the state of the lease does not change. */
-#include "worker/attempt.h"
-
-#include <assert.h>
-
-#include "base/clock.h"
-#include "base/log.h"
-#include "base/memory.h"
-#include "base/random.h"
-#include "job/job_id.h"
-#include "job/target/url.h"
-#include "worker/attempt_log.h"
-#include "worker/attempt_request.h"
-#include "worker/attempt_span.h"
 
 /* A request must begin at least this long before its lease expires. */
 #define LEASE_SPARE_US INT64_C(1000000)

@@ -7,7 +7,115 @@
 #ifndef DUEPOST_WORKER_ATTEMPT_H
 #define DUEPOST_WORKER_ATTEMPT_H
 
-#include "worker/attempt_data.h"
+#include "base/list.h"
+#include "io/http_client.h"
+#include "job/delivery/delivery_form.h"
+#include "job/delivery/ending.h"
+#include "job/delivery/signature.h"
+#include "job/retry.h"
+#include "job/target/target.h"
+#include "job/target/url.h"
+#include "job/topic/topic_settings.h"
+#include "store/arrival.h"
+#include "store/shard.h"
+#include "worker/hold.h"
+#include "worker/permit.h"
+
+/* ---- options ----
+ *
+ * Options for attempts. A reload may change them. */
+
+struct attempt_policy {
+    const struct target_policy *targets;
+    const struct retry_schedule *schedule; /* default for jobs and topics without a retry schedule */
+    const struct delivery_forms *forms;
+    const struct signing_keys *keys; /* signing keys for topics without their own keys; may be empty */
+    bool is_breaker_on;              /* default for topics without a setting of their own */
+    struct tracer *tracer;           /* NULL: no spans are recorded */
+    bool has_history; /* there is a history, so the last attempt of a delivered job is also kept */
+};
+
+/* ---- an attempt ----
+ *
+ * One attempt: its context, its states and its data.
+ *
+ * attempt.c moves an attempt from state to state, attempt_request.c sends its request, and attempt_report.c
+ * logs its result. */
+
+struct attempt;
+struct attempt_span;
+
+/* The context that all attempts of a consumer on one shard share and borrow. */
+struct attempt_context {
+    struct store *store;
+    struct shard *shard;
+    struct http_client *client;
+    const struct attempt_policy *policy;
+    struct receivers *receivers;
+    struct unserved *unserved;
+    struct metrics *metrics;
+    /* Returns whether few attempts are in flight, compared with the limits of the process and of a topic. */
+    bool (*has_room)(const void *arg);
+    /* Called when the attempt is over: Redis has stored its ending, or another process has the lease. The
+     * callback frees the attempt. */
+    void (*on_end)(void *arg, struct attempt *);
+    /* Called when Redis did not confirm the ending. attempt_record sends the ending again. */
+    void (*on_unrecorded)(void *arg, struct attempt *);
+    void *arg;
+};
+
+enum attempt_state {
+    ATTEMPT_READING,
+    ATTEMPT_ASKING,
+    ATTEMPT_ARRIVING,
+    ATTEMPT_SENDING,
+    ATTEMPT_RECORDING,
+    ATTEMPT_UNRECORDED,
+    ATTEMPT_OVER,
+    ATTEMPT_STATES,
+};
+
+enum attempt_lease_state { ATTEMPT_LEASE_HELD, ATTEMPT_LEASE_LINGERING, ATTEMPT_LEASE_LOST };
+
+/* Times are CLOCK_BOOTTIME. */
+struct attempt {
+    struct list link; /* link in a list of the consumer */
+    const struct attempt_context *context;
+    enum attempt_state state;
+    struct lease lease;
+    enum attempt_lease_state lease_state;
+    int64_t renewed_us;   /* time at which the last confirmed claim or renewal was sent */
+    int64_t renewing_us;  /* time at which the renewal under way was sent; 0: none */
+    struct buffer record; /* record as claimed */
+    size_t bytes;         /* size of the record, also after it was freed */
+    struct buffer payload, header_text;
+    enum arrival_kind arrival; /* which data of the workflow the request contains */
+    struct buffer elements;    /* see arrival.h */
+    int64_t workflow_ms;       /* time at which the workflow was created */
+    bool is_cut;               /* see attempt_cut */
+    struct job job;
+    const struct delivery_form *form; /* how the request is built; set in READING */
+    struct topic_settings *settings;  /* settings of the topic; owned; NULL: the topic has none */
+    char *settings_text;              /* owned; settings point into this text */
+    struct url url;     /* the url's parts; they point into record or settings_text; an empty host means that
+                           there is no url */
+    char *host;         /* owned; from RECORDING on: the host in url, if the record was freed */
+    int64_t claimed_ms; /* time of the claim, by Redis's clock */
+    int64_t late_ms;    /* time between the job's due time and the claim */
+    int64_t held_ms;    /* part of late_ms in which a hold or a pause kept the job from being claimed */
+    struct permit permit;
+    bool lacks_url; /* the job is held because neither it nor its topic has a url */
+    /* Owned; if the job is held: name of the receiver that holds it (see permit.h). */
+    char *held_by;
+    struct http_call *call;        /* HTTP call, while SENDING */
+    struct attempt_span *span;     /* owned; set when SENDING begins; NULL: no span */
+    char refusal[TARGET_WHY_SIZE]; /* why the last address was refused */
+    struct ending ending;          /* set from RECORDING on */
+    struct ending_texts texts;
+    struct shard_follow_up follow_ups[CALLBACK_JOBS_MAX]; /* the callbacks; slices point into texts */
+};
+
+/* ---- what happens to an attempt ---- */
 
 /* Starts an attempt for a claimed job. Copies claimed. claim_us is a time by CLOCK_BOOTTIME, taken before the
  * claim was sent. */

@@ -1,12 +1,10 @@
-#include "worker/attempt_request.h"
-
 #include <netinet/in.h>
 
 #include "base/random.h"
 #include "io/local_address.h"
 #include "job/delivery/trace.h"
 #include "job/target/url.h"
-#include "worker/attempt_span.h"
+#include "worker/attempt_private.h"
 
 /* ---- allowed addresses ---- */
 

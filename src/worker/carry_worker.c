@@ -10,11 +10,9 @@
 #include "worker/archiver.h"
 #include "worker/consumer.h"
 #include "worker/firing.h"
-#include "worker/forgetter.h"
 #include "worker/janitor.h"
-#include "worker/lapse.h"
-#include "worker/pattern_keeper.h"
 #include "worker/recovery.h"
+#include "worker/sweep.h"
 
 #define TICK_US      INT64_C(1000000)
 #define STEP_US      INT64_C(1000000) /* if the clocks drift apart by more, one of them has stepped */
@@ -49,7 +47,7 @@ struct carry_worker {
     char owner[2 * NAME_BYTES + 1];
     int64_t beat, beat_seen_us;
     struct recovery *recovery;
-    struct lapse *lapse;
+    struct reaper *reaper;
     struct forgetter *forgetter;
     struct firing *firing;
     struct timer *tick, *due;
@@ -160,7 +158,7 @@ static void arm_due(struct carry_worker *worker, int64_t due_ms)
 static void end_lost_leases(struct carry_worker *worker)
 {
     recovery_run(worker->recovery);
-    lapse_run(worker->lapse);
+    reaper_end_leases(worker->reaper);
 }
 
 /* Starts to end lost leases now, or starts the timer for this if the first lease expires before the next
@@ -242,7 +240,7 @@ static void do_chores(struct carry_worker *worker, const struct shard_chores *ch
     if (chores->sweeps)
         janitor_sweep(worker->options.janitor);
     if (chores->expires)
-        lapse_expire(worker->lapse);
+        reaper_end_jobs(worker->reaper);
     if (!worker->is_ticking)
         return;
     pattern_keeper_tick(worker->options.pattern_keeper, chores->reoffers);
@@ -435,7 +433,7 @@ struct carry_worker *carry_worker_new(struct loop *loop, const struct carry_work
     worker->disturbed_us = clock_boot_us() - STORE_LEASE_MS * INT64_C(1000);
     worker->recovery =
         recovery_new(loop, options->shard, options->forms, options->metrics, may_recover, worker);
-    worker->lapse = lapse_new(loop, options->shard, options->schedule, may_recover, worker);
+    worker->reaper = reaper_new(loop, options->shard, options->schedule, may_recover, worker);
     worker->forgetter = forgetter_new(loop, options->shard);
     worker->firing = firing_new(loop, options->store, options->shard, options->forms, options->metrics);
     worker->tick = timer_new(loop, on_tick, worker);
@@ -451,7 +449,7 @@ struct carry_worker *carry_worker_new(struct loop *loop, const struct carry_work
 
 void carry_worker_set_schedule(struct carry_worker *worker, const struct retry_schedule *schedule)
 {
-    lapse_set_schedule(worker->lapse, schedule);
+    reaper_set_schedule(worker->reaper, schedule);
 }
 
 static void on_left(void *arg, enum status status, const struct shard_carried *carried)
@@ -480,7 +478,7 @@ void carry_worker_free(struct carry_worker *worker)
     timer_free(worker->due);
     timer_free(worker->lost);
     recovery_free(worker->recovery);
-    lapse_free(worker->lapse);
+    reaper_free(worker->reaper);
     forgetter_free(worker->forgetter);
     firing_free(worker->firing);
     free(worker);

@@ -9,7 +9,7 @@
 #include "job/job_id.h"
 #include "job/schedule/recurrence.h"
 #include "job/schedule/recurring.h"
-#include "worker/pace.h"
+#include "worker/sweep.h"
 
 #define STEP_US     INT64_C(1000000) /* a larger difference between the clocks is a step */
 #define EARLY_US    INT64_C(200)     /* the timer fires this long after the time of the next schedule */
@@ -144,7 +144,7 @@ static void end_step(struct firing *firing)
     if (!firing->is_listed || firing->pending > 0)
         return;
     if (firing->has_progress && !firing->is_stopping)
-        pace_again_due(firing->pace);
+        pace_continue_due(firing->pace);
     else
         retry_later(firing);
 }
@@ -525,7 +525,7 @@ static void look(struct firing *firing, const struct shard_fires *fires)
     firing->is_standing_in = firing->last_due >= 0 && fires->due >= firing->last_due;
     firing->last_due = fires->due;
     if (firing->is_standing_in) {
-        pace_again_due(firing->pace);
+        pace_continue_due(firing->pace);
         return;
     }
     pace_end(firing->pace);

@@ -1,10 +1,11 @@
-/* hold.h - decides how long a due job is held (released to Redis) when it cannot be sent now.
+/* hold.h - decides how long a due job is held (released to Redis) when it cannot be sent now, and resumes the
+ * jobs that a breaker held.
  *
  * A job that comes back too early costs a claim and a release, and is held again. Therefore the held jobs of
  * a receiver form a row: they come back one after the other, at least 2 ms apart.
  *
  * Held by a breaker: a row of 100 jobs comes back when the receiver may be probed. One of them becomes the
- * probe. All further jobs wait until the breaker closes (resumer.h). If no process resumes them, they come
+ * probe. All further jobs wait until the breaker closes. If no process resumes them, they come
  * back at a random time within 1 to 10 minutes. With 1,000,000 held jobs, about 2,000 jobs a second come
  * back.
  *
@@ -19,6 +20,7 @@
 #ifndef DUEPOST_WORKER_HOLD_H
 #define DUEPOST_WORKER_HOLD_H
 
+#include "store/shard.h"
 #include "worker/receivers.h"
 
 int64_t hold_by_breaker_ms(struct receiver *);
@@ -49,5 +51,26 @@ int64_t hold_unserved_ms(struct unserved *, int64_t now_us);
  * empty, or names what this version of duepost lacks (unknown_members.h). */
 void unserved_warn(struct unserved *, int64_t now_us, enum unserved_why, struct slice name,
                    struct slice lacks);
+
+/* ---- resuming ----
+ *
+ * Gives held jobs back the due times that they had before the hold, when the circuit breaker of
+ * their receiver closes.
+ *
+ * Every reactor in whose copy (receivers.h) the breaker was open does this, in each shard, in bounded
+ * steps (sweep.h). The reactors share the work. Other processes may still hold jobs at the moment at which
+ * the breaker closes, so each shard gets a second call a second later. If all these processes die before
+ * they have done this, the jobs come back at the end of their hold (hold.h). */
+
+struct resumer;
+
+/* Borrows the store. */
+struct resumer *resumer_new(struct loop *, struct store *);
+
+/* Copies the receiver's name. */
+void resumer_resume(struct resumer *, struct slice receiver);
+
+/* Call it after the store was freed. NULL is ignored. */
+void resumer_free(struct resumer *);
 
 #endif

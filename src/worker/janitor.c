@@ -4,8 +4,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
-#include "worker/surveyor.h"
-#include "worker/sweeper.h"
+#include "worker/sweep.h"
 
 enum { CURSOR_MAX = 256 };
 

@@ -1,8 +1,10 @@
 #include "worker/permit.h"
 
+#include "base/clock.h"
+#include "base/log.h"
 #include "base/memory.h"
+#include "base/metrics.h"
 #include "worker/hold.h"
-#include "worker/receiver_report.h"
 
 /* ---- one part ---- */
 
@@ -130,4 +132,185 @@ void permit_drop(struct permit *permit)
     drop_part(&permit->host);
     free(permit->held_by);
     permit->held_by = NULL;
+}
+
+/* ---- reports ---- */
+
+/* Puts the receiver into the list of receivers whose report is sent at the end of the turn. */
+static void report_soon(struct receiver *receiver)
+{
+    list_remove(&receiver->news_link);
+    if (!receiver->is_reporting)
+        list_append(&receiver->receivers->with_news, &receiver->news_link);
+}
+
+/* ---- news ---- */
+
+static void note_probe(struct receiver *receiver, int64_t probe, enum receiver_probe_end end)
+{
+    if (probe == 0 || probe < receiver->news.probe) /* not a probe, or a later probe's result is noted */
+        return;
+    receiver->news.probe = probe;
+    receiver->news.probe_end = end;
+}
+
+static bool is_of_interest(const struct receiver *receiver)
+{
+    return receiver->is_impaired || receiver->is_reporting || receiver->news.failures > 0;
+}
+
+void receiver_note(struct receiver *receiver, const struct attempt_result *result, int64_t probe)
+{
+    struct receiver_news *news = &receiver->news;
+    enum receiver_health health = receiver->is_path ? receiver_path_health(result) : receiver_health(result);
+    bool is_overloaded = !receiver->is_path && receiver_is_overloaded(result);
+    if (health == RECEIVER_INCONCLUSIVE && probe) {
+        note_probe(receiver, probe, RECEIVER_PROBE_INCONCLUSIVE);
+        receiver_cause(result, news->inconclusive_cause);
+        report_soon(receiver);
+    }
+    if (health == RECEIVER_INCONCLUSIVE ||
+        (health == RECEIVER_HEALTHY && !is_overloaded && !is_of_interest(receiver)))
+        return;
+    if (is_overloaded && news->crowd < (int64_t)receiver->in_flight)
+        news->crowd = (int64_t)receiver->in_flight;
+    if (health == RECEIVER_FAILING) {
+        news->failures++;
+        receiver_cause(result, news->cause);
+    } else {
+        news->is_reachable = true;
+        news->failures = 0;
+        news->delivered += result->status / 100 == 2;
+    }
+    note_probe(receiver, probe, RECEIVER_PROBE_CONCLUSIVE);
+    report_soon(receiver);
+}
+
+bool receiver_may_be_asked(const struct receiver *receiver)
+{
+    return receiver->probe_us <= clock_boot_us() && !receiver->is_asking;
+}
+
+void receiver_ask_probe(struct receiver *receiver, receiver_probe_fn *fn, void *arg)
+{
+    receiver->on_probe = fn;
+    receiver->probe_arg = arg;
+    receiver->is_asking = true;
+    receiver->news.wants_probe = true;
+    report_soon(receiver);
+}
+
+void receiver_withdraw(struct receiver *receiver)
+{
+    receiver->on_probe = NULL; /* if Redis grants the right later, the right is returned unused */
+}
+
+void receiver_return_probe(struct receiver *receiver, int64_t probe)
+{
+    note_probe(receiver, probe, RECEIVER_PROBE_UNSENT);
+    report_soon(receiver);
+}
+
+/* ---- reports and their answers ---- */
+
+static void count_changes(const struct receiver *receiver, const struct store_reported *reported)
+{
+    const struct receiver_record *known = reported->receiver;
+    struct metrics *metrics = receiver->receivers->metrics;
+    metrics_count(metrics, METRICS_COUNTER_BREAKERS_OPENED, reported->has_opened);
+    metrics_count(metrics, METRICS_COUNTER_BREAKERS_CLOSED, reported->has_closed);
+    metrics_count(metrics, METRICS_COUNTER_LIMITS_HALVED, reported->has_halved);
+    /* A path may be a secret (https://hooks.example/T0/B0/x), so only GET /receivers shows it. */
+    struct slice host = receiver_host_of(slice_of(receiver->name));
+    struct slice scope = receiver->is_path ? SLICE("path") : SLICE("receiver");
+    if (reported->has_opened)
+        log_warning("breaker_opened", LOG_SLICE("receiver", host), LOG_SLICE("scope", scope),
+                    LOG_NUMBER("failures", known->failures), LOG_SLICE("cause", known->cause),
+                    LOG_NUMBER("probe_in_ms", known->wait_ms));
+    if (reported->has_closed)
+        log_info("breaker_closed", LOG_SLICE("receiver", host), LOG_SLICE("scope", scope));
+}
+
+/* Answers the attempt that asked for the right to probe, if this attempt still waits. */
+static void answer_asker(struct receiver *receiver, enum status status, int64_t probe)
+{
+    receiver_probe_fn *fn = receiver->on_probe;
+    receiver->is_asking = false;
+    receiver->on_probe = NULL;
+    metrics_count(receiver->receivers->metrics, METRICS_COUNTER_PROBES, fn && probe);
+    if (status != STATUS_OK) /* until probe_us, the next jobs of this reactor are held and do not ask */
+        receiver_put_off_probe(receiver);
+    if (fn)
+        fn(receiver->probe_arg, probe || status != STATUS_OK || !receiver->is_open, probe);
+    else
+        note_probe(receiver, probe, RECEIVER_PROBE_UNSENT);
+}
+
+static void on_reported(void *arg, enum status status, const struct store_reported *reported)
+{
+    struct receiver *receiver = arg;
+    struct receivers *receivers = receiver->receivers;
+    if (status == STATUS_OK) {
+        receivers_note_version(receivers, receiver->shard, reported->version, receiver->reported_us);
+        receiver_copy_record(receiver, reported->receiver, reported->version);
+        count_changes(receiver, reported);
+    } else if (receiver->sent.is_reachable) {
+        receiver_close(receiver);
+    }
+    if (receiver->sent.wants_probe)
+        answer_asker(receiver, status, status == STATUS_OK ? reported->probe : 0);
+    receivers_count(receivers);
+    receiver->is_reporting = false; /* cleared last: a receiver with a report under way is not freed */
+    if (receiver_has_news(receiver))
+        report_soon(receiver);
+    receiver_settle(receiver);
+}
+
+/* Moves the noted results (news) of a receiver into its report. If there are results of other attempts and
+ * also an inconclusive or unsent probe, two reports are sent, and the second one ends the probe. With a
+ * single report, Redis would take the results of the other attempts for the result of the probe. */
+static void take_news(struct receiver *receiver)
+{
+    struct receiver_news *sent = &receiver->sent;
+    *sent = receiver->news;
+    receiver->news = (struct receiver_news){.failures = 0};
+    if ((sent->is_reachable || sent->failures) && sent->probe_end != RECEIVER_PROBE_CONCLUSIVE) {
+        receiver->news.probe = sent->probe;
+        receiver->news.probe_end = sent->probe_end;
+        memcpy(receiver->news.inconclusive_cause, sent->inconclusive_cause, sizeof sent->inconclusive_cause);
+        sent->probe = 0;
+    }
+}
+
+static struct slice cause_of(const struct receiver_news *sent)
+{
+    if (sent->failures)
+        return slice_of(sent->cause);
+    bool is_inconclusive = sent->probe && sent->probe_end == RECEIVER_PROBE_INCONCLUSIVE;
+    return is_inconclusive ? slice_of(sent->inconclusive_cause) : SLICE("");
+}
+
+static void send_report(struct receiver *receiver)
+{
+    const struct receiver_news *sent = &receiver->sent;
+    take_news(receiver);
+    struct store_report report = {
+        .name = slice_of(receiver->name),
+        .cause = cause_of(sent),
+        .is_reachable = sent->is_reachable,
+        .failures = sent->failures,
+        .crowd = sent->crowd,
+        .delivered = sent->delivered,
+        .probe = sent->probe,
+        .wants_probe = sent->wants_probe,
+    };
+    receiver->is_reporting = true;
+    receiver->reported_us = clock_boot_us();
+    store_report(receiver->receivers->store, &report, on_reported, receiver);
+}
+
+void receivers_send_reports(struct receivers *receivers)
+{
+    for (struct list *link; (link = list_take(&receivers->with_news));)
+        send_report(LIST_ENTRY(link, struct receiver, news_link));
 }

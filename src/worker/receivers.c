@@ -1,7 +1,7 @@
 #include "worker/receivers.h"
 
-#include "base/hash.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/metrics.h"
 #include "store/shard.h"

@@ -2,11 +2,11 @@
  *
  * If attempts to a receiver fail, its circuit breaker opens. If a receiver asks for fewer attempts, it gets a
  * limit. report.lua decides both, by Redis's clock. The copy decides whether an attempt is sent or held
- * (permit.h). Two sources update the copy: the answers to this reactor's reports (receiver_report.h), and the
+ * (permit.h). Two sources update the copy: the answers to this reactor's reports (permit.h), and the
  * reports of other reactors. Each claim returns the version of the records; if this version is newer than the
  * copy, the newer records are read. A healthy receiver costs Redis nothing.
  *
- * The files form layers: permit.c, receiver_report.c, hold.c, receivers.c. Each file calls only files that
+ * The files form layers: permit.c, hold.c, receivers.c. Each file calls only files that
  * follow it in this list. */
 #ifndef DUEPOST_WORKER_RECEIVERS_H
 #define DUEPOST_WORKER_RECEIVERS_H
@@ -76,7 +76,7 @@ struct receiver {
     int64_t since_us;  /* time at which the breaker opened, or the limit began; converted from Redis's clock,
                           so the time may be slightly in the future */
 
-    /* receiver_report.c */
+    /* permit.c */
     struct list news_link; /* link in receivers.with_news, if there are results to report and no report is
                               under way */
     struct receiver_news news, sent;

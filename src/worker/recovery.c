@@ -7,10 +7,82 @@
 #include "job/job_id.h"
 #include "store/arrival.h"
 
+/* ---- steps ---- */
+
+static void lease_sweep_stop(struct lease_sweep *sweep)
+{
+    pace_end(sweep->pace);
+    if (sweep->event && sweep->jobs > 0)
+        log_warning(sweep->event, LOG_NUMBER("shard", shard_number(sweep->shard)),
+                    LOG_NUMBER("jobs", sweep->jobs));
+    sweep->jobs = 0;
+}
+
+static void lease_sweep_end_step(struct lease_sweep *sweep)
+{
+    if (!sweep->is_listed || sweep->items > 0)
+        return;
+    sweep->is_listed = false;
+    if (sweep->is_full && sweep->handled > 0)
+        pace_continue(sweep->pace, sweep->late_ms);
+    else
+        lease_sweep_stop(sweep);
+}
+
+static void lease_sweep_step(void *arg)
+{
+    struct lease_sweep *sweep = arg;
+    int64_t now_ms;
+    sweep->handled = 0;
+    if (sweep->may_run(sweep->may_arg, &now_ms))
+        sweep->list(sweep->arg, now_ms);
+    else
+        lease_sweep_stop(sweep);
+}
+
+void lease_sweep_init(struct lease_sweep *sweep, struct loop *loop)
+{
+    sweep->pace = pace_new(loop, lease_sweep_step, sweep);
+    sweep->jobs = sweep->items = sweep->handled = 0;
+    sweep->is_listed = sweep->is_full = false;
+}
+
+void lease_sweep_fini(struct lease_sweep *sweep)
+{
+    pace_free(sweep->pace);
+}
+
+void lease_sweep_run(struct lease_sweep *sweep)
+{
+    pace_run(sweep->pace);
+}
+
+void lease_sweep_listed(struct lease_sweep *sweep, bool is_full, size_t handled)
+{
+    sweep->is_listed = true;
+    sweep->is_full = is_full;
+    sweep->handled += handled;
+    lease_sweep_end_step(sweep);
+}
+
+void lease_sweep_begin_item(struct lease_sweep *sweep)
+{
+    sweep->items++;
+}
+
+void lease_sweep_end_item(struct lease_sweep *sweep, bool is_handled)
+{
+    sweep->items--;
+    sweep->handled += is_handled;
+    lease_sweep_end_step(sweep);
+}
+
+/* ---- leases of consumers ---- */
+
 struct recovery {
     const struct delivery_forms *forms;
     struct metrics *metrics;
-    struct lease_sweep sweep; /* an item of this sweep (lease_sweep.h) is the burial of one job */
+    struct lease_sweep sweep; /* an item of this sweep (recovery.h) is the burial of one job */
 };
 
 /* The burial of a job: the job becomes dead, because it has lost too many consumers (recovery.h). */
@@ -220,4 +292,125 @@ void recovery_free(struct recovery *recovery)
         return;
     lease_sweep_fini(&recovery->sweep);
     free(recovery);
+}
+
+/* ---- leases of workers, and expired jobs ---- */
+
+#define EXPIRY_US INT64_C(250000)
+
+enum { EXPIRY_LOOKS = 4 };
+
+struct reaper {
+    const struct retry_schedule *schedule;
+    struct lease_sweep sweep;    /* leases that have run out */
+    struct lease_sweep expiries; /* jobs that have expired */
+    struct timer *expiry;
+    int looks_left;
+};
+
+static void on_lease_ended(void *arg, enum status status)
+{
+    struct reaper *reaper = arg;
+    if (status == STATUS_OK)
+        reaper->sweep.jobs++;
+    lease_sweep_end_item(&reaper->sweep, status == STATUS_OK || status == STATUS_STALE);
+}
+
+static void on_expired_ended(void *arg, enum status status)
+{
+    struct reaper *reaper = arg;
+    (void)status; /* after a failure, a later step lists the job again */
+    lease_sweep_end_item(&reaper->expiries, true);
+}
+
+static void on_expired(void *arg, enum status status, const struct shard_lapsed *expired)
+{
+    struct reaper *reaper = arg;
+    for (size_t i = 0; i < expired->count; i++) {
+        lease_sweep_begin_item(&reaper->expiries);
+        shard_end_lapsed(reaper->expiries.shard, &expired->jobs[i], expired->now_ms, reaper->schedule,
+                         on_expired_ended, reaper);
+    }
+    lease_sweep_listed(&reaper->expiries, status == STATUS_OK && expired->is_full, expired->number);
+}
+
+static void expiry_list(void *arg, int64_t now_ms)
+{
+    struct reaper *reaper = arg;
+    shard_list_expired(reaper->expiries.shard, now_ms, on_expired, reaper);
+}
+
+static void on_expiry(void *arg)
+{
+    struct reaper *reaper = arg;
+    lease_sweep_run(&reaper->expiries);
+    if (--reaper->looks_left > 0)
+        timer_start(reaper->expiry, EXPIRY_US);
+}
+
+void reaper_end_jobs(struct reaper *reaper)
+{
+    reaper->looks_left = EXPIRY_LOOKS;
+    timer_stop(reaper->expiry);
+    on_expiry(reaper);
+}
+
+static void on_expired_leases(void *arg, enum status status, const struct shard_lapsed *lapsed)
+{
+    struct reaper *reaper = arg;
+    for (size_t i = 0; i < lapsed->count; i++) {
+        lease_sweep_begin_item(&reaper->sweep);
+        shard_end_lapsed(reaper->sweep.shard, &lapsed->jobs[i], lapsed->now_ms, reaper->schedule,
+                         on_lease_ended, reaper);
+    }
+    lease_sweep_listed(&reaper->sweep, status == STATUS_OK && lapsed->is_full, 0);
+}
+
+static void reaper_list(void *arg, int64_t now_ms)
+{
+    struct reaper *reaper = arg;
+    shard_list_lapsed(reaper->sweep.shard, now_ms, on_expired_leases, reaper);
+}
+
+struct reaper *reaper_new(struct loop *loop, struct shard *shard, const struct retry_schedule *schedule,
+                          lease_sweep_may_fn *may_run, void *arg)
+{
+    struct reaper *reaper = NEW(struct reaper);
+    reaper->schedule = schedule;
+    reaper->sweep = (struct lease_sweep){.shard = shard,
+                                         .event = "leases_expired",
+                                         .may_run = may_run,
+                                         .may_arg = arg,
+                                         .list = reaper_list,
+                                         .arg = reaper};
+    reaper->expiries = (struct lease_sweep){.shard = shard,
+                                            .late_ms = PACE_LATE_MS,
+                                            .may_run = may_run,
+                                            .may_arg = arg,
+                                            .list = expiry_list,
+                                            .arg = reaper};
+    reaper->expiry = timer_new(loop, on_expiry, reaper);
+    lease_sweep_init(&reaper->sweep, loop);
+    lease_sweep_init(&reaper->expiries, loop);
+    return reaper;
+}
+
+void reaper_set_schedule(struct reaper *reaper, const struct retry_schedule *schedule)
+{
+    reaper->schedule = schedule;
+}
+
+void reaper_end_leases(struct reaper *reaper)
+{
+    lease_sweep_run(&reaper->sweep);
+}
+
+void reaper_free(struct reaper *reaper)
+{
+    if (!reaper)
+        return;
+    lease_sweep_fini(&reaper->sweep);
+    lease_sweep_fini(&reaper->expiries);
+    timer_free(reaper->expiry);
+    free(reaper);
 }

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "support/suite.h"
-#include "worker/receiver_report.h"
+#include "worker/permit.h"
 #include "worker/world.h"
 
 #define SECOND_US INT64_C(1000000)

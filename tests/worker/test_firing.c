@@ -5,7 +5,7 @@
 #include "job/group.h"
 #include "support/suite.h"
 #include "support/without_head.h"
-#include "worker/pace.h"
+#include "worker/sweep.h"
 #include "worker/world.h"
 
 #define EACH_MINUTE                                                                                          \

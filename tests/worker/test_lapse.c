@@ -1,10 +1,10 @@
 /* Tests that workers' leases that have run out are ended under their nonces, in bounded steps. */
-#include "worker/lapse.h"
+#include "worker/recovery.h"
 
 #include "support/suite.h"
 #include "worker/world.h"
 
-static struct lapse *lapse;
+static struct reaper *reaper;
 static bool may;
 
 static bool may_run(void *arg, int64_t *now_ms)
@@ -19,12 +19,12 @@ static void setup(void)
     static const struct retry_schedule schedule = {.count = 0};
     world_begin();
     may = true;
-    lapse = lapse_new(NULL, world_shard(0), &schedule, may_run, NULL);
+    reaper = reaper_new(NULL, world_shard(0), &schedule, may_run, NULL);
 }
 
 static void teardown(void)
 {
-    lapse_free(lapse);
+    reaper_free(reaper);
 }
 
 static const struct shard_lapsed_job jobs[] = {{.id = SLICE_INIT("t/a"), .nonce = {"p1"}},
@@ -37,7 +37,7 @@ static void answer(size_t count, bool is_full)
 
 START_TEST(each_lease_is_ended_under_its_nonce)
 {
-    lapse_run(lapse);
+    reaper_end_leases(reaper);
     ck_assert_int_eq(world_call(WORLD_LAPSED)->expected_ms, world_redis_ms());
     answer(2, false);
     ck_assert_uint_eq(world_under_way(WORLD_END_LAPSED), 2);
@@ -54,10 +54,10 @@ END_TEST
 
 START_TEST(the_next_step_waits_for_all_ends)
 {
-    lapse_run(lapse);
+    reaper_end_leases(reaper);
     answer(2, true);
     world_answer(WORLD_END_LAPSED, STATUS_OK);
-    lapse_run(lapse);
+    reaper_end_leases(reaper);
     world_pass(10000000);
     ck_assert_uint_eq(world_made(WORLD_LAPSED), 1);
     world_answer(WORLD_END_LAPSED, STATUS_OK);
@@ -73,13 +73,13 @@ END_TEST
  * follows. */
 START_TEST(a_step_that_ends_nothing_is_the_last_one)
 {
-    lapse_run(lapse);
+    reaper_end_leases(reaper);
     answer(2, true);
     world_answer(WORLD_END_LAPSED, STATUS_NO_MEMORY);
     world_answer(WORLD_END_LAPSED, STATUS_UNKNOWN);
     world_pass(10000000);
     ck_assert_uint_eq(world_made(WORLD_LAPSED), 1);
-    lapse_run(lapse);
+    reaper_end_leases(reaper);
     ck_assert_uint_eq(world_made(WORLD_LAPSED), 2);
 }
 END_TEST
@@ -87,10 +87,10 @@ END_TEST
 START_TEST(nothing_is_ended_in_a_quiet_time_or_after_a_failure)
 {
     may = false;
-    lapse_run(lapse);
+    reaper_end_leases(reaper);
     ck_assert_uint_eq(world_made(WORLD_LAPSED), 0);
     may = true;
-    lapse_run(lapse);
+    reaper_end_leases(reaper);
     world_answer_lapsed(STATUS_STALE, (struct shard_lapsed){.is_full = true});
     world_pass(10000000);
     ck_assert_uint_eq(world_made(WORLD_LAPSED), 1);

@@ -1,4 +1,4 @@
-#include "worker/pace.h"
+#include "worker/sweep.h"
 
 #include "base/clock.h"
 #include "support/suite.h"
@@ -20,11 +20,11 @@ static void on_reply(void *arg)
 {
     (void)arg;
     if (steps < steps_wanted && is_due) {
-        pace_again_due(pace);
+        pace_continue_due(pace);
         return;
     }
     if (steps < steps_wanted) {
-        pace_again(pace, late_ms);
+        pace_continue(pace, late_ms);
         return;
     }
     pace_end(pace);
@@ -101,7 +101,7 @@ START_TEST(a_sweep_that_runs_or_pauses_is_not_begun_twice)
     pace_run(pace);
     pace_run(pace);
     ck_assert_int_eq(steps, 1);
-    pace_again(pace, 0);
+    pace_continue(pace, 0);
     pace_run(pace);
     ck_assert_int_eq(steps, 1);
 }
@@ -110,7 +110,7 @@ END_TEST
 START_TEST(one_that_has_ended_can_be_begun_anew)
 {
     pace_run(pace);
-    pace_again(pace, 0);
+    pace_continue(pace, 0);
     pace_end(pace);
     pace_run(pace);
     ck_assert_int_eq(steps, 2);

@@ -1,9 +1,8 @@
 /* Tests that a pattern keeper, after settings of patterns have changed, walks through the topics until a step
  * is not full, and that it repairs the shards' copies of the patterns each second. */
-#include "worker/pattern_keeper.h"
+#include "worker/sweep.h"
 
 #include "support/suite.h"
-#include "worker/pace.h"
 #include "worker/world.h"
 
 #define SECOND_US INT64_C(1000000)

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "support/suite.h"
 #include "worker/permit.h"
-#include "worker/receiver_report.h"
 #include "worker/world.h"
 
 /* ---- attempts ---- */

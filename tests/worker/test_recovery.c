@@ -7,7 +7,7 @@
 #include "job/delivery/delivery_form.h"
 #include "support/suite.h"
 #include "support/without_head.h"
-#include "worker/pace.h"
+#include "worker/sweep.h"
 #include "worker/world.h"
 
 static const struct delivery_forms forms = {{&delivery_form_standard}};

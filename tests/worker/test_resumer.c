@@ -1,5 +1,5 @@
 /* Tests how held jobs are resumed when a breaker closes. */
-#include "worker/resumer.h"
+#include "worker/hold.h"
 
 #include "support/suite.h"
 #include "worker/world.h"

@@ -1,4 +1,4 @@
-#include "worker/slots.h"
+#include "worker/consumer.h"
 
 #include "support/suite.h"
 

@@ -3,10 +3,7 @@
 
 #include "base/clock.h"
 #include "support/suite.h"
-#include "worker/forgetter.h"
-#include "worker/pace.h"
-#include "worker/surveyor.h"
-#include "worker/sweeper.h"
+#include "worker/sweep.h"
 #include "worker/world.h"
 
 #define SECOND_US INT64_C(1000000)
