@@ -7,9 +7,12 @@
 #include <string.h>
 
 #include "base/duration.h"
-#include "cli/table.h"
-#include "cli/when.h"
-#include "job/text/json.h"
+#include "cli/output.h"
+#include "job/job_id.h"
+#include "job/json.h"
+#include "job/topic_patterns.h"
+
+/* ---- the arguments, and targets from them ---- */
 
 enum { MEMBERS_MAX = 100000 };
 
@@ -166,8 +169,10 @@ static struct slice skip_blanks(struct slice text)
     return text;
 }
 
-static void lay_out(struct buffer *out, struct slice text)
+void call_print_json(struct slice text)
 {
+    struct buffer out;
+    buffer_init(&out, JSON_TEXT_MAX);
     size_t depth = 0;
     for (text = skip_blanks(text); text.size;) {
         struct slice token = slice_from(text.data, token_size(text));
@@ -175,25 +180,18 @@ static void lay_out(struct buffer *out, struct slice text)
         bool is_opened = first == '{' || first == '[', is_closed = first == '}' || first == ']';
         text = skip_blanks(slice_skip(text, token.size));
         if (is_closed && depth)
-            begin_line(out, --depth);
-        buffer_append(out, token);
+            begin_line(&out, --depth);
+        buffer_append(&out, token);
         if (is_opened && text.size && strchr("}]", text.data[0])) {
-            buffer_append_byte(out, text.data[0]);
+            buffer_append_byte(&out, text.data[0]);
             text = skip_blanks(slice_skip(text, 1));
         } else if (is_opened || first == ',') {
             depth += is_opened;
-            begin_line(out, depth);
+            begin_line(&out, depth);
         } else if (first == ':') {
-            buffer_append_byte(out, ' ');
+            buffer_append_byte(&out, ' ');
         }
     }
-}
-
-void call_print_json(struct slice text)
-{
-    struct buffer out;
-    buffer_init(&out, JSON_TEXT_MAX);
-    lay_out(&out, text);
     table_print_json(buffer_text(&out));
     buffer_fini(&out);
 }
@@ -207,4 +205,85 @@ char *call_setting(const json_t *value)
 {
     /* Settings have at most 15 digits, for which "%.15g" gives back the digits that the server sent. */
     return json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+}
+
+/* ---- names ---- */
+
+/* Names that commands take: TOPIC, TOPIC/ID and GROUP.
+ *
+ * Other text is refused here. In the path of a request, other text could lead to another resource: "a/.."
+ * would be the list of all jobs. */
+
+#define TOPIC_RULE "a topic has 1 to 128 characters of A-Z a-z 0-9 . _ -"
+
+/* Sets the problem. rule may be NULL. Returns false. */
+static bool name_refuse(struct call *call, const char *text, const char *expected, const char *rule)
+{
+    problem_set(&call->problem, "%.300s%sexpected %s%s%s", text ? text : "", text ? ": " : "", expected,
+                text && rule ? "; " : "", text && rule ? rule : "");
+    return false;
+}
+
+bool name_is_topic(struct call *call, const char *text)
+{
+    return (text && topic_is_valid(slice_of(text))) || name_refuse(call, text, "a topic", TOPIC_RULE);
+}
+
+bool name_is_topic_or_pattern(struct call *call, const char *text)
+{
+    return (text && (topic_is_valid(slice_of(text)) || topic_pattern_is_open(slice_of(text)))) ||
+           name_refuse(call, text, "a topic, or a pattern such as orders-*", TOPIC_RULE);
+}
+
+bool name_is_group(struct call *call, const char *text)
+{
+    return (text && group_name_is_valid(slice_of(text))) ||
+           name_refuse(call, text, "a group", "its name has 1 to 128 characters of A-Z a-z 0-9 . _ -");
+}
+
+bool name_add_id(struct buffer *target, struct call *call, const char *text, const char *what)
+{
+    struct slice topic, id;
+    char expected[64];
+    if (!text || !job_key_parse(slice_of(text), &topic, &id)) {
+        snprintf(expected, sizeof expected, "a %s as TOPIC/ID", what);
+        return name_refuse(call, text, expected, TOPIC_RULE);
+    }
+    buffer_printf(target, "%.*s/", SLICE_ARG(topic));
+    call_add_encoded(target, id.data);
+    return true;
+}
+
+/* ---- requests whose answer is printed ---- */
+
+bool ask_make_job_target(struct buffer *target, struct call *call, const char *suffix)
+{
+    buffer_printf(target, "/jobs/");
+    if (!name_add_id(target, call, call->arguments.word, "job"))
+        return false;
+    buffer_printf(target, "%s", suffix);
+    return true;
+}
+
+bool ask_make_topic_target(struct buffer *target, struct call *call)
+{
+    if (!name_is_topic_or_pattern(call, call->arguments.word))
+        return false;
+    buffer_printf(target, "/topics/");
+    call_add_encoded(target, call->arguments.word);
+    return true;
+}
+
+bool ask(struct call *call, const char *method, const char *target, const char *body, const char *member)
+{
+    json_t *answer = remote_ask_json(call->remote, method, target, body, &call->problem);
+    const char *text = member ? call_text(answer, member) : NULL;
+    if (!answer)
+        return false;
+    if (text && !call->arguments.is_json)
+        table_print_line(stdout, "%s\n", text);
+    else
+        call_print_answer(call);
+    json_decref(answer);
+    return true;
 }

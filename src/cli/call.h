@@ -1,5 +1,5 @@
-/* call.h - a running command, and functions that several commands use: targets of requests, members of
- * answers. */
+/* call.h - a running command, and functions that several commands use: targets of requests, names, members
+ * of answers. */
 #ifndef DUEPOST_CLI_CALL_H
 #define DUEPOST_CLI_CALL_H
 
@@ -46,6 +46,7 @@ void call_took(struct call *, long long number);
 
 /* Return a member of a JSON object. If the member is missing, return NULL, or 0 for a number. */
 const char *call_text(const json_t *object, const char *name);
+
 long long call_number(const json_t *object, const char *name);
 
 /* Returns the text of a member of a JSON object, or of nothing. */
@@ -62,5 +63,30 @@ void call_print_answer(const struct call *);
 
 /* Returns the settings of a topic, or one of them, as JSON in one line. The caller frees it. */
 char *call_setting(const json_t *);
+
+/* Return whether text is a name of this kind. If it is not, or is NULL, the problem of the call says what is
+ * expected. */
+bool name_is_topic(struct call *, const char *text);
+
+bool name_is_topic_or_pattern(struct call *, const char *text);
+
+bool name_is_group(struct call *, const char *text);
+
+/* Appends topic/id, encoded for a path. what is "job" or "schedule", for the problem. Returns false if text
+ * is not TOPIC/ID. */
+bool name_add_id(struct buffer *target, struct call *, const char *text, const char *what);
+
+/* Sends a request and prints one member of the answer. Prints the whole answer with --json, or if the answer
+ * does not have this member. body and member may be NULL. Returns false after an error; problem then says
+ * why. */
+bool ask(struct call *, const char *method, const char *target, const char *body, const char *member);
+
+/* Writes the target of a request, "/jobs/topic/jobId" followed by suffix. topic/jobId is the command's first
+ * word. Returns false if this word is not a topic/jobId. */
+bool ask_make_job_target(struct buffer *target, struct call *, const char *suffix);
+
+/* Writes the target of a request, "/topics/topic". topic is the command's first word. Returns false if the
+ * command has no word. */
+bool ask_make_topic_target(struct buffer *target, struct call *);
 
 #endif

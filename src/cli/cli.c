@@ -1,158 +1,21 @@
 #include "cli/cli.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/ask.h"
-#include "cli/bearer.h"
-#include "cli/bench.h"
-#include "cli/dev.h"
-#include "cli/group.h"
-#include "cli/history.h"
-#include "cli/list.h"
-#include "cli/many_jobs.h"
-#include "cli/new_token.h"
-#include "cli/one_job.h"
-#include "cli/receive.h"
-#include "cli/schedules.h"
-#include "cli/sign_test.h"
-#include "cli/table.h"
-#include "cli/top.h"
-#include "cli/topic.h"
-#include "cli/work.h"
-#include "cli/workflows.h"
-#include "job/target/receiver.h"
-#include "job/text/job_errors.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "job/suggestion.h"
 
 enum {
     EXIT_USAGE = 2,
     KEY_MAX = 255, /* bytes of an idempotency key */
     HELP_MAX = 16384,
-    NAME_MAX_BYTES = 128
+    NAME_MAX_BYTES = 128,
+    BEARER_MAX = 1024,
 };
-
-/* ---- lists ---- */
-
-/* Returns the option that selects jobs of this state by the time of their end, or ARGUMENT_COUNT if jobs of
- * this state have not ended. */
-static enum argument end_of(const char *state)
-{
-    static const char *const ended[] = {"delivered", "cancelled", "any"};
-    if (state && strcmp(state, "dead") == 0)
-        return ARGUMENT_DIED_AFTER;
-    for (size_t i = 0; state && i < sizeof ended / sizeof *ended; i++)
-        if (strcmp(state, ended[i]) == 0)
-            return ARGUMENT_ENDED_AFTER;
-    return ARGUMENT_COUNT;
-}
-
-/* Replaces --since by the option of the API that has its meaning in this state. */
-static bool use_since(struct call *call)
-{
-    enum argument argument = end_of(call->arguments.values[ARGUMENT_STATE]);
-    if (!call->since[0])
-        return true;
-    if (argument == ARGUMENT_COUNT)
-        problem_set(
-            &call->problem,
-            "--since needs a state of jobs that have ended: --state dead, delivered, cancelled or any");
-    else
-        call_use_since(call, argument);
-    return argument != ARGUMENT_COUNT;
-}
-
-/* Jobs that have ended are listed with the newest first. Jobs that wait are listed in the order in which they
- * are due. */
-static bool jobs_run(struct call *call)
-{
-    const char **order = &call->arguments.values[ARGUMENT_ORDER];
-    if (!*order && end_of(call->arguments.values[ARGUMENT_STATE]) != ARGUMENT_COUNT)
-        *order = "newest";
-    return use_since(call) && list_print(call, &form_jobs);
-}
-
-static bool dead_run(struct call *call)
-{
-    call->arguments.values[ARGUMENT_STATE] = "dead";
-    return jobs_run(call);
-}
-
-static bool topics_run(struct call *call)
-{
-    return topic_list(call);
-}
-
-static bool groups_run(struct call *call)
-{
-    return list_print(call, &form_groups);
-}
-
-static bool receivers_run(struct call *call)
-{
-    return list_print(call, &form_receivers);
-}
-
-/* ---- one job, many jobs, one receiver ---- */
-
-/* Some commands have two forms: for one job, and for all jobs that match a filter. Refuses the options of one
- * form in a command of the other form: otherwise the command would ignore these options, and change other
- * jobs than the user means. */
-static bool is_one_form(struct call *call)
-{
-    const struct arguments *arguments = &call->arguments;
-    const char *bulk = arguments_bulk_flag(arguments);
-    if (arguments->word && bulk)
-        problem_set(&call->problem, "%s cannot be combined with TOPIC/ID; it is for several jobs", bulk);
-    else if (!arguments->word && (arguments->values[ARGUMENT_GROUP] || arguments->is_resend))
-        problem_set(&call->problem, "%s needs TOPIC/ID", arguments->is_resend ? "--resend" : "--group");
-    else
-        return true;
-    return false;
-}
-
-static bool cancel_run(struct call *call)
-{
-    return is_one_form(call) && use_since(call) &&
-           (call->arguments.word ? one_job_cancel(call) : many_jobs_cancel(call));
-}
-
-static bool run_run(struct call *call)
-{
-    return is_one_form(call) && use_since(call) &&
-           (call->arguments.word ? one_job_run(call) : many_jobs_run(call));
-}
-
-static bool reschedule_run(struct call *call)
-{
-    return use_since(call) && many_jobs_reschedule(call);
-}
-
-static bool redrive_run(struct call *call)
-{
-    call_use_since(call, ARGUMENT_DIED_AFTER);
-    return many_jobs_redrive(call);
-}
-
-static bool close_run(struct call *call)
-{
-    struct buffer target;
-    char name[RECEIVER_HOST_SIZE];
-    const char *word = call->arguments.word;
-    if (!word || !receiver_name_parse(slice_of(word), name)) {
-        problem_set(&call->problem,
-                    "%.300s%sexpected a receiver as HOST:PORT, without a path; duepost receivers lists them",
-                    word ? word : "", word ? ": " : "");
-        return false;
-    }
-    buffer_init(&target, CALL_TARGET_MAX);
-    buffer_printf(&target, "/receivers/");
-    call_add_encoded(&target, name);
-    buffer_printf(&target, "/close");
-    bool is_done = ask(call, "POST", buffer_text(&target), NULL, "state");
-    buffer_fini(&target);
-    return is_done;
-}
 
 /* ---- versions ---- */
 
@@ -188,18 +51,6 @@ static bool version_run(struct call *call)
     }
     json_decref(answer);
     return answer;
-}
-
-/* ---- commands without a server ---- */
-
-static bool token_run(struct call *call)
-{
-    return new_token_print(call->word_count, call->words, &call->problem);
-}
-
-static bool sign_run(struct call *call)
-{
-    return sign_test_run(call->word_count, call->words, &call->has_sent, &call->problem);
 }
 
 /* ---- the table of commands ---- */
@@ -258,7 +109,7 @@ static const struct command {
     int words_max;
     const char *options; /* one line each; NULL: the command has no options of its own */
 } commands[] = {
-    {"schedule", "TOPIC[/ID]", "schedules a job", one_job_schedule, 1,
+    {"schedule", "TOPIC[/ID]", "schedules a job", schedule_run, 1,
      "  --group GROUP         sends the job to each endpoint of this group, instead of --url\n"
      "  --delay 15m           due this long from now; default: now\n"
      "  --due-at TIME         due at this time, instead of --delay: RFC 3339 or +15m\n"
@@ -270,10 +121,10 @@ static const struct command {
      "  --source history      also dead jobs that only the history has\n" FILTER_HELP ENDED_HELP
          LIST_ORDER_HELP},
     {"dead", "[FILTER]", "lists dead jobs", dead_run, 0, DEAD_FILTER_HELP LIST_ORDER_HELP},
-    {"show", "TOPIC/ID", "prints all details of a job", one_job_show, 1,
+    {"show", "TOPIC/ID", "prints all details of a job", show_run, 1,
      "  --group GROUP         the jobs that were sent to this group under ID\n"},
-    {"why", "TOPIC/ID", "explains why a job is not delivered yet, or how it ended", one_job_why, 1, NULL},
-    {"attempts", "TOPIC/ID", "lists the last attempts of a job, the newest first", one_job_attempts, 1,
+    {"why", "TOPIC/ID", "explains why a job is not delivered yet, or how it ended", why_run, 1, NULL},
+    {"attempts", "TOPIC/ID", "lists the last attempts of a job, the newest first", attempts_run, 1,
      "  --since 1h            only attempts within this time, or since this TIME\n"},
     {"run", "TOPIC/ID | --state STATE FILTER", "makes jobs due now; dead jobs get all their attempts again",
      run_run, 1,
@@ -292,8 +143,7 @@ static const struct command {
      "  --source history      also dead jobs that only the history has\n" DEAD_FILTER_HELP BULK_ORDER_HELP
          BULK_HELP
      "  --per-second N        spreads the jobs over time: N of them are due each second; default: all now\n"},
-    {"history", "export | stats | delete", "exports, counts or removes jobs that have ended", history_command,
-     1,
+    {"history", "export | stats | delete", "exports, counts or removes jobs that have ended", history_run, 1,
      "Options of export, which writes one job per line:\n"
      "  --format csv          ndjson (default) or csv\n"
      "  --state STATE         delivered, cancelled, dead or any (default)\n" DEAD_FILTER_HELP ENDED_HELP
@@ -313,19 +163,19 @@ static const struct command {
      "  --limit N             lists at most N topics\n"
      "  --remove              removes all settings of TOPIC, which can be a pattern ('orders-*'); its jobs "
      "stay\n"},
-    {"set", "TOPIC NAME=VALUE...", "changes settings of a topic or a pattern ('orders-*')", topic_set,
+    {"set", "TOPIC NAME=VALUE...", "changes settings of a topic or a pattern ('orders-*')", set_run,
      ARGUMENT_WORDS_MAX,
      "  NAME=VALUE            such as maxInFlight=10 rate=100/1m url=https://shop.example/hook\n"
      "  NAME=                 removes the setting\n"},
-    {"pause", "TOPIC", "pauses a topic: no new attempts begin", topic_pause, 1, NULL},
-    {"resume", "TOPIC", "resumes a paused topic", topic_resume, 1, NULL},
+    {"pause", "TOPIC", "pauses a topic: no new attempts begin", pause_run, 1, NULL},
+    {"resume", "TOPIC", "resumes a paused topic", resume_run, 1, NULL},
     {"groups", "", "lists groups and their endpoints", groups_run, 0,
      "  --limit N             at most N groups\n"},
     {"group", "NAME [ENDPOINT=URL...]", "shows, creates or removes a group", group_run, ARGUMENT_WORDS_MAX,
      "  ENDPOINT=URL          creates the group with these endpoints, or replaces all its endpoints\n"
      "  --remove              removes the group\n"},
     {"schedules", "[VERB TOPIC/ID]", "lists schedules, or changes one: set, show, pause, resume, run, delete",
-     schedules_command, 2,
+     schedules_run, 2,
      "  --topic TOPIC         lists only schedules of this topic\n"
      "  --paused              lists only schedules that are paused\n"
      "  --next-after TIME     lists only schedules whose next time is TIME or later: RFC 3339 or +1h\n"
@@ -350,7 +200,7 @@ static const struct command {
      "  --paused              creates no jobs until the schedule is resumed\n"
      "  --group GROUP         sends each job to each endpoint of this group, instead of "
      "--url\n" NEW_JOB_HELP},
-    {"workflows", "[TOPIC/ID]", "lists workflows, the newest first, or shows one", workflows_command, 1,
+    {"workflows", "[TOPIC/ID]", "lists workflows, the newest first, or shows one", workflows_run, 1,
      "  --topic TOPIC         lists only workflows of this topic\n"
      "  --state STATE         lists only workflows in this state: active, succeeded, failed or cancelled\n"
      "  --id-prefix TEXT      lists only workflows whose id begins with TEXT\n"
@@ -370,7 +220,7 @@ static const struct command {
     {"receivers", "", "lists receivers that failed or asked for fewer attempts within the last hour",
      receivers_run, 0, NULL},
     {"close", "HOST:PORT", "closes a receiver's circuit breaker", close_run, 1, NULL},
-    {"tail", "[TOPIC]", "prints every second the topics whose numbers of jobs have changed", topic_tail, 1,
+    {"tail", "[TOPIC]", "prints every second the topics whose numbers of jobs have changed", tail_run, 1,
      NULL},
     {"top", "[--once]", "shows the overview of the server and refreshes it each second", top_run, 0,
      "  --once                prints the overview once, as text; needs no terminal\n"
@@ -501,6 +351,61 @@ static void print_help(const struct command *command)
          "  --server URL          the server; default: DUEPOST_SERVER, else http://127.0.0.1:7700\n"
          "  --token-file FILE     a file with the token; default: DUEPOST_TOKEN, else no token\n"
          "  --ca-file FILE        certificates that https trusts; default: those of this host");
+}
+
+/* ---- a command that calls a server ---- */
+
+static enum status read_file(const char *path, char text[BEARER_MAX], struct problem *problem)
+{
+    FILE *file = fopen(path, "re");
+    if (!file) {
+        problem_set(problem, "cannot read %s: %s", path, strerror(errno));
+        return STATUS_INVALID;
+    }
+    size_t size = fread(text, 1, BEARER_MAX - 1, file);
+    text[size] = '\0';
+    enum status status = ferror(file) ? STATUS_INVALID : STATUS_OK;
+    if (status != STATUS_OK)
+        problem_set(problem, "cannot read %s: %s", path, strerror(errno));
+    fclose(file);
+    return status;
+}
+
+/* Returns whether a token may have this character. Returns false for characters that could end the header or
+ * begin another header. */
+static bool is_token(struct slice text)
+{
+    for (size_t i = 0; i < text.size; i++)
+        if (text.data[i] <= ' ' || text.data[i] >= 0x7f)
+            return false;
+    return text.size > 0;
+}
+
+/* Appends "Authorization: Bearer ..." with the token on the only line of file. If file is NULL, the token
+ * comes from the environment variable DUEPOST_TOKEN. If this variable is not set, nothing is appended. No
+ * option takes the token itself, because every user of the host can read a command's arguments. Returns
+ * STATUS_INVALID after an error; problem then says what is wrong. */
+static enum status bearer_read(const char *file, struct buffer *header, struct problem *problem)
+{
+    char text[BEARER_MAX];
+    const char *variable = getenv("DUEPOST_TOKEN");
+    struct slice token = slice_of(variable);
+    if (file) {
+        if (read_file(file, text, problem) != STATUS_OK)
+            return STATUS_INVALID;
+        token = slice_from(text, strcspn(text, "\r\n"));
+    }
+    if (!file && token.size == 0)
+        return STATUS_OK;
+    if (!is_token(token)) {
+        problem_set(problem,
+                    "%s has no token on its first line; a token is one word, as duepost token new prints it",
+                    file ? file : "DUEPOST_TOKEN");
+        return STATUS_INVALID;
+    }
+    buffer_append(header, SLICE("Authorization: Bearer "));
+    buffer_append(header, token);
+    return STATUS_OK;
 }
 
 /* Checks the idempotency key here, because an error about a wrong header would not name the option. */

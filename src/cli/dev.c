@@ -1,5 +1,5 @@
-#include "cli/dev.h"
-
+/* dev.c - the command dev: a server with a private Redis and a receiver, for trying out duepost. The server
+ * is a process of its own, which runs this same program. */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "cli/call.h"
+#include "cli/commands.h"
 #include "cli/receive.h"
 #include "cli/terminal.h"
 
@@ -49,9 +51,9 @@ static bool open_data(struct dev *dev)
     const char *given = dev->call->arguments.values[ARGUMENT_DATA], *folder = getenv("TMPDIR");
     int size = given ? snprintf(dev->data, PATH_SIZE, "%s", given)
                      : snprintf(dev->data, PATH_SIZE, "%s/duepost-XXXXXX", folder ? folder : "/tmp");
-    if (size >= PATH_SIZE)
+    if (size >= PATH_SIZE) {
         errno = ENAMETOOLONG;
-    else if (given || mkdtemp(dev->data)) {
+    } else if (given || mkdtemp(dev->data)) {
         dev->is_temporary = !given;
         return true;
     }

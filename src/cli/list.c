@@ -1,38 +1,255 @@
 #include "cli/list.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "job/text/json.h"
+#include "base/duration.h"
+#include "cli/output.h"
+#include "job/json.h"
+
+/* ---- the lists ---- */
+
+enum {
+    ANSWER_SHOWN = 100,
+    RECEIVER_SHOWN = 512
+}; /* maximum number of bytes that a row shows of an answer, and of a receiver */
+
+/* Adds the result of an attempt, such as "503" or "timeout", or "" if there was none. */
+static void add_result(struct table *table, const json_t *attempt)
+{
+    if (json_object_get(attempt, "status"))
+        table_add_number(table, call_number(attempt, "status"));
+    else
+        table_add(table, call_text(attempt, "error"));
+}
+
+/* Returns the time at which the job is due or has ended. */
+static const char *time_of(const json_t *job)
+{
+    static const char *const names[] = {"dueAt", "deadAt", "deliveredAt", "cancelledAt"};
+    const char *time = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !time; i++)
+        time = call_text(job, names[i]);
+    return time;
+}
+
+static void add_jobs(struct table *table, const json_t *page)
+{
+    size_t i;
+    json_t *job;
+    json_array_foreach(json_object_get(page, "jobs"), i, job)
+    {
+        table_add(table, call_text(job, "topic"));
+        table_add(table, call_text(job, "jobId"));
+        table_add(table, call_text(job, "state"));
+        table_add(table, time_of(job));
+        table_add_number(table, call_number(job, "attempts"));
+        add_result(table, json_object_get(job, "lastAttempt"));
+        table_add(table, call_text(job, "reason"));
+        table_add(table, call_text(job, "url"));
+    }
+}
+
+static void add_topics(struct table *table, const json_t *page)
+{
+    size_t i;
+    json_t *topic;
+    json_array_foreach(json_object_get(page, "topics"), i, topic)
+    {
+        const json_t *jobs = json_object_get(topic, "jobs");
+        char *settings = call_setting(json_object_get(topic, "settings"));
+        table_add(table, call_text(topic, "topic"));
+        table_add_number(table, call_number(jobs, "delayed"));
+        table_add_number(table, call_number(jobs, "ready"));
+        table_add_number(table, call_number(jobs, "held"));
+        table_add_number(table, call_number(jobs, "leased"));
+        table_add_number(table, call_number(jobs, "dead"));
+        const char *oldest = call_text(topic, "oldestOverdueAt");
+        char age[WHEN_SPAN_SIZE];
+        table_add_number(table, call_number(topic, "overdue"));
+        table_add(table, oldest && when_age(oldest, age) ? age : "-");
+        table_add(table, call_text(topic, "oldestDueAt"));
+        table_add(table, call_text(topic, "heldBy"));
+        table_add(table, settings);
+        free(settings);
+    }
+}
+
+/* Adds the beginning of an answer, without cutting a character of several bytes in two. */
+static void add_answer(struct table *table, const char *answer)
+{
+    char shown[ANSWER_SHOWN + sizeof "..."];
+    size_t size = answer ? strlen(answer) : 0;
+    if (size <= ANSWER_SHOWN) {
+        table_add(table, answer);
+        return;
+    }
+    for (size = ANSWER_SHOWN; size > 0 && ((unsigned char)answer[size] & 0xc0) == 0x80;)
+        size--;
+    snprintf(shown, sizeof shown, "%.*s...", (int)size, answer);
+    table_add(table, shown);
+}
+
+static void add_attempts(struct table *table, const json_t *page)
+{
+    const json_t *attempts = json_object_get(page, "attempts");
+    for (size_t i = json_array_size(attempts); i-- > 0;) {
+        const json_t *attempt = json_array_get(attempts, i);
+        char text[64];
+        long long number = call_number(attempt, "attempt"), round = call_number(attempt, "round");
+        snprintf(text, sizeof text, round > 1 ? "%lld of round %lld" : "%lld", number, round);
+        table_add(table, text);
+        table_add(table, call_text(attempt, "at"));
+        table_add_number(table, call_number(attempt, "durationMs"));
+        add_result(table, attempt);
+        const char *detail = call_text(attempt, "errorDetail");
+        add_answer(table, detail ? detail : call_text(attempt, "answer"));
+    }
+}
+
+static void add_receivers(struct table *table, const json_t *page)
+{
+    size_t i;
+    json_t *receiver;
+    json_array_foreach(json_object_get(page, "receivers"), i, receiver)
+    {
+        const char *host = call_text(receiver, "receiver"), *path = call_text(receiver, "path");
+        char name[RECEIVER_SHOWN];
+        snprintf(name, sizeof name, "%s%s", host ? host : "", path ? path : "");
+        table_add(table, name);
+        table_add(table, call_text(receiver, "state"));
+        table_add_number(table, call_number(receiver, "failures"));
+        add_result(table, json_object_get(receiver, "lastFailure"));
+        table_add(table, call_text(receiver, "openSince"));
+        table_add(table, call_text(receiver, "probeAt"));
+        if (json_object_get(receiver, "maxInFlight"))
+            table_add_number(table, call_number(receiver, "maxInFlight"));
+        else
+            table_add(table, NULL);
+    }
+}
+
+/* Adds a row for each endpoint. */
+static void add_groups(struct table *table, const json_t *page)
+{
+    size_t i;
+    json_t *group;
+    json_array_foreach(json_object_get(page, "groups"), i, group)
+    {
+        const char *name;
+        json_t *endpoint;
+        json_object_foreach(json_object_get(group, "endpoints"), name, endpoint)
+        {
+            const char *method = call_text(endpoint, "method");
+            table_add(table, call_text(group, "group"));
+            table_add(table, name);
+            table_add(table, method ? method : "POST");
+            table_add(table, call_text(endpoint, "url"));
+        }
+    }
+}
+
+static void add_schedules(struct table *table, const json_t *page)
+{
+    size_t i;
+    json_t *schedule;
+    json_array_foreach(json_object_get(page, "schedules"), i, schedule)
+    {
+        const json_t *last = json_object_get(schedule, "last");
+        bool is_paused = json_is_true(json_object_get(schedule, "paused"));
+        table_add(table, call_text(schedule, "topic"));
+        table_add(table, call_text(schedule, "scheduleId"));
+        if (call_text(schedule, "problem")) {
+            table_add(table, call_text(schedule, "problem"));
+        } else {
+            /* Adds the times of a schedule, such as "30 4 * * * Europe/Berlin" or "every 1h". */
+            char text[512], span[DURATION_TEXT_MAX];
+            const char *cron = call_text(schedule, "cron"), *zone = call_text(schedule, "timezone");
+            duration_format((int64_t)(json_number_value(json_object_get(schedule, "every")) * 1000 + 0.5),
+                            span);
+            if (cron)
+                snprintf(text, sizeof text, "%s %s", cron, zone ? zone : "");
+            else
+                snprintf(text, sizeof text, "every %s", span);
+            table_add(table, text);
+        }
+        const char *next = json_string_value(json_array_get(json_object_get(schedule, "next"), 0));
+        table_add(table, is_paused ? "paused" : next ? next : "never");
+        table_add(table, call_text(last, "time"));
+        table_add(table, call_text(last, "outcome"));
+    }
+}
+
+static void add_workflows(struct table *table, const json_t *page)
+{
+    size_t i;
+    json_t *workflow;
+    json_array_foreach(json_object_get(page, "workflows"), i, workflow)
+    {
+        table_add(table, call_text(workflow, "topic"));
+        table_add(table, call_text(workflow, "workflowId"));
+        table_add(table, call_text(workflow, "state"));
+        table_add(table, call_text(workflow, "createdAt"));
+        table_add(table, call_text(workflow, "endedAt"));
+        table_add_number(table, call_number(workflow, "elementCount"));
+        table_add_number(table, call_number(workflow, "openCount"));
+        table_add(table, call_text(workflow, "url"));
+    }
+}
+
+static const char *const job_titles[] = {"TOPIC", "JOB", "STATE", "AT", "ATTEMPTS", "LAST", "REASON", "URL"};
+static const char *const topic_titles[] = {"TOPIC",   "DELAYED", "READY",  "HELD",    "LEASED",  "DEAD",
+                                           "OVERDUE", "FOR",     "OLDEST", "HELD BY", "SETTINGS"};
+static const char *const attempt_titles[] = {"ATTEMPT", "AT", "MS", "RESULT", "ANSWER"};
+
+static const char *const group_titles[] = {"GROUP", "ENDPOINT", "METHOD", "URL"};
+static const char *const receiver_titles[] = {"RECEIVER", "STATE", "FAILURES", "LAST",
+                                              "SINCE",    "PROBE", "LIMIT"};
+static const char *const workflow_titles[] = {"TOPIC", "WORKFLOW", "STATE", "CREATED",
+                                              "ENDED", "ELEMENTS", "OPEN",  "URL"};
+static const char *const schedule_titles[] = {"TOPIC", "SCHEDULE", "TIMES", "NEXT", "LAST", "OUTCOME"};
+
+const struct listing listing_jobs = {"/jobs", "jobs", 8, job_titles, add_jobs, NULL, false};
+const struct listing listing_topics = {"/topics", "topics", 11, topic_titles, add_topics, NULL, false};
+const struct listing listing_groups = {"/groups", "groups", 4, group_titles, add_groups, NULL, false};
+const struct listing listing_attempts = {NULL, "attempts", 5, attempt_titles, add_attempts, "at", true};
+const struct listing listing_receivers = {"/receivers",  "receivers", 7,    receiver_titles,
+                                          add_receivers, NULL,        false};
+const struct listing listing_schedules = {NULL, "schedules", 6, schedule_titles, add_schedules, NULL, false};
+const struct listing listing_workflows = {"/workflows",  "workflows", 8,    workflow_titles,
+                                          add_workflows, "createdAt", false};
+
+/* ---- pages ---- */
 
 enum { ITEMS_MAX = 1024 * 1024 * 1024, ARRAY_MAX = ITEMS_MAX + 2 };
 
-json_t *list_next_page(struct call *call, const struct form *form, struct buffer *target,
+json_t *list_next_page(struct call *call, const struct listing *listing, struct buffer *target,
                        const json_t *before)
 {
     const char *cursor = before ? call_text(before, "cursor") : NULL;
     if ((before && !cursor) || call->left == 0)
         return NULL;
-    call_make_target(call, target, form->path, cursor);
+    call_make_target(call, target, listing->path, cursor);
     json_t *page = remote_ask_json(call->remote, "GET", buffer_text(target), NULL, &call->problem);
-    call_took(call, (long long)json_array_size(json_object_get(page, form->member)));
+    call_took(call, (long long)json_array_size(json_object_get(page, listing->member)));
     return page;
 }
 
 /* Removes the entries of a page that are older than --since. With --json, appends the other entries to
  * items, as the server sent them: with a comma after each, the newest first. */
-static void take_items(struct call *call, const struct form *form, json_t *page, struct buffer *items)
+static void take_items(struct call *call, const struct listing *listing, json_t *page, struct buffer *items)
 {
     struct json_cursor cursor;
     struct slice item;
     struct buffer before;
-    bool is_selected = form->time && call->since[0];
-    json_t *entries = json_object_get(page, form->member);
-    if (!json_open(call_member(remote_text(call->remote), form->member), &cursor))
+    bool is_selected = listing->time && call->since[0];
+    json_t *entries = json_object_get(page, listing->member);
+    if (!json_open(call_member(remote_text(call->remote), listing->member), &cursor))
         return;
     buffer_init(&before, REMOTE_ANSWER_MAX);
     for (size_t i = 0; json_next_item(&cursor, &item);) {
-        const char *time = is_selected ? call_text(json_array_get(entries, i), form->time) : NULL;
+        const char *time = is_selected ? call_text(json_array_get(entries, i), listing->time) : NULL;
         if (time && strcmp(time, call->since) < 0) {
             json_array_remove(entries, i);
             call_took(call, -1);
@@ -42,7 +259,7 @@ static void take_items(struct call *call, const struct form *form, json_t *page,
         if (!call->arguments.is_json)
             continue;
         buffer_clear(&before);
-        if (form->is_oldest_first) {
+        if (listing->is_oldest_first) {
             buffer_append(&before, buffer_slice(items));
             buffer_clear(items);
         }
@@ -53,19 +270,7 @@ static void take_items(struct call *call, const struct form *form, json_t *page,
     buffer_fini(&before);
 }
 
-static void print_items(struct slice items)
-{
-    struct buffer array;
-    buffer_init(&array, ARRAY_MAX);
-    buffer_append_byte(&array, '[');
-    buffer_append(&array,
-                  slice_from(items.data, items.size ? items.size - 1 : 0)); /* without the last comma */
-    buffer_append_byte(&array, ']');
-    call_print_json(buffer_slice(&array));
-    buffer_fini(&array);
-}
-
-bool list_print(struct call *call, const struct form *form)
+bool list_print(struct call *call, const struct listing *listing)
 {
     struct buffer target, items;
     struct table table;
@@ -73,19 +278,26 @@ bool list_print(struct call *call, const struct form *form)
     bool is_partial = false;
     buffer_init(&target, CALL_TARGET_MAX);
     buffer_init(&items, ITEMS_MAX);
-    table_init(&table, form->columns, form->titles);
-    while ((next = list_next_page(call, form, &target, page))) {
+    table_init(&table, listing->columns, listing->titles);
+    while ((next = list_next_page(call, listing, &target, page))) {
         json_decref(page);
         page = next;
-        take_items(call, form, page, &items);
-        form->add(&table, page);
+        take_items(call, listing, page, &items);
+        listing->add(&table, page);
         is_partial = is_partial || json_is_true(json_object_get(page, "partial"));
     }
     if (items.failed && !call->problem.text[0])
         problem_set(&call->problem, "the list has more than 1 GiB; use --limit or a filter");
     bool is_done = call->problem.text[0] == '\0';
     if (is_done && call->arguments.is_json) {
-        print_items(buffer_slice(&items));
+        struct buffer array;
+        buffer_init(&array, ARRAY_MAX);
+        buffer_append_byte(&array, '[');
+        buffer_append(&array,
+                      slice_from(items.data, items.size ? items.size - 1 : 0)); /* without the last comma */
+        buffer_append_byte(&array, ']');
+        call_print_json(buffer_slice(&array));
+        buffer_fini(&array);
     } else if (is_done) {
         table_print(&table);
     }

@@ -8,9 +8,13 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/list.h"
 #include "base/memory.h"
 #include "job/target/url.h"
 
+/* ---- one request at a time ---- */
+
+enum { HEADER_MAX = 512 };
 #define TIMEOUT_S 60L
 
 struct remote {
@@ -71,11 +75,23 @@ void remote_free(struct remote *remote)
     free(remote);
 }
 
-size_t remote_on_data(char *data, size_t unit, size_t count, void *arg)
+/* A CURLOPT_WRITEFUNCTION: appends to arg, which is a struct buffer. A full buffer ends the transfer. */
+static size_t remote_on_data(char *data, size_t unit, size_t count, void *arg)
 {
     struct buffer *answer = arg;
     buffer_append(answer, slice_from(data, unit * count));
     return answer->failed ? 0 : unit * count;
+}
+
+/* Returns the headers with one more at the end. */
+static struct curl_slist *add_header(struct curl_slist *headers, const char *name, const char *value)
+{
+    struct buffer line;
+    buffer_init(&line, HEADER_MAX);
+    buffer_printf(&line, "%s%s", name, value);
+    headers = curl_slist_append(headers, buffer_text(&line));
+    buffer_fini(&line);
+    return headers;
 }
 
 /* Sends the request of the handle, and waits for the end. */
@@ -126,38 +142,6 @@ bool remote_has_sent(const struct remote *remote)
     return remote->has_sent;
 }
 
-void remote_set_sent(struct remote *remote)
-{
-    remote->has_sent = true;
-}
-
-enum { KEY_LINE_MAX = 512 };
-
-static struct curl_slist *add_key(struct curl_slist *headers, const char *key)
-{
-    struct buffer line;
-    buffer_init(&line, KEY_LINE_MAX);
-    buffer_printf(&line, "Idempotency-Key: %s", key);
-    headers = curl_slist_append(headers, buffer_text(&line));
-    buffer_fini(&line);
-    return headers;
-}
-
-static CURLcode perform(struct remote *remote, const char *method, const char *url, const char *body,
-                        struct buffer *answer)
-{
-    struct curl_slist *headers = NULL;
-    if (body)
-        headers = curl_slist_append(headers, "Content-Type: application/json");
-    if (remote->options.authorization[0])
-        headers = curl_slist_append(headers, remote->options.authorization);
-    if (remote->options.key && strcmp(method, "POST") == 0)
-        headers = add_key(headers, remote->options.key);
-    CURLcode code = send_with(remote, method, url, headers, body, answer);
-    curl_slist_free_all(headers);
-    return code;
-}
-
 struct remote_options remote_options(const struct remote *remote)
 {
     struct remote_options options = remote->options;
@@ -187,36 +171,34 @@ static const char *remote_hint(long status, const char *detail)
     return "";
 }
 
-/* Writes the errors of an answer: "400: url: is required; delay: must be ...". */
-static void explain_errors(long status, const json_t *errors, struct problem *problem)
-{
-    struct buffer text;
-    size_t i;
-    json_t *error;
-    buffer_init_fallible(&text, sizeof problem->text - 1);
-    buffer_printf(&text, "%ld:", status);
-    json_array_foreach(errors, i, error)
-    {
-        const char *field = json_string_value(json_object_get(error, "field"));
-        const char *detail = json_string_value(json_object_get(error, "detail"));
-        buffer_printf(&text, "%s %s%s%s", i ? ";" : "", field ? field : "", field && field[0] ? ": " : "",
-                      detail ? detail : "");
-    }
-    problem_set(problem, "%.*s", SLICE_ARG(buffer_slice(&text)));
-    buffer_fini(&text);
-}
-
+/* Writes the server's reason: "404: ...", or with the errors of a request: "400: url: is required; delay:
+ * must be
+ * ...". */
 void remote_explain(long status, struct slice answer, struct problem *problem)
 {
     json_t *json = json_loadb(answer.data ? answer.data : "", answer.size, 0, NULL);
     const char *detail = json_string_value(json_object_get(json, "detail"));
     const json_t *errors = json_object_get(json, "errors");
-    if (json_array_size(errors) > 0)
-        explain_errors(status, errors, problem);
-    else
+    if (json_array_size(errors) > 0) {
+        struct buffer text;
+        size_t i;
+        json_t *error;
+        buffer_init_fallible(&text, sizeof problem->text - 1);
+        buffer_printf(&text, "%ld:", status);
+        json_array_foreach(errors, i, error)
+        {
+            const char *field = json_string_value(json_object_get(error, "field"));
+            const char *what = json_string_value(json_object_get(error, "detail"));
+            buffer_printf(&text, "%s %s%s%s", i ? ";" : "", field ? field : "", field && field[0] ? ": " : "",
+                          what ? what : "");
+        }
+        problem_set(problem, "%.*s", SLICE_ARG(buffer_slice(&text)));
+        buffer_fini(&text);
+    } else {
         problem_set(problem, "%ld: %s%s", status,
                     detail ? detail : "the server gives no reason; is it a duepost server?",
                     remote_hint(status, detail));
+    }
     json_decref(json);
 }
 
@@ -248,7 +230,8 @@ bool remote_is_local(const struct remote *remote)
     return is_local;
 }
 
-struct slice remote_address(const char *server)
+/* Returns the address of a server without "/" at its end, because each target begins with "/". */
+static struct slice remote_address(const char *server)
 {
     struct slice address = slice_of(server);
     while (address.size && address.data[address.size - 1] == '/')
@@ -259,12 +242,20 @@ struct slice remote_address(const char *server)
 enum status remote_ask(struct remote *remote, const char *method, const char *target, const char *body,
                        struct buffer *answer, struct problem *problem)
 {
+    struct curl_slist *headers = NULL;
     struct buffer url;
     long status = 0;
+    if (body)
+        headers = curl_slist_append(headers, "Content-Type: application/json");
+    if (remote->options.authorization[0])
+        headers = curl_slist_append(headers, remote->options.authorization);
+    if (remote->options.key && strcmp(method, "POST") == 0)
+        headers = add_header(headers, "Idempotency-Key: ", remote->options.key);
     buffer_init(&url, REMOTE_URL_MAX);
     buffer_printf(&url, "%.*s%s", SLICE_ARG(remote_address(remote->server)), target);
-    CURLcode code = perform(remote, method, buffer_text(&url), body, answer);
+    CURLcode code = send_with(remote, method, buffer_text(&url), headers, body, answer);
     buffer_fini(&url);
+    curl_slist_free_all(headers);
     curl_easy_getinfo(remote->easy, CURLINFO_RESPONSE_CODE, &status);
     if (code != CURLE_OK) {
         problem_set(problem, "%s: %s; check the server (--server URL or DUEPOST_SERVER)", remote->server,
@@ -349,4 +340,140 @@ enum status remote_post(struct remote *remote, const char *url, const char *cons
 void remote_library(struct library *library)
 {
     library_set(library, "jansson", jansson_version_str());
+}
+
+/* ---- many requests at once ---- */
+
+/* The command waits for other events at the same time. Each call that is not cancelled calls back exactly
+ * once, within remote_calls_wait. */
+
+#define CONNECT_TIMEOUT_MS 10000L
+
+struct remote_calls {
+    struct remote_options options;
+    CURLM *multi;
+    struct list list; /* all calls */
+};
+
+struct remote_call {
+    struct remote_calls *calls;
+    struct list link;
+    CURL *easy;
+    struct curl_slist *headers;
+    struct buffer answer;
+    remote_call_fn *done;
+    void *arg;
+};
+
+struct remote_calls *remote_calls_new(struct remote *remote)
+{
+    struct remote_calls *calls = NEW(struct remote_calls);
+    calls->options = remote_options(remote);
+    remote->has_sent = true; /* by the calls */
+    list_init(&calls->list);
+    calls->multi = curl_multi_init();
+    if (!calls->multi)
+        abort();
+    return calls;
+}
+
+void remote_calls_free(struct remote_calls *calls)
+{
+    if (!calls)
+        return;
+    while (!list_is_empty(&calls->list))
+        remote_call_cancel(LIST_ENTRY(list_pop(&calls->list), struct remote_call, link));
+    curl_multi_cleanup(calls->multi);
+    free(calls);
+}
+
+/* ---- a call ---- */
+
+struct remote_call *remote_call_start(struct remote_calls *calls, const struct remote_request *request,
+                                      remote_call_fn *done, void *arg)
+{
+    const struct remote_options *options = &calls->options;
+    struct buffer url;
+    struct remote_call *call = NEW(struct remote_call);
+    *call = (struct remote_call){.calls = calls, .done = done, .arg = arg};
+    list_append(&calls->list, &call->link);
+    buffer_init(&call->answer, REMOTE_ANSWER_MAX);
+    CURL *easy = call->easy = curl_easy_init();
+    if (!easy)
+        abort();
+    if (request->body.size) {
+        call->headers = curl_slist_append(call->headers, "Content-Type: application/json");
+        call->headers = curl_slist_append(call->headers, "Expect:");
+    }
+    if (options->authorization[0])
+        call->headers = curl_slist_append(call->headers, options->authorization);
+    if (request->key)
+        call->headers = add_header(call->headers, "Idempotency-Key: ", request->key);
+    buffer_init(&url, REMOTE_URL_MAX);
+    buffer_printf(&url, "%.*s%s", SLICE_ARG(remote_address(options->server)), request->target);
+    curl_easy_setopt(easy, CURLOPT_URL, buffer_text(&url));
+    buffer_fini(&url);
+    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, call->headers);
+    if (request->body.size) {
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)request->body.size);
+        curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, request->body.data);
+    }
+    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    if (options->ca_file)
+        curl_easy_setopt(easy, CURLOPT_CAINFO, options->ca_file);
+    curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    curl_easy_setopt(easy, CURLOPT_DNS_CACHE_TIMEOUT, 0L); /* the server may have moved */
+    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
+    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, request->timeout_ms);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, remote_on_data);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, &call->answer);
+    curl_easy_setopt(easy, CURLOPT_PRIVATE, call);
+    curl_multi_add_handle(calls->multi, call->easy);
+    return call;
+}
+
+void remote_call_cancel(struct remote_call *call)
+{
+    list_remove(&call->link);
+    curl_multi_remove_handle(call->calls->multi, call->easy);
+    curl_easy_cleanup(call->easy);
+    curl_slist_free_all(call->headers);
+    buffer_fini(&call->answer);
+    free(call);
+}
+
+/* ---- progress ---- */
+
+void remote_calls_step(struct remote_calls *calls)
+{
+    int running, queued;
+    const CURLMsg *message;
+    curl_multi_perform(calls->multi, &running);
+    while ((message = curl_multi_info_read(calls->multi, &queued))) {
+        CURLcode code =
+            message->data.result; /* copied, because the message is freed when its handle is removed */
+        struct remote_call *call = NULL;
+        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &call);
+        if (message->msg == CURLMSG_DONE) {
+            long status = 0;
+            curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
+            if (code == CURLE_OK)
+                call->done(call->arg, status, buffer_slice(&call->answer));
+            else
+                call->done(call->arg, 0, slice_of(curl_easy_strerror(code)));
+            remote_call_cancel(call);
+        }
+    }
+}
+
+void remote_calls_wait(struct remote_calls *calls, const int *descriptors, size_t count, int timeout_ms)
+{
+    struct curl_waitfd ready[REMOTE_CALLS_WAIT_MAX];
+    if (count > REMOTE_CALLS_WAIT_MAX)
+        return;
+    for (size_t i = 0; i < count; i++)
+        ready[i] = (struct curl_waitfd){.fd = descriptors[i], .events = CURL_WAIT_POLLIN};
+    curl_multi_poll(calls->multi, ready, (unsigned)count, timeout_ms, NULL);
 }

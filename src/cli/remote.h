@@ -1,11 +1,14 @@
-/* remote.h - sends a command's requests to a server, one request at a time. */
+/* remote.h - sends a command's requests to a server: one at a time (struct remote), or many at once without
+ * waiting (struct remote_calls). */
 #ifndef DUEPOST_CLI_REMOTE_H
 #define DUEPOST_CLI_REMOTE_H
 
 #include <jansson.h>
+#include <poll.h>
 
 #include "base/buffer.h"
 #include "base/library.h"
+#include "base/slice.h"
 #include "base/status.h"
 
 enum {
@@ -30,6 +33,7 @@ enum status remote_options_check(const struct remote_options *, struct problem *
 
 /* Creates a remote. Borrows the strings of the options. */
 struct remote *remote_new(const struct remote_options *);
+
 void remote_free(struct remote *); /* NULL is ignored */
 
 /* Sends one request and puts the answer's body into answer. body is JSON or NULL. Returns STATUS_OK if the
@@ -57,9 +61,6 @@ enum status remote_post(struct remote *, const char *url, const char *const *hea
  * line. */
 bool remote_has_sent(const struct remote *);
 
-/* Makes remote_has_sent true. For callers that send requests with other functions. */
-void remote_set_sent(struct remote *);
-
 /* Returns the options that remote_new got. If the options had no server, the result has the default
  * server. The strings are valid until the remote is freed. */
 struct remote_options remote_options(const struct remote *);
@@ -67,17 +68,46 @@ struct remote_options remote_options(const struct remote *);
 /* Returns whether the server is on this host: at localhost or a loopback address. */
 bool remote_is_local(const struct remote *);
 
-/* Returns the address of a server without "/" at its end, because each target begins with "/". */
-struct slice remote_address(const char *server);
-
 /* Sets the problem to the reason of an answer whose status is not 2xx: the answer's errors, or else its
  * detail, or else its status. */
 void remote_explain(long status, struct slice answer, struct problem *);
 
-/* A CURLOPT_WRITEFUNCTION: appends to arg, which is a struct buffer. A full buffer ends the transfer. */
-size_t remote_on_data(char *data, size_t unit, size_t count, void *arg);
-
 /* Names the library that reads JSON and its version. */
 void remote_library(struct library *);
+
+struct remote_calls;
+
+struct remote_call;
+
+struct remote_calls *remote_calls_new(struct remote *); /* borrows the strings of its options */
+
+void remote_calls_free(struct remote_calls *); /* cancels all calls; NULL is ignored */
+
+struct remote_request {
+    const char *target; /* copied, like body and key */
+    struct slice body;  /* JSON; empty: the request is a GET */
+    const char *key;    /* idempotency key; NULL: none */
+    long timeout_ms;    /* time until the answer must be complete */
+};
+
+/* status is 0 if no answer came, and text is then the reason. Otherwise text is the body of the answer. Text
+ * is valid until the callback returns. */
+typedef void remote_call_fn(void *arg, long status, struct slice text);
+
+/* Sends a POST, or a GET. The result is valid until its callback. */
+struct remote_call *remote_call_start(struct remote_calls *, const struct remote_request *, remote_call_fn *,
+                                      void *arg);
+
+/* Ends a call without its callback and closes its connection. */
+void remote_call_cancel(struct remote_call *);
+
+/* Sends and receives without waiting, and runs the callbacks of complete calls. */
+void remote_calls_step(struct remote_calls *);
+
+enum { REMOTE_CALLS_WAIT_MAX = 256 }; /* maximum number of descriptors of remote_calls_wait */
+
+/* Waits until one of the descriptors is readable, a call can continue, or the time is over. Returns at once
+ * if count is more than REMOTE_CALLS_WAIT_MAX. */
+void remote_calls_wait(struct remote_calls *, const int *descriptors, size_t count, int timeout_ms);
 
 #endif

@@ -1,19 +1,261 @@
-#include "cli/schedules.h"
-
+/* schedules.c - the commands schedule and schedules: jobs, and schedules of jobs, from the options. */
+#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
+#include "base/duration.h"
+#include "base/json_writer.h"
+#include "base/timestamp.h"
+#include "base/utf8.h"
+#include "cli/call.h"
+#include "cli/commands.h"
 #include "cli/list.h"
-#include "cli/name.h"
-#include "cli/new_job.h"
-#include "cli/table.h"
-#include "cli/when.h"
+#include "cli/output.h"
 
-/* ---- list ---- */
+/* ---- the members of a new job ---- */
+
+enum { BODY_MAX = 16 * 1024 * 1024, RETRY_DIGITS_MAX = 9 };
+
+struct new_job {
+    struct buffer text; /* body of the request */
+    struct buffer body; /* content of --body-file */
+};
+
+static bool read_stream(FILE *stream, const char *name, struct buffer *text, struct problem *problem)
+{
+    char chunk[65536];
+    size_t size;
+    while ((size = fread(chunk, 1, sizeof chunk, stream)) > 0)
+        buffer_append(text, slice_from(chunk, size));
+    if (ferror(stream))
+        problem_set(problem, "cannot read %s: %s", name, strerror(errno));
+    else if (text->failed)
+        problem_set(problem, "%s is larger than 16 MiB", name);
+    return !ferror(stream) && !text->failed;
+}
+
+static bool read_file(const char *name, struct buffer *text, struct problem *problem)
+{
+    if (strcmp(name, "-") == 0)
+        return read_stream(stdin, name, text, problem);
+    FILE *file = fopen(name, "rb");
+    if (!file) {
+        problem_set(problem, "cannot read %s: %s", name, strerror(errno));
+        return false;
+    }
+    bool is_read = read_stream(file, name, text, problem);
+    fclose(file);
+    return is_read;
+}
+
+/* Adds a text, or nothing for NULL. */
+static void job_add_text(struct json_writer *job, const char *name, const char *value)
+{
+    if (value)
+        json_add_text(job, name, slice_of(value));
+}
+
+/* Adds a callback: a url, or a JSON object, which is copied unchanged. Refuses text that begins like an
+ * object but is not valid JSON, because this text would become a part of the request's JSON. */
+static bool add_callback(struct json_writer *job, struct call *call, const char *name, const char *flag,
+                         enum argument argument)
+{
+    const char *value = call->arguments.values[argument];
+    if (!value || value[0] != '{') {
+        job_add_text(job, name, value);
+        return true;
+    }
+    if (!call_is_json(slice_of(value))) {
+        problem_set(&call->problem, "%s is %s: expected a url, or a JSON object with a url", flag, value);
+        return false;
+    }
+    json_add_raw(job, name, slice_of(value));
+    return true;
+}
+
+/* Adds JSON unchanged, so that the receiver gets the same bytes. Adds other UTF-8 as a JSON string, and other
+ * bytes as bodyBase64. */
+static void add_body(struct json_writer *job, struct slice body)
+{
+    if (call_is_json(body)) {
+        json_add_raw(job, "body", body);
+    } else if (utf8_is_sound_text(body.data, body.size)) {
+        json_add_text(job, "body", body);
+    } else {
+        json_put_name(job, "bodyBase64");
+        struct buffer *out = json_put(job);
+        buffer_append_byte(out, '"');
+        base64_append(out, body);
+        buffer_append_byte(out, '"');
+    }
+}
+
+/* Returns whether a header before this one has the same name. */
+static bool is_header_repeated(const struct arguments *arguments, int index, struct slice name)
+{
+    struct slice earlier, value;
+    for (int i = 0; i < index; i++) {
+        slice_cut(slice_of(arguments->headers[i]), ':', &earlier, &value);
+        if (slice_equal_nocase(earlier, name))
+            return true;
+    }
+    return false;
+}
+
+static bool add_headers(struct json_writer *job, struct call *call)
+{
+    const struct arguments *arguments = &call->arguments;
+    if (arguments->header_count)
+        json_add_object(job, "headers");
+    for (int i = 0; i < arguments->header_count; i++) {
+        struct slice name, value;
+        if (!slice_cut(slice_of(arguments->headers[i]), ':', &name, &value) || name.size == 0) {
+            problem_set(&call->problem, "--header %.400s: expected Name: value", arguments->headers[i]);
+            return false;
+        }
+        if (is_header_repeated(arguments, i, name)) {
+            problem_set(&call->problem,
+                        "--header %.400s: %.*s appears twice; a job can have each header only once",
+                        arguments->headers[i], (int)(name.size < 64 ? name.size : 64), name.data);
+            return false;
+        }
+        for (; value.size && value.data[0] == ' '; value = slice_from(value.data + 1, value.size - 1))
+            ;
+        json_put_name_text(job, name);
+        json_put_text(job, value);
+    }
+    if (arguments->header_count)
+        json_end_object(job);
+    return true;
+}
+
+/* The server checks whether the number is within its bounds. Other text is refused here, because it would
+ * become a part of the request's JSON. */
+static bool add_retry(struct json_writer *job, struct call *call)
+{
+    const char *value = call->arguments.values[ARGUMENT_RETRY];
+    size_t digits = value ? strspn(value, "0123456789") : 0;
+    if (!value)
+        return true;
+    if (digits == 0 || value[digits] || digits > RETRY_DIGITS_MAX) {
+        problem_set(&call->problem, "--retry is %s: expected a whole number from 0 to 100", value);
+        return false;
+    }
+    json_add_number(job, "retry", strtoll(value, NULL, 10));
+    return true;
+}
+
+/* Adds a duration such as "15m" as the API's seconds, if the option is given. */
+static void job_add_seconds(struct json_writer *job, const struct call *call, const char *name,
+                            enum argument argument)
+{
+    const char *value = call->arguments.values[argument];
+    int64_t ms;
+    if (value && duration_parse(slice_of(value), TIMESTAMP_MAX_MS, &ms))
+        json_add_seconds(job, name, ms);
+}
+
+static void new_job_init(struct new_job *job)
+{
+    buffer_init(&job->text, (size_t)2 * BODY_MAX);
+    buffer_init_fallible(&job->body, BODY_MAX);
+}
+
+static void new_job_fini(struct new_job *job)
+{
+    buffer_fini(&job->body);
+    buffer_fini(&job->text);
+}
+
+/* Adds url, method, headers, body and all other members except names (topic, jobId, group) and times. Returns
+ * false after an error; problem then says what is wrong. */
+static bool job_add_members(struct new_job *job, struct json_writer *json, struct call *call)
+{
+    const struct arguments *arguments = &call->arguments;
+    const char *file = arguments->values[ARGUMENT_BODY_FILE];
+    if (!add_headers(json, call) || !add_retry(json, call) ||
+        !add_callback(json, call, "onDelivered", "--on-delivered", ARGUMENT_ON_DELIVERED) ||
+        !add_callback(json, call, "onDead", "--on-dead", ARGUMENT_ON_DEAD) ||
+        !add_callback(json, call, "onAttempt", "--on-attempt", ARGUMENT_ON_ATTEMPT) ||
+        (file && !read_file(file, &job->body, &call->problem)))
+        return false;
+    job_add_seconds(json, call, "ttl", ARGUMENT_TTL);
+    job_add_seconds(json, call, "timeout", ARGUMENT_TIMEOUT);
+    job_add_text(json, "url", arguments->values[ARGUMENT_URL]);
+    job_add_text(json, "group", arguments->values[ARGUMENT_GROUP]);
+    job_add_text(json, "method", arguments->values[ARGUMENT_METHOD]);
+    if (arguments->values[ARGUMENT_LABEL]) {
+        json_add_array(json, "labels");
+        json_put_text(json, slice_of(arguments->values[ARGUMENT_LABEL]));
+        for (int i = 0; i < arguments->label_count; i++)
+            json_put_text(json, slice_of(arguments->labels[i]));
+        json_end_array(json);
+    }
+    job_add_text(json, "bodyBase64", arguments->values[ARGUMENT_BODY_BASE64]);
+    if (file)
+        add_body(json, buffer_slice(&job->body));
+    else if (arguments->values[ARGUMENT_BODY])
+        add_body(json, slice_of(arguments->values[ARGUMENT_BODY]));
+    return true;
+}
+
+/* ---- the command schedule ---- */
+
+static bool make_job(struct new_job *job, struct call *call)
+{
+    const char *due_at = call->arguments.values[ARGUMENT_DUE_AT];
+    char due[TIMESTAMP_SIZE];
+    struct slice topic, id;
+    struct json_writer json = json_writer_to(&job->text);
+    if (!call->arguments.word) {
+        problem_set(&call->problem, "expected TOPIC or TOPIC/ID");
+        return false;
+    }
+    json_put_object(&json);
+    bool has_id = slice_cut(slice_of(call->arguments.word), '/', &topic, &id);
+    json_add_text(&json, "topic", topic);
+    if (has_id)
+        json_add_text(&json, "jobId", id);
+    job_add_text(&json, "dueAt", due_at && when_parse(due_at, due) ? due : NULL);
+    job_add_seconds(&json, call, "delay", ARGUMENT_DELAY);
+    if (!job_add_members(job, &json, call))
+        return false;
+    json_end_object(&json);
+    return true;
+}
+
+bool schedule_run(struct call *call)
+{
+    struct new_job job;
+    json_t *answer = NULL;
+    new_job_init(&job);
+    if (make_job(&job, call))
+        answer = remote_ask_json(call->remote, "POST", "/jobs", buffer_text(&job.text), &call->problem);
+    if (answer && call->arguments.is_json) {
+        call_print_answer(call);
+    } else if (answer) {
+        char span[WHEN_SPAN_SIZE] = "";
+        const char *due = call_text(answer, "dueAt");
+        if (due && when_span(due, span))
+            table_print_line(stdout, "%s/%s is %s, due %s, at %s\n", call_text(answer, "topic"),
+                             call_text(answer, "jobId"), call_text(answer, "state"), span, due);
+        else
+            table_print_line(stdout, "%s/%s is %s\n", call_text(answer, "topic"), call_text(answer, "jobId"),
+                             call_text(answer, "state"));
+    }
+    json_decref(answer);
+    new_job_fini(&job);
+    return answer;
+}
+
+/* ---- a list of schedules ---- */
 
 static bool list_schedules(struct call *call)
 {
-    struct form form = form_schedules;
+    struct listing listing = listing_schedules;
     struct buffer path;
     const char *topic = call->arguments.values[ARGUMENT_TOPIC];
     if (topic && !name_is_topic(call, topic))
@@ -26,33 +268,27 @@ static bool list_schedules(struct call *call)
     }
     call->arguments.values[ARGUMENT_TOPIC] =
         NULL; /* the request gets no parameter topic, because its path contains the topic */
-    form.path = buffer_text(&path);
-    bool is_done = list_print(call, &form);
+    listing.path = buffer_text(&path);
+    bool is_done = list_print(call, &listing);
     buffer_fini(&path);
     return is_done;
 }
 
 /* ---- one schedule ---- */
 
-/* Writes the target "/schedules/topic/id", followed by suffix, from the word after the verb. */
-static bool make_target(struct buffer *target, struct call *call, const char *suffix)
-{
-    const char *word = call->arguments.word_count == 2 ? call->arguments.words[1] : NULL;
-    buffer_printf(target, "/schedules/");
-    if (!name_add_id(target, call, word, "schedule"))
-        return false;
-    buffer_printf(target, "%s", suffix);
-    return true;
-}
-
-/* Sends a request. The caller frees the answer with json_decref. Returns NULL after an error. */
+/* Sends a request to "/schedules/topic/id", followed by suffix, from the word after the verb. The caller
+ * frees the answer with json_decref. Returns NULL after an error. */
 static json_t *ask_schedule(struct call *call, const char *method, const char *suffix, const char *body)
 {
+    const char *word = call->arguments.word_count == 2 ? call->arguments.words[1] : NULL;
     struct buffer target;
     json_t *answer = NULL;
     buffer_init(&target, CALL_TARGET_MAX);
-    if (make_target(&target, call, suffix))
+    buffer_printf(&target, "/schedules/");
+    if (name_add_id(&target, call, word, "schedule")) {
+        buffer_printf(&target, "%s", suffix);
         answer = remote_ask_json(call->remote, method, buffer_text(&target), body, &call->problem);
+    }
     buffer_fini(&target);
     return answer;
 }
@@ -97,7 +333,7 @@ static void add_time(struct json_writer *json, const struct call *call, const ch
 {
     char time[TIMESTAMP_SIZE];
     const char *value = call->arguments.values[argument];
-    new_job_add_text(json, name, value && when_parse(value, time) ? time : NULL);
+    job_add_text(json, name, value && when_parse(value, time) ? time : NULL);
 }
 
 static bool make_schedule(struct new_job *job, struct call *call)
@@ -105,45 +341,41 @@ static bool make_schedule(struct new_job *job, struct call *call)
     const char *const *values = call->arguments.values;
     struct json_writer json = json_writer_to(&job->text);
     json_put_object(&json);
-    new_job_add_text(&json, "cron", values[ARGUMENT_CRON]);
-    new_job_add_text(&json, "timezone", values[ARGUMENT_TIMEZONE]);
+    job_add_text(&json, "cron", values[ARGUMENT_CRON]);
+    job_add_text(&json, "timezone", values[ARGUMENT_TIMEZONE]);
     add_time(&json, call, "startAt", ARGUMENT_START_AT);
     add_time(&json, call, "endAt", ARGUMENT_END_AT);
-    new_job_add_text(&json, "misfire", values[ARGUMENT_MISFIRE]);
-    new_job_add_text(&json, "overlap", values[ARGUMENT_OVERLAP]);
+    job_add_text(&json, "misfire", values[ARGUMENT_MISFIRE]);
+    job_add_text(&json, "overlap", values[ARGUMENT_OVERLAP]);
     if (call->arguments.is_paused)
         json_add_bool(&json, "paused", true);
-    new_job_add_seconds(&json, call, "every", ARGUMENT_EVERY);
-    new_job_add_seconds(&json, call, "jitter", ARGUMENT_JITTER);
-    new_job_add_seconds(&json, call, "grace", ARGUMENT_GRACE);
+    job_add_seconds(&json, call, "every", ARGUMENT_EVERY);
+    job_add_seconds(&json, call, "jitter", ARGUMENT_JITTER);
+    job_add_seconds(&json, call, "grace", ARGUMENT_GRACE);
     json_add_object(&json, "job");
-    if (!new_job_add_members(job, &json, call))
+    if (!job_add_members(job, &json, call))
         return false;
     json_end_object(&json);
     json_end_object(&json);
     return true;
 }
 
-static void print_next(const json_t *answer)
-{
-    char span[WHEN_SPAN_SIZE];
-    const char *next = json_string_value(json_array_get(json_object_get(answer, "next"), 0));
-    const char *topic = call_text(answer, "topic"), *id = call_text(answer, "scheduleId");
-    if (json_is_true(json_object_get(answer, "paused")))
-        table_print_line(stdout, "%s/%s is paused\n", topic, id);
-    else if (next && when_span(next, span))
-        table_print_line(stdout, "%s/%s is next due %s, at %s\n", topic, id, span, next);
-    else
-        table_print_line(stdout, "%s/%s is never due again\n", topic, id);
-}
-
 static bool send_schedule(struct call *call, const char *method, const char *body)
 {
     json_t *answer = ask_schedule(call, method, "", body);
-    if (answer && call->arguments.is_json)
+    if (answer && call->arguments.is_json) {
         call_print_answer(call);
-    else if (answer)
-        print_next(answer);
+    } else if (answer) {
+        char span[WHEN_SPAN_SIZE];
+        const char *next = json_string_value(json_array_get(json_object_get(answer, "next"), 0));
+        const char *topic = call_text(answer, "topic"), *id = call_text(answer, "scheduleId");
+        if (json_is_true(json_object_get(answer, "paused")))
+            table_print_line(stdout, "%s/%s is paused\n", topic, id);
+        else if (next && when_span(next, span))
+            table_print_line(stdout, "%s/%s is next due %s, at %s\n", topic, id, span, next);
+        else
+            table_print_line(stdout, "%s/%s is never due again\n", topic, id);
+    }
     json_decref(answer);
     return answer;
 }
@@ -169,7 +401,7 @@ static bool resume_schedule(struct call *call)
 
 /* ---- the verbs ---- */
 
-bool schedules_command(struct call *call)
+bool schedules_run(struct call *call)
 {
     static const struct {
         const char *verb;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -10,8 +11,10 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "base/buffer.h"
+#include "base/clock.h"
 #include "base/memory.h"
+
+/* ---- the screen ---- */
 
 enum { OUTPUT_MAX = 1024 * 1024, SIDE_MAX = 1000 };
 
@@ -150,4 +153,53 @@ bool terminal_has_color(void)
 {
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
     return isatty(STDOUT_FILENO) && !(no_color && no_color[0]) && term && strcmp(term, "dumb") != 0;
+}
+
+/* ---- a progress bar ---- */
+
+enum { BAR_WIDTH = 30, LINE_MAX_BYTES = 160, REDRAW_MS = 100 };
+
+static const char clear_line[] = "\r\033[K";
+
+void progress_begin(struct progress *progress)
+{
+    *progress = (struct progress){.is_shown = isatty(STDERR_FILENO) && !isatty(STDOUT_FILENO),
+                                  .began_ms = clock_wall_ms()};
+}
+
+void progress_show(struct progress *progress, long long done)
+{
+    char room[LINE_MAX_BYTES];
+    struct buffer text = buffer_of(room, sizeof room);
+    int64_t now_ms = clock_wall_ms();
+    if (!progress->is_shown || (progress->drawn_ms && now_ms - progress->drawn_ms < REDRAW_MS))
+        return;
+    progress->drawn_ms = now_ms;
+    if (progress->what)
+        buffer_printf(&text, "%s ", progress->what);
+    int64_t elapsed_ms = now_ms - progress->began_ms;
+    long long per_second = elapsed_ms > 0 ? done * 1000 / elapsed_ms : 0;
+    if (progress->total > 0) {
+        long long part = done < progress->total ? done : progress->total;
+        int filled = (int)(part * BAR_WIDTH / progress->total);
+        buffer_append_byte(&text, '[');
+        for (int i = 0; i < BAR_WIDTH; i++)
+            buffer_append_byte(&text, i < filled ? '#' : '.');
+        buffer_printf(&text, "] %3lld %%  %lld of %lld jobs", part * 100 / progress->total, done,
+                      progress->total);
+    } else {
+        buffer_printf(&text, "%lld jobs", done);
+    }
+    if (per_second > 0)
+        buffer_printf(&text, ", %lld/s", per_second);
+    if (per_second > 0 && progress->total > done)
+        buffer_printf(&text, ", %lld s left", (progress->total - done) / per_second);
+    fprintf(stderr, "%s%.*s", clear_line, SLICE_ARG(buffer_slice(&text)));
+    fflush(stderr);
+}
+
+void progress_end(struct progress *progress)
+{
+    if (progress->drawn_ms)
+        fputs(clear_line, stderr);
 }

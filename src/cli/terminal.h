@@ -1,11 +1,13 @@
-/* terminal.h - the whole screen of a terminal, for a command that draws again and again; and the signals
- * with which its user ends a command. */
+/* terminal.h - the whole screen of a terminal, for a command that draws again and again; a progress bar for
+ * commands that run for long; and the signals with which a user ends a command. */
 #ifndef DUEPOST_CLI_TERMINAL_H
 #define DUEPOST_CLI_TERMINAL_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+#include "base/buffer.h"
 #include "base/slice.h"
 #include "base/status.h"
 
@@ -39,5 +41,22 @@ bool terminal_is_utf8(void);
 /* Returns whether to use colours: standard output is a terminal with colours, and NO_COLOR is not set.
  */
 bool terminal_has_color(void);
+
+struct progress {
+    bool is_shown;    /* standard error is a terminal, and standard output is not */
+    const char *what; /* text in front of the bar; NULL: nothing */
+    long long total;  /* expected number of items; 0: unknown */
+    int64_t began_ms; /* start, by clock_wall_ms */
+    int64_t drawn_ms; /* time at which the bar was last drawn; 0: never */
+};
+
+/* Begins. Draws no bar if no terminal can show it. */
+void progress_begin(struct progress *);
+
+/* Draws the bar, at most ten times a second. */
+void progress_show(struct progress *, long long done);
+
+/* Removes the bar. */
+void progress_end(struct progress *);
 
 #endif

@@ -1,11 +1,10 @@
-#include "cli/workflows.h"
-
+/* workflows.c - the command workflows. */
 #include <stdio.h>
 
+#include "cli/call.h"
+#include "cli/commands.h"
 #include "cli/list.h"
-#include "cli/name.h"
-#include "cli/table.h"
-#include "cli/when.h"
+#include "cli/output.h"
 
 enum { NAME_SIZE = 512 };
 
@@ -115,7 +114,7 @@ static bool show_workflow(struct call *call)
     return workflow;
 }
 
-bool workflows_command(struct call *call)
+bool workflows_run(struct call *call)
 {
-    return call->arguments.word ? show_workflow(call) : list_print(call, &form_workflows);
+    return call->arguments.word ? show_workflow(call) : list_print(call, &listing_workflows);
 }

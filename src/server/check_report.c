@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "cli/table.h"
+#include "cli/output.h"
 
 enum { LINE_MAX = 1024, REPORT_MAX = 256 * 1024 };
 

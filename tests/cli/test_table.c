@@ -1,5 +1,5 @@
 /* Tests which characters of a cell are replaced, so that a terminal does not obey them. */
-#include "cli/table.h"
+#include "cli/output.h"
 
 #include "support/suite.h"
 

@@ -1,5 +1,5 @@
 /* Tests the screen of duepost top with answers of GET /overview. */
-#include "cli/top_view.h"
+#include "cli/top/top.h"
 
 #include <string.h>
 

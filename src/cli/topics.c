@@ -1,0 +1,359 @@
+/* topics.c - commands about topics: topics, pause, resume, set, tail. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/duration.h"
+#include "base/json_writer.h"
+#include "cli/call.h"
+#include "cli/commands.h"
+#include "cli/list.h"
+#include "cli/output.h"
+#include "job/json.h"
+
+enum { TAIL_S = 1, LINE_MAX_BYTES = 4096, PATCH_MAX = 4 * 1024 * 1024 };
+
+static bool change(struct call *call, const char *patch)
+{
+    struct buffer target;
+    buffer_init(&target, CALL_TARGET_MAX);
+    bool is_done =
+        ask_make_topic_target(&target, call) && ask(call, "PATCH", buffer_text(&target), patch, NULL);
+    buffer_fini(&target);
+    return is_done;
+}
+
+/* ---- pause, resume ---- */
+
+static bool has_counts(const json_t *numbers)
+{
+    const char *name;
+    json_t *number;
+    json_object_foreach((json_t *)(uintptr_t)numbers, name, number)
+    {
+        if (json_integer_value(number) > 0)
+            return true;
+    }
+    return false;
+}
+
+/* Requests the topic that the command names. Returns it as JSON, or NULL after an error. The caller frees it
+ * with json_decref. */
+static json_t *read_topic(struct call *call)
+{
+    struct buffer target;
+    struct problem ignored = {""};
+    json_t *topic = NULL;
+    buffer_init(&target, CALL_TARGET_MAX);
+    if (ask_make_topic_target(&target, call))
+        topic = remote_ask_json(call->remote, "GET", buffer_text(&target), NULL, &ignored);
+    buffer_fini(&target);
+    return topic;
+}
+
+bool pause_run(struct call *call)
+{
+    if (!name_is_topic_or_pattern(call, call->arguments.word))
+        return false;
+    /* Warns if the topic is new, because its name may be mistyped. */
+    json_t *topic = read_topic(call);
+    if (topic && json_object_size(json_object_get(topic, "settings")) == 0 &&
+        !has_counts(json_object_get(topic, "jobs")) && !has_counts(json_object_get(topic, "lastHour")))
+        table_print_line(stderr, "duepost: topic %s is new: it has no jobs and no settings yet\n",
+                         call->arguments.word);
+    json_decref(topic);
+    return change(call, "{\"paused\":true}");
+}
+
+bool resume_run(struct call *call)
+{
+    if (!change(call, "{\"paused\":null}"))
+        return false;
+    json_t *topic = read_topic(call);
+    bool is_still_paused =
+        topic && json_is_true(json_object_get(json_object_get(topic, "settings"), "paused"));
+    json_decref(topic);
+    return !is_still_paused || change(call, "{\"paused\":false}");
+}
+
+/* ---- topics ---- */
+
+static bool print_patterns(struct call *call)
+{
+    json_t *answer = remote_ask_json(call->remote, "GET", "/topics?patterns=true", NULL, &call->problem),
+           *pattern;
+    size_t i;
+    json_array_foreach(json_object_get(answer, "patterns"), i, pattern)
+    {
+        char *settings = call_setting(json_object_get(pattern, "settings"));
+        table_print_line(stdout, "%s  %s\n", call_text(pattern, "topic"), settings);
+        free(settings);
+    }
+    if (json_array_size(json_object_get(answer, "patterns")) > 0)
+        puts("");
+    json_decref(answer);
+    return call->problem.text[0] == '\0';
+}
+
+/* ---- one topic ---- */
+
+/* Prints numbers, such as "jobs       delayed 4  ready 120". */
+static void print_numbers(const char *title, const json_t *numbers)
+{
+    const char *name;
+    json_t *number;
+    if (!numbers)
+        return;
+    printf("%-9s", title);
+    json_object_foreach((json_t *)(uintptr_t)numbers, name, number)
+    {
+        if (json_is_integer(number))
+            printf("  %s %lld", name, (long long)json_integer_value(number));
+    }
+    puts("");
+}
+
+/* Prints why the due jobs of the topic wait, and what lets them through. */
+static void print_hold(const json_t *topic, const char *name)
+{
+    static const struct {
+        const char *hold, *way;
+    } ways[] = {
+        {"paused", "; duepost resume %s lets the jobs through"},
+        {"settings", "; duepost topics %s --remove removes them"},
+        {"noUrl", "; duepost set %s url=URL lets the jobs through"},
+        {"rate", "; duepost set %s rate=100/1m sets a higher rate"},
+        {"maxInFlight", "; duepost set %s maxInFlight=N sets a higher limit"},
+    };
+    const char *hold = call_text(topic, "heldBy"), *until = call_text(topic, "heldUntil"), *way = "";
+    char span[WHEN_SPAN_SIZE];
+    struct buffer line;
+    if (!hold)
+        return;
+    buffer_init(&line, LINE_MAX_BYTES);
+    buffer_printf(&line, "held by    %s", hold);
+    if (until && when_span(until, span))
+        buffer_printf(&line, " until %s, %s", until, span);
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        if (strcmp(hold, ways[i].hold) == 0)
+            way = ways[i].way;
+    const char *place = strstr(way, "%s");
+    if (place)
+        buffer_printf(&line, "%.*s%s%s", (int)(place - way), way, name, place + 2);
+    table_print_line(stdout, "%s\n", buffer_text(&line));
+    buffer_fini(&line);
+}
+
+/* Prints the settings, and where each of them is from: the topic, a pattern, or the defaults. */
+static void print_settings(const json_t *topic)
+{
+    static const char *const titles[] = {"SETTING", "VALUE", "FROM"};
+    const json_t *settings = json_object_get(topic, "settings"), *from = json_object_get(topic, "from");
+    struct table table;
+    const char *name;
+    json_t *value;
+    table_init(&table, from ? 3 : 2, titles);
+    json_object_foreach((json_t *)(uintptr_t)settings, name, value)
+    {
+        char *text = call_setting(value);
+        table_add(&table, name);
+        table_add(&table, text);
+        if (from)
+            table_add(&table, call_text(from, name));
+        free(text);
+    }
+    puts("");
+    table_print(&table);
+    table_fini(&table);
+}
+
+static bool topic_show(struct call *call)
+{
+    struct buffer target;
+    const char *name = call->arguments.word;
+    if (call->arguments.values[ARGUMENT_LIMIT]) {
+        problem_set(&call->problem, "--limit cannot be combined with a topic");
+        return false;
+    }
+    buffer_init(&target, CALL_TARGET_MAX);
+    json_t *topic = NULL;
+    bool is_removal = call->arguments.is_removal;
+    if (ask_make_topic_target(&target, call))
+        topic = remote_ask_json(call->remote, is_removal ? "DELETE" : "GET", buffer_text(&target), NULL,
+                                &call->problem);
+    buffer_fini(&target);
+    if (topic && call->arguments.is_json) {
+        call_print_answer(call);
+    } else if (topic) {
+        char age[WHEN_SPAN_SIZE];
+        const char *oldest = call_text(topic, "oldestOverdueAt");
+        printf("topic      %s\n", name);
+        print_numbers("jobs", json_object_get(topic, "jobs"));
+        print_numbers("last hour", json_object_get(topic, "lastHour"));
+        if (oldest && when_age(oldest, age))
+            printf("overdue    %lld, the oldest for %s\n", call_number(topic, "overdue"), age);
+        print_hold(topic, name);
+        print_settings(topic);
+    }
+    json_decref(topic);
+    return topic;
+}
+
+bool topics_run(struct call *call)
+{
+    if (call->arguments.word)
+        return topic_show(call);
+    if (call->arguments.is_removal) {
+        problem_set(&call->problem, "--remove needs a topic or a pattern");
+        return false;
+    }
+    return (call->arguments.is_json || print_patterns(call)) && list_print(call, &listing_topics);
+}
+
+/* ---- set ---- */
+
+/* Adds a rate, a number of jobs per time such as "10/s" or "100/1m". Returns false if text is not a rate. */
+static bool add_rate(struct json_writer *patch, struct slice text)
+{
+    struct slice jobs, per;
+    char span[32];
+    uint64_t number;
+    int64_t ms;
+    if (!slice_cut(text, '/', &jobs, &per) || per.size == 0 || !slice_to_number(jobs, INT64_MAX, &number))
+        return false;
+    bool has_number = per.data[0] >= '0' && per.data[0] <= '9';
+    snprintf(span, sizeof span, "%s%.*s", has_number ? "" : "1", SLICE_ARG(per));
+    if (!duration_parse(slice_of(span), INT64_MAX, &ms))
+        return false;
+    json_put_object(patch);
+    json_add_number(patch, "jobs", (int64_t)number);
+    json_add_seconds(patch, "per", ms);
+    json_end_object(patch);
+    return true;
+}
+
+/* Adds a setting. JSON is sent as it is typed, other text as a string, and null for an empty value. */
+static bool add_setting(struct call *call, struct json_writer *patch, const char *word)
+{
+    struct slice name, text;
+    if (!slice_cut(slice_of(word), '=', &name, &text) || name.size == 0) {
+        problem_set(&call->problem, "%s: expected NAME=VALUE, such as maxInFlight=10", word);
+        return false;
+    }
+    json_put_name_text(patch, name);
+    bool is_rate = slice_equal(name, SLICE("rate")) && text.size > 0 && text.data[0] != '{';
+    if (is_rate && !add_rate(patch, text)) {
+        problem_set(&call->problem, "%s: expected JOBS/TIME, such as rate=100/1m", word);
+        return false;
+    }
+    if (!is_rate && text.size == 0)
+        json_put_raw(patch, SLICE("null"));
+    else if (!is_rate && call_is_json(text))
+        json_put_raw(patch, text);
+    else if (!is_rate)
+        json_put_text(patch, text);
+    return true;
+}
+
+bool set_run(struct call *call)
+{
+    const struct arguments *arguments = &call->arguments;
+    struct buffer text;
+    buffer_init(&text, PATCH_MAX);
+    struct json_writer patch = json_writer_to(&text);
+    bool is_sound = arguments->word_count > 1;
+    if (!is_sound)
+        problem_set(&call->problem, "expected TOPIC NAME=VALUE..., such as orders maxInFlight=10");
+    json_put_object(&patch);
+    for (int i = 1; i < arguments->word_count && is_sound; i++)
+        is_sound = add_setting(call, &patch, arguments->words[i]);
+    json_end_object(&patch);
+    is_sound = is_sound && change(call, buffer_text(&text));
+    buffer_fini(&text);
+    return is_sound;
+}
+
+/* ---- tail ---- */
+
+static void print_changes(const json_t *before, const json_t *now)
+{
+    const char *name;
+    json_t *topic;
+    json_object_foreach((json_t *)(uintptr_t)now, name, topic)
+    {
+        if (json_equal(json_object_get(before, name), topic))
+            continue;
+        if (json_is_string(topic)) {
+            table_print_json(json_string_value(topic));
+        } else {
+            const json_t *jobs = json_object_get(topic, "jobs");
+            const char *held = call_text(topic, "heldBy");
+            table_print_line(stdout, "%s  delayed %lld  ready %lld  leased %lld  dead %lld%s%s\n", name,
+                             call_number(jobs, "delayed"), call_number(jobs, "ready"),
+                             call_number(jobs, "leased"), call_number(jobs, "dead"), held ? "  held by " : "",
+                             held ? held : "");
+        }
+    }
+    fflush(stdout);
+}
+
+/* Adds the topics of a page to all, by their names: as objects or, with --json, as the text that the server
+ * sent. */
+static void add_topics(const struct call *call, const json_t *page, json_t *all)
+{
+    struct json_cursor cursor;
+    struct slice text;
+    json_t *topic;
+    size_t i;
+    if (!json_open(call_member(remote_text(call->remote), listing_topics.member), &cursor))
+        return;
+    json_array_foreach(json_object_get(page, listing_topics.member), i, topic)
+    {
+        const char *name = call_text(topic, "topic");
+        if (!json_next_item(&cursor, &text) ||
+            (call->arguments.word && strcmp(name, call->arguments.word) != 0))
+            continue;
+        json_object_set_new(
+            all, name, call->arguments.is_json ? json_stringn(text.data, text.size) : json_incref(topic));
+    }
+}
+
+/* Returns a JSON object that has the topics by their names, or NULL after an error. */
+static json_t *read_topics(struct call *call, struct buffer *target)
+{
+    json_t *all = json_object(), *page = NULL, *next;
+    while ((next = list_next_page(call, &listing_topics, target, page))) {
+        json_decref(page);
+        page = next;
+        add_topics(call, page, all);
+    }
+    json_decref(page);
+    if (call->problem.text[0]) {
+        json_decref(all);
+        return NULL;
+    }
+    return all;
+}
+
+bool tail_run(struct call *call)
+{
+    struct buffer target;
+    if (call->arguments.word && !name_is_topic(call, call->arguments.word))
+        return false;
+    json_t *before = json_object(), *now;
+    buffer_init(&target, CALL_TARGET_MAX);
+    while (!ferror(stdout) && (now = read_topics(call, &target))) {
+        print_changes(before, now);
+        json_decref(before);
+        before = now;
+        if (!ferror(stdout))
+            sleep(TAIL_S);
+    }
+    if (ferror(stdout))
+        problem_set(&call->problem, "standard output cannot be written: %s", strerror(errno));
+    json_decref(before);
+    buffer_fini(&target);
+    return false;
+}
