@@ -11,9 +11,8 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "cli/cli.h"
-#include "server/check.h"
-#include "server/options_load.h"
-#include "server/options_print.h"
+#include "server/check/check.h"
+#include "server/options/options.h"
 #include "server/server.h"
 
 enum { EXIT_USAGE = 2 };

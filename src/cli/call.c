@@ -9,12 +9,12 @@
 #include "base/duration.h"
 #include "cli/output.h"
 #include "job/job_id.h"
-#include "job/json.h"
-#include "job/topic_patterns.h"
+#include "job/text/json.h"
+#include "job/topic/topic_patterns.h"
 
 /* ---- the arguments, and targets from them ---- */
 
-enum { MEMBERS_MAX = 100000 };
+enum { ANSWER_MEMBERS_MAX = 100000 };
 
 /* The server limits an answer, and the command a list; the indentation adds to that. */
 #define JSON_TEXT_MAX (SIZE_MAX / 2)
@@ -137,7 +137,7 @@ struct slice call_member(struct slice object, const char *name)
 
 bool call_is_json(struct slice text)
 {
-    static const struct json_limits limits = {.depth = JSON_DEPTH_MAX, .members = MEMBERS_MAX};
+    static const struct json_limits limits = {.depth = JSON_DEPTH_MAX, .members = ANSWER_MEMBERS_MAX};
     struct json_fault fault;
     return json_check(text, &limits, &fault) == STATUS_OK;
 }

@@ -7,7 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "job/suggestion.h"
+#include "job/text/job_errors.h"
 
 enum {
     EXIT_USAGE = 2,

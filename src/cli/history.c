@@ -8,7 +8,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/terminal.h"
-#include "job/json.h"
+#include "job/text/json.h"
 
 /* ---- export ---- */
 

@@ -6,7 +6,7 @@
 
 #include "base/duration.h"
 #include "cli/output.h"
-#include "job/json.h"
+#include "job/text/json.h"
 
 /* ---- the lists ---- */
 

@@ -6,7 +6,7 @@
 #include "cli/call.h"
 #include "cli/commands.h"
 #include "cli/list.h"
-#include "job/receiver.h"
+#include "job/target/receiver.h"
 
 /* ---- groups ---- */
 

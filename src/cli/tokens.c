@@ -10,7 +10,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/remote.h"
-#include "job/signature.h"
+#include "job/delivery/signature.h"
 #include "job/token.h"
 
 /* ---- token ---- */

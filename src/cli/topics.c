@@ -11,7 +11,7 @@
 #include "cli/commands.h"
 #include "cli/list.h"
 #include "cli/output.h"
-#include "job/json.h"
+#include "job/text/json.h"
 
 enum { TAIL_S = 1, LINE_MAX_BYTES = 4096, PATCH_MAX = 4 * 1024 * 1024 };
 

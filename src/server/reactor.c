@@ -19,7 +19,7 @@
 #include "io/http_server.h"
 #include "io/time_zones.h"
 #include "qstash/qstash.h"
-#include "server/listener.h"
+#include "server/listeners.h"
 #include "store/shard.h"
 #include "web/web.h"
 #include "worker/archiver.h"
@@ -132,15 +132,6 @@ static void start_server(struct reactor *reactor)
     reactor->server = http_server_new(reactor->loop, &server);
 }
 
-static void start_health_server(struct reactor *reactor)
-{
-    struct http_server_options server = server_options(reactor);
-    server.listen_fd = listen_at(reactor->options.health_fd);
-    server.handler.limits = NULL;
-    site_attach_probes(reactor->site, &server);
-    reactor->health_server = http_server_new(reactor->loop, &server);
-}
-
 static struct site_options site_options(const struct reactor *reactor)
 {
     const struct options *options = reactor->options.options;
@@ -206,8 +197,13 @@ static void start_api(struct reactor *reactor)
     }
     if (!reactor->options.waits_to_listen)
         start_server(reactor);
-    if (reactor->options.health_fd >= 0)
-        start_health_server(reactor);
+    if (reactor->options.health_fd >= 0) {
+        struct http_server_options server = server_options(reactor);
+        server.listen_fd = listen_at(reactor->options.health_fd);
+        server.handler.limits = NULL;
+        site_attach_probes(reactor->site, &server);
+        reactor->health_server = http_server_new(reactor->loop, &server);
+    }
 }
 
 static struct attempt_policy attempt_policy(const struct reactor *reactor)
@@ -299,28 +295,6 @@ static void start_upkeep(struct reactor *reactor, size_t number)
     upkeep->carry_worker = carry_worker_new(reactor->loop, &carry_worker);
 }
 
-/* Starts the carry workers of this reactor's shards. Each shard has one carry worker in the process. */
-static void start_carrying(struct reactor *reactor)
-{
-    size_t shards = store_shards(reactor->store);
-    reactor->upkeeps = NEW_ARRAY(struct upkeep, shards);
-    for (size_t i = reactor->options.index; i < shards; i += reactor->options.count)
-        start_upkeep(reactor, i);
-}
-
-/* Logs that the durability is not checked. */
-static void tell_of_trust(const struct reactor *reactor)
-{
-    char trusted[DURABILITY_TEXT_MAX];
-    const struct store_facts *facts = store_facts(reactor->store);
-    if (!facts->is_trusted)
-        return;
-    store_facts_durability(facts, trusted);
-    log_warning("durability_is_trusted", LOG_TEXT("durability", trusted),
-                LOG_TEXT("what", "trusted, not checked"),
-                LOG_TEXT("why", "Redis refuses CONFIG GET appendfsync, and --trust-durability is on"));
-}
-
 /* Warns if the operator has chosen no durability class and a crash of Redis would lose confirmed jobs. */
 static void warn_of_durability(const struct reactor *reactor)
 {
@@ -334,16 +308,6 @@ static void warn_of_durability(const struct reactor *reactor)
         LOG_TEXT("why", why),
         LOG_TEXT("do",
                  "set both in Redis and --durability fsync, or accept the risk with --durability memory"));
-}
-
-/* Warns when Redis hides its eviction policy, which could make it lose jobs. */
-static void warn_of_eviction(const struct reactor *reactor)
-{
-    if (store_facts(reactor->store)->eviction[0])
-        return;
-    log_warning("eviction_is_unknown", LOG_TEXT("why", "INFO of this Redis has no maxmemory_policy"),
-                LOG_TEXT("risk", "a Redis that evicts keys loses jobs when its memory is full"),
-                LOG_TEXT("do", "make sure that it does not evict: maxmemory-policy noeviction"));
 }
 
 /* Logs that a shard has lost its data. New jobs do not wait for the operator: they are accepted as soon as
@@ -410,8 +374,22 @@ static void on_store_change(void *arg)
     reactor->was_ready = true;
     if (reactor->options.index == 0) {
         warn_of_durability(reactor);
-        warn_of_eviction(reactor);
-        tell_of_trust(reactor);
+        /* Warns when Redis hides its eviction policy, which could make it lose jobs. */
+        if (!store_facts(reactor->store)->eviction[0]) {
+            log_warning("eviction_is_unknown", LOG_TEXT("why", "INFO of this Redis has no maxmemory_policy"),
+                        LOG_TEXT("risk", "a Redis that evicts keys loses jobs when its memory is full"),
+                        LOG_TEXT("do", "make sure that it does not evict: maxmemory-policy noeviction"));
+        }
+        /* Says that the durability is not checked. */
+        char trusted[DURABILITY_TEXT_MAX];
+        const struct store_facts *facts = store_facts(reactor->store);
+        if (facts->is_trusted) {
+            store_facts_durability(facts, trusted);
+            log_warning(
+                "durability_is_trusted", LOG_TEXT("durability", trusted),
+                LOG_TEXT("what", "trusted, not checked"),
+                LOG_TEXT("why", "Redis refuses CONFIG GET appendfsync, and --trust-durability is on"));
+        }
     }
     atomic_fetch_sub(reactor->options.awaited, 1);
     reactor->options.on_ready(reactor->options.arg);
@@ -443,7 +421,11 @@ struct reactor *reactor_start(const struct reactor_options *options)
     store_on_change(reactor->store, on_store_change, reactor);
     start_api(reactor);
     start_consumer(reactor);
-    start_carrying(reactor);
+    /* Starts the carry workers of this reactor's shards. Each shard has one carry worker in the process. */
+    size_t shards = store_shards(reactor->store);
+    reactor->upkeeps = NEW_ARRAY(struct upkeep, shards);
+    for (size_t i = reactor->options.index; i < shards; i += reactor->options.count)
+        start_upkeep(reactor, i);
     reactor->log_hook = hook_new(reactor->loop, LOOP_PHASE_SEND, write_log_lines, NULL);
     if (pthread_create(&reactor->thread, NULL, reactor_run, reactor) != 0)
         abort();
@@ -572,14 +554,6 @@ void reactor_cut(struct reactor *reactor)
     loop_post(reactor->loop, cut, reactor);
 }
 
-static void free_upkeep(struct upkeep *upkeep)
-{
-    carry_worker_free(upkeep->carry_worker);
-    janitor_free(upkeep->janitor);
-    pattern_keeper_free(upkeep->pattern_keeper);
-    archiver_free(upkeep->archiver);
-}
-
 void reactor_stop(struct reactor *reactor)
 {
     loop_post(reactor->loop, stop, reactor);
@@ -588,8 +562,12 @@ void reactor_stop(struct reactor *reactor)
         reactor->store); /* the store is freed first, because its last callbacks use the other objects */
     reactor->app.store = NULL;
     consumer_free(reactor->consumer);
-    for (size_t i = 0; i < reactor->upkeep_count; i++)
-        free_upkeep(&reactor->upkeeps[i]);
+    for (size_t i = 0; i < reactor->upkeep_count; i++) {
+        carry_worker_free(reactor->upkeeps[i].carry_worker);
+        janitor_free(reactor->upkeeps[i].janitor);
+        pattern_keeper_free(reactor->upkeeps[i].pattern_keeper);
+        archiver_free(reactor->upkeeps[i].archiver);
+    }
     free(reactor->upkeeps);
     http_client_free(reactor->client);
     if (reactor->server)

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 
 #include "base/metrics.h"
-#include "server/options.h"
+#include "server/options/options.h"
 #include "store/store.h"
 
 struct reactor;

@@ -1,8 +1,8 @@
 #include "server/reload.h"
 
 #include "base/memory.h"
-#include "server/options_table.h"
-#include "server/token_file.h"
+#include "server/options/options.h"
+#include "server/options/options_private.h"
 
 enum { NAMES_MAX = 1024 };
 
@@ -48,9 +48,12 @@ static void log_changes(const struct options *live, const struct options *fresh)
     buffer_fini(&fixed);
 }
 
-/* Logs which options have changed. Called when all reactors use the new options. */
-static void log_reloaded(const struct reload *reload)
+/* Logs which options have changed, when all reactors use the new options. */
+static void count_reloaded(void *arg)
 {
+    struct reload *reload = arg;
+    if (--reload->waiting > 0)
+        return;
     const struct options *live = *reload->live;
     if (live->tokens)
         token_file_log(live->tokens_file, live->tokens);
@@ -59,14 +62,6 @@ static void log_reloaded(const struct reload *reload)
         options_log_warnings(live);
         log_set_level(live->log_level);
     }
-}
-
-static void count_reloaded(void *arg)
-{
-    struct reload *reload = arg;
-    if (--reload->waiting > 0)
-        return;
-    log_reloaded(reload);
     free_old(reload);
     if (reload->is_wanted)
         reload_begin(reload);
@@ -100,13 +95,6 @@ static struct options *reload_load(struct reload *reload)
     return NULL;
 }
 
-static void take_options(struct reload *reload, struct options *fresh)
-{
-    reload->old = *reload->live;
-    *reload->live = fresh;
-    tell_reactors(reload);
-}
-
 /* Reads the current token file again, because a mistake in other options must not keep a revoked token valid.
  * The change of the live options is safe, because reactors read these options only when they are notified. */
 static void take_tokens_only(struct reload *reload)
@@ -131,10 +119,13 @@ static void reload_begin(struct reload *reload)
 {
     reload->is_wanted = false;
     struct options *fresh = reload_load(reload);
-    if (fresh)
-        take_options(reload, fresh);
-    else
+    if (fresh) {
+        reload->old = *reload->live;
+        *reload->live = fresh;
+        tell_reactors(reload);
+    } else {
         take_tokens_only(reload);
+    }
 }
 
 struct reload *reload_new(struct loop *loop, const struct options_input *input, struct options **live,

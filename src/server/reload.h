@@ -6,7 +6,7 @@
 #ifndef DUEPOST_SERVER_RELOAD_H
 #define DUEPOST_SERVER_RELOAD_H
 
-#include "server/options_load.h"
+#include "server/options/options.h"
 #include "server/reactor.h"
 
 struct reload;

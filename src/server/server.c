@@ -13,15 +13,12 @@
 #include "base/memory.h"
 #include "io/http_client.h"
 #include "io/http_trial.h"
-#include "server/embedded_redis.h"
-#include "server/file_limit.h"
-#include "server/front.h"
+#include "server/listeners.h"
+#include "server/options/options.h"
 #include "server/reactor.h"
-#include "server/redis_addresses.h"
+#include "server/redis/addresses.h"
+#include "server/redis/embedded.h"
 #include "server/reload.h"
-#include "server/shared_options.h"
-#include "server/store_setup.h"
-#include "server/token_file.h"
 #include "tracing/exporter.h"
 
 #define PREFLIGHT_US INT64_C(2000000) /* maximum wait for Redis; then the server starts without it */
@@ -31,7 +28,7 @@ struct server {
     struct options *options; /* the options in use */
     struct reload *reload;
     struct loop *loop;
-    struct front *front;
+    struct listeners *listeners;
     struct redis_address redis; /* address of Redis */
     char *redis_text;           /* address of Redis as configured */
     struct redis_addresses *redis_addresses;
@@ -127,22 +124,13 @@ static void begin_stop(struct server *server)
         stop_all(server);
         return;
     }
-    bool has_partner = front_has_partner(server->front);
+    bool has_partner = listeners_has_partner(server->listeners);
     log_info("draining", LOG_NUMBER("timeout_ms", server->options->drain_timeout_ms),
              LOG_TEXT("new_connections",
                       has_partner ? "accepted, because another process shares the port" : "refused"));
     for (size_t i = 0; i < server->reactor_count; i++)
         reactor_drain(server->reactors[i], has_partner);
     timer_start(server->timer, server->options->drain_timeout_ms * 1000);
-}
-
-static void end_at_once(struct server *server)
-{
-    log_warning("stopped_at_once", LOG_TEXT("why", "a second signal"));
-    pid_t redis = server->embedded ? embedded_redis_pid(server->embedded) : 0;
-    if (redis > 0)
-        kill(redis, SIGTERM);
-    _exit(EXIT_FAILURE);
 }
 
 static void on_signal(void *arg, bool readable, bool writable)
@@ -156,7 +144,11 @@ static void on_signal(void *arg, bool readable, bool writable)
         if (!server->is_stopping)
             reload_run(server->reload);
     } else if (server->is_stopping) {
-        end_at_once(server);
+        log_warning("stopped_at_once", LOG_TEXT("why", "a second signal"));
+        pid_t redis = server->embedded ? embedded_redis_pid(server->embedded) : 0;
+        if (redis > 0)
+            kill(redis, SIGTERM);
+        _exit(EXIT_FAILURE);
     } else {
         begin_stop(server);
     }
@@ -186,7 +178,7 @@ static void tell_listening(struct server *server)
         return;
     server->is_listening_told = true;
     timer_stop(server->timer);
-    printf("duepost listening on %s\n", front_url(server->front));
+    printf("duepost listening on %s\n", listeners_url(server->listeners));
     fflush(stdout);
 }
 
@@ -269,10 +261,10 @@ static void start_reactors(struct server *server, bool is_redis_ready)
         struct reactor_options reactor = {
             .options = options,
             .store = &server->store,
-            .listen_fd = front_take(server->front, i),
-            .health_fd = front_take_health(server->front, i),
+            .listen_fd = listeners_take(server->listeners, i),
+            .health_fd = listeners_take_health(server->listeners, i),
             .waits_to_listen = server->waits_to_listen,
-            .limits = front_limits(server->front),
+            .limits = listeners_limits(server->listeners),
             .board = server->board,
             .tally = server->tally,
             .live = server->live,
@@ -376,31 +368,26 @@ static void on_redis_started(void *arg, enum status status, const char *why)
     stop_all(server);
 }
 
-/* At the start and at each reload: copies to the live board the options for which all processes on one Redis
- * need the same values. */
-static void note_shared_options(const struct server *server, const struct options *options)
+/* Completes options: called at the start and at each reload. */
+static enum status prepare(void *arg, struct options *options, struct problem *problem)
 {
+    struct server *server = arg;
+    if (listeners_check(server->listeners, options, problem) != STATUS_OK)
+        return STATUS_INVALID;
+    if (!options->tls != !server->options->tls) {
+        problem_set(problem, "--tls-cert: switching TLS on or off needs a restart");
+        return STATUS_INVALID;
+    }
+    listeners_refuse(server->listeners, options->targets);
+    redis_addresses_refuse(server->redis_addresses, &server->redis, options->targets);
+    /* At the start and at each reload: copies to the live board the options for which all processes on one
+     * Redis need the same values. */
     struct buffer shared;
     buffer_init_fallible(&shared, LIVE_SETTINGS_MAX);
     shared_options_write(options, &shared);
     if (!shared.failed)
         live_board_set_settings(server->live, buffer_slice(&shared));
     buffer_fini(&shared);
-}
-
-/* Completes options: called at the start and at each reload. */
-static enum status prepare(void *arg, struct options *options, struct problem *problem)
-{
-    struct server *server = arg;
-    if (front_check(server->front, options, problem) != STATUS_OK)
-        return STATUS_INVALID;
-    if (!options->tls != !server->options->tls) {
-        problem_set(problem, "--tls-cert: switching TLS on or off needs a restart");
-        return STATUS_INVALID;
-    }
-    front_refuse(server->front, options->targets);
-    redis_addresses_refuse(server->redis_addresses, &server->redis, options->targets);
-    note_shared_options(server, options);
     return STATUS_OK;
 }
 
@@ -477,7 +464,7 @@ static enum status open_all(struct server *server, struct problem *problem)
     if (status == STATUS_OK)
         try_libcurl();
     if (status == STATUS_OK)
-        status = front_open(options, &server->front, problem);
+        status = listeners_open(options, &server->listeners, problem);
     if (status != STATUS_OK)
         return status;
     take_redis(server, options);
@@ -514,7 +501,7 @@ static void close_all(struct server *server)
     reload_free(server->reload);
     options_fini(server->options);
     free(server->options);
-    front_free(server->front);
+    listeners_free(server->listeners);
     timer_free(server->timer);
     watch_free(server->signals);
     close(server->signal_fd);

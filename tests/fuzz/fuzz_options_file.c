@@ -1,5 +1,5 @@
 #include "fuzz.h"
-#include "server/options_file.h"
+#include "server/options/options_private.h"
 
 /* Each option that is read from an accepted file must have a line number, and the file must have a line with
  * this number. */

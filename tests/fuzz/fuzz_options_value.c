@@ -1,5 +1,5 @@
 #include "fuzz.h"
-#include "server/options_value.h"
+#include "server/options/options_private.h"
 
 /* Input: lines "name=value". */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

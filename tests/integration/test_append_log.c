@@ -1,6 +1,4 @@
 /* Tests that torn ends of append-only files, as after a power cut, are removed. */
-#include "server/append_log.h"
-
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "server/redis/redis_private.h"
 #include "support/suite.h"
 
 #define SET_ONE "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n1\r\n"

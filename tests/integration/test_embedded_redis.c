@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/pidfd.h"
-#include "server/embedded_redis.h"
+#include "server/redis/embedded.h"
 #include "support/suite.h"
 
 #ifdef DUEPOST_SANITIZED

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "server/listener.h"
+#include "server/listeners.h"
 #include "support/suite.h"
 
 enum { REACTORS = 4, CLIENTS = 200 };

@@ -5,9 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/options_load.h"
-#include "server/options_print.h"
-#include "server/options_table.h"
+#include "server/options/options.h"
+#include "server/options/options_private.h"
 #include "support/suite.h"
 
 enum { ARGUMENTS_MAX = 16 };

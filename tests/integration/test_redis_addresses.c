@@ -1,6 +1,6 @@
 #include <stdio.h>
 
-#include "server/redis_addresses.h"
+#include "server/redis/addresses.h"
 #include "support/suite.h"
 
 enum { PORT = 6390 };

@@ -1,11 +1,10 @@
 /* Tests how duepost finds in redis.log the reason why a redis-server ended. */
-#include "server/redis_log.h"
-
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "server/redis/redis_private.h"
 #include "support/suite.h"
 
 static char folder[] = "/tmp/duepost-redis-log-XXXXXX";

@@ -7,7 +7,7 @@
 #include "base/buffer.h"
 #include "base/status.h"
 #include "cli/remote.h"
-#include "job/json.h"
+#include "job/text/json.h"
 
 /* ---- process.c ---- */
 

@@ -1,0 +1,146 @@
+#include "server/check/check.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "cli/output.h"
+#include "server/check/check_private.h"
+#include "server/options/options.h"
+
+/* ---- the report ---- */
+
+enum { LINE_MAX = 1024, REPORT_MAX = 256 * 1024 };
+
+static const char *const words[] = {[CHECK_OK] = "ok", [CHECK_WARNING] = "warn", [CHECK_FAILURE] = "FAIL"};
+
+static void check_report_begin(struct check_report *report, bool is_json)
+{
+    *report = (struct check_report){.is_json = is_json};
+    buffer_init(&report->text, REPORT_MAX);
+    if (!is_json)
+        return;
+    report->json = json_writer_to(&report->text);
+    json_put_object(&report->json);
+    json_add_array(&report->json, "checks");
+}
+
+void check_add(struct check_report *report, enum check_result result, const char *name, const char *format,
+               ...)
+{
+    char text[LINE_MAX];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    report->counts[result]++;
+    if (!report->is_json) {
+        struct buffer shown;
+        buffer_init(&shown, LINE_MAX);
+        table_append_shown(&shown, slice_of(text));
+        printf("%-4s  %-10s  %s\n", words[result], name, buffer_text(&shown));
+        fflush(stdout); /* prints the line now, because the next one may take seconds */
+        buffer_fini(&shown);
+        return;
+    }
+    json_put_object(&report->json);
+    json_add_text(&report->json, "name", slice_of(name));
+    json_add_text(&report->json, "result", slice_of(words[result]));
+    json_add_text(&report->json, "text", slice_of(text));
+    json_end_object(&report->json);
+}
+
+/* Prints the last line, the summary. Returns true unless a check has failed. */
+static bool check_report_end(struct check_report *report)
+{
+    bool is_ok = report->counts[CHECK_FAILURE] == 0;
+    if (report->is_json) {
+        json_end_array(&report->json);
+        json_add_bool(&report->json, "ok", is_ok);
+        json_end_object(&report->json);
+        printf("%s\n", buffer_text(&report->text));
+    } else {
+        printf("%u ok, %u to check (warn), %u to repair (FAIL)\n", report->counts[CHECK_OK],
+               report->counts[CHECK_WARNING], report->counts[CHECK_FAILURE]);
+    }
+    buffer_fini(&report->text);
+    return is_ok;
+}
+
+/* ---- the command ---- */
+
+/* The options that only this command has. */
+struct check_choice {
+    bool is_json;
+    const char *server; /* NULL: no running server is asked */
+};
+
+/* Removes these options from the arguments. */
+static struct check_choice take_choice(struct options_input *input, char **argv)
+{
+    static const char server[] = "--server";
+    struct check_choice choice = {false, NULL};
+    int count = 0;
+    for (int i = 0; i < input->argc; i++) {
+        const char *word = input->argv[i];
+        if (i > 0 && strcmp(word, "--json") == 0)
+            choice.is_json = true;
+        else if (i > 0 && strcmp(word, server) == 0)
+            choice.server = i + 1 < input->argc ? input->argv[++i] : "";
+        else if (i > 0 && strncmp(word, server, strlen(server)) == 0 && word[strlen(server)] == '=')
+            choice.server = word + strlen(server) + 1;
+        else
+            argv[count++] = input->argv[i];
+    }
+    *input = (struct options_input){count, argv, input->environment, input->config_file};
+    return choice;
+}
+
+static void check_all(struct check_report *report, struct options *options, const char *server)
+{
+    for (size_t i = 0; i < options->warning_count; i++)
+        check_add(report, CHECK_WARNING, "options", "%s", options->warnings[i]);
+    if (options->warning_count == 0)
+        check_add(report, CHECK_OK, "options", "%s",
+                  options->config ? options->config : "no configuration file");
+    check_tokens(report, options);
+    check_targets(report, options);
+    check_ports(report, options);
+    check_certificate(report, options);
+    if (server)
+        check_proxy(report, server);
+    check_files(report, options);
+    check_names(report);
+    check_time_zones(report);
+    check_history(report, options);
+    check_redis(report, options);
+}
+
+int check_run(struct options_input *input)
+{
+    char **argv = NEW_ARRAY(char *, (size_t)input->argc + 1);
+    struct check_choice choice = take_choice(input, argv);
+    struct options *options = NEW(struct options);
+    struct check_report report;
+    struct problem problem;
+    bool is_ok = true;
+    log_set_level(
+        LOG_LEVEL_AUDIT); /* log nothing, because the log would only repeat the lines that check prints */
+    if (options_load(options, input, &problem) != STATUS_OK) {
+        check_report_begin(&report, choice.is_json);
+        check_add(&report, CHECK_FAILURE, "options", "%s", problem.text);
+        is_ok = check_report_end(&report);
+    } else {
+        if (!options_answer(options, stdout)) {
+            check_report_begin(&report, choice.is_json);
+            check_all(&report, options, choice.server);
+            is_ok = check_report_end(&report);
+        }
+        options_fini(options);
+    }
+    free(options);
+    free(argv);
+    return is_ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,108 @@
+/* listeners.h - the ports for clients, and the limits that all connections of clients share. */
+#ifndef DUEPOST_SERVER_LISTENERS_H
+#define DUEPOST_SERVER_LISTENERS_H
+
+#include "io/http_limits.h"
+#include "job/target/target.h"
+#include "server/options/options.h"
+
+/* ---- one port ---- */
+
+/* The port for clients: one listening socket for each reactor.
+ *
+ * SO_REUSEPORT lets the sockets share the port. This option would also let a second duepost take half of the
+ * connections without an error. Therefore the first socket binds and listens without SO_REUSEPORT, unless the
+ * operator allows sharing; this bind fails if the port is in use. After that, SO_REUSEPORT is set on the
+ * first socket, too: the kernel checks the option only when the other sockets bind. So no other process can
+ * take the port between these steps. */
+
+struct listener;
+
+enum { LISTENER_URL_MAX = 300 };
+
+/* Opens count sockets that share port on one address of host. host is a literal or a name; a name is resolved
+ * now, which blocks. Port 0 chooses a free port. If is_shared is true, other processes of this user may
+ * already listen on the port. The sockets are non-blocking. Returns STATUS_FAILED if a socket cannot be
+ * opened; problem then says what to do. */
+enum status listener_open(const char *scheme, const char *host, uint16_t port, size_t count, bool is_shared,
+                          struct listener **, struct problem *) MUST_USE;
+
+/* The result of listener_try. */
+struct listener_trial {
+    bool is_held; /* another socket listens on the address and port */
+    bool is_loopback;
+    uint16_t port; /* the actual port, if it is free */
+};
+
+/* Finds out whether listener_open would succeed, without listening. Returns STATUS_FAILED if the address
+ * cannot be used at all; problem then says what to do. If another socket holds the port (is_held), problem
+ * says what to do about that. */
+enum status listener_try(const char *host, uint16_t port, bool is_shared, struct listener_trial *,
+                         struct problem *) MUST_USE;
+
+/* Closes the sockets that were not taken. NULL is ignored. */
+void listener_free(struct listener *);
+
+/* Returns the socket of one reactor. Each socket may be taken once. The socket accepts connections after
+ * listener_begin. */
+int listener_take(struct listener *, size_t index);
+
+/* Starts to listen on a socket of listener_take. A second call has no effect. Returns false with errno after
+ * an error. */
+bool listener_begin(int fd);
+
+/* Returns SCHEME://HOST:PORT, with the host as it was given and the actual port. The text is valid until the
+ * listener is freed. */
+const char *listener_url(const struct listener *);
+
+/* Returns whether a socket of another process listens on the port now. That process serves the clients when
+ * our sockets are closed. Returns false if the kernel does not report the sockets. Call it while our sockets
+ * still listen. */
+bool listener_has_partner(const struct listener *);
+
+/* Returns whether only this host can connect. */
+bool listener_is_loopback(const struct listener *);
+
+/* Adds the listener's address to the addresses to which no job may be sent. If the listener listens on all
+ * addresses, adds every address of this host. */
+void listener_refuse(const struct listener *, struct target_policy *);
+
+/* ---- all ports ---- */
+
+struct listeners;
+
+/* Text of a warning: the risk of listening without TLS at an address that other hosts can reach. */
+#define LISTENERS_RISK                                                                                       \
+    "tokens and jobs can be read on the network; set --tls-cert and --tls-key, or put a TLS proxy in front"
+
+/* Opens the listening sockets of the options; blocks for name lookups. Returns STATUS_FAILED if a socket
+ * cannot be opened; problem then says what to do. */
+enum status listeners_open(const struct options *, struct listeners **, struct problem *) MUST_USE;
+void listeners_free(struct listeners *); /* NULL is ignored */
+
+/* Returns STATUS_INVALID if other hosts could use the API without a token under these options. */
+enum status listeners_check(const struct listeners *, const struct options *, struct problem *) MUST_USE;
+
+/* Returns STATUS_INVALID if other hosts could use the API without a token at this address. */
+enum status listeners_check_reach(const struct options *, const char *url, bool is_loopback,
+                                  struct problem *) MUST_USE;
+
+/* Adds the addresses on which duepost listens to the addresses to which no job may be sent. */
+void listeners_refuse(const struct listeners *, struct target_policy *);
+
+/* Returns http://HOST:PORT of the API, which is valid until the listeners are freed. */
+const char *listeners_url(const struct listeners *);
+
+/* Returns whether another process also listens on the API's port. That process serves the clients when this
+ * process stops listening. */
+bool listeners_has_partner(const struct listeners *);
+
+/* Return the sockets of one reactor: listeners_take for the API, listeners_take_health for health. Without
+ * --health-listen listeners_take_health returns -1. Each socket may be taken once. */
+int listeners_take(struct listeners *, size_t reactor);
+int listeners_take_health(struct listeners *, size_t reactor);
+
+/* Returns the limits, which are valid until the listeners are freed. */
+struct http_limits *listeners_limits(const struct listeners *);
+
+#endif
