@@ -8,7 +8,7 @@
 #include "app/live_text.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "store/live_channel.h"
+#include "store/store.h"
 
 #define SECOND_US INT64_C(1000000)
 #define ASKED_US                                                                                             \

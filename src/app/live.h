@@ -1,6 +1,6 @@
 /* live.h - counts the figures of this process each second, and exchanges them with the other processes.
  *
- * The figures go through a channel of Redis (store/live_channel.h), so nothing is stored in Redis. A process
+ * The figures go through a channel of Redis (store/store.h), so nothing is stored in Redis. A process
  * sends "look" on the channel if a client has requested the figures within the last seconds. Then all
  * processes send their figures each second, until no "look" has come for 15 seconds. After the first "look"
  * of a process, they also send the figures of their last 15 minutes. At the start, the processes also compare

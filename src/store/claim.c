@@ -1,11 +1,46 @@
-/* claim.c - claims due jobs for a consumer, and releases the jobs of a claim that got no reply. */
+/* claim.c - waits for the doorbell, claims due jobs for a consumer, and releases the jobs of a claim that got
+ * no reply. The doorbell is a list in Redis to which scripts add an entry when jobs may be claimed. */
 #include <assert.h>
 #include <stdio.h>
 
 #include "base/log.h"
 #include "base/memory.h"
-#include "store/reply.h"
-#include "store/shard_private.h"
+#include "base/test_point.h"
+#include "store/store_private.h"
+
+/* ---- the doorbell ---- */
+
+struct bell_wait {
+    struct redis_link *link;
+    shard_done_fn *fn;
+    void *arg;
+};
+
+static void on_bell(void *arg, const struct redis_reply *reply)
+{
+    struct bell_wait *wait = arg;
+    TEST_POINT("after", "wait_bell");
+    bool failed = !reply || redis_reply_kind(reply) == REDIS_KIND_ERROR;
+    script_leave_link(wait->link, reply);
+    wait->fn(wait->arg, failed ? STATUS_UNAVAILABLE : STATUS_OK);
+    free(wait);
+}
+
+void shard_wait_bell(struct shard *shard, shard_done_fn *fn, void *arg)
+{
+    struct bell_wait *wait = NEW(struct bell_wait);
+    char seconds[8];
+    snprintf(seconds, sizeof seconds, "%d", SHARD_BELL_SECONDS);
+    struct slice argv[] = {SLICE("BLPOP"), buffer_slice(&shard->ready_key), slice_of(seconds)};
+    wait->link = shard->bell;
+    wait->fn = fn;
+    wait->arg = arg;
+    TEST_POINT("before", "wait_bell");
+    metrics_count(shard->options->metrics, METRICS_COUNTER_COMMANDS, 1);
+    redis_send(shard->bell, 3, argv, on_bell, wait);
+}
+
+/* ---- claims ---- */
 
 enum {
     SHARE =
@@ -125,12 +160,6 @@ static void abandon_lost_claim(struct shard *shard)
     store_call_text(call, slice_of(nonce->text));
     store_call_number(call, ABANDON_LOOK_MAX);
     store_call_send(call);
-}
-
-void shard_next_nonce(struct shard *shard, const char *mark, struct nonce *nonce)
-{
-    snprintf(nonce->text, sizeof nonce->text, "%s%s%llx", mark, shard->nonce_prefix,
-             (unsigned long long)++shard->claims);
 }
 
 void claim_flush(struct shard *shard)

@@ -3,8 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "store/reply.h"
-#include "store/shard_private.h"
+#include "store/store_private.h"
 
 /* The spans in which the script counts do not overlap: first the spans of 5 s, up to a minute; then those of
  * 5 min after the first minute, up to an hour; and so on. */

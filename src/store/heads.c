@@ -5,7 +5,6 @@
 #include "base/memory.h"
 #include "job/job.h"
 #include "store/list_call.h"
-#include "store/reply.h"
 
 enum {
     STEP_TOPICS = 1000, /* maximum number of topics that one call examines */

@@ -1,5 +1,10 @@
-/* lease.c - renews and ends leases: calls complete.lua, retry.lua, bury.lua, release.lua and renew.lua. */
-#include "store/shard_private.h"
+/* lease.c - renews and ends leases of consumers and workers, and lists the leases of workers that have run
+ * out. */
+#include <stdio.h>
+
+#include "store/store_private.h"
+
+/* ---- ending a lease ---- */
 
 enum { RENEW_LINGERING = 2 /* the answer of renew.lua if the job was cancelled or replaced */ };
 
@@ -14,29 +19,19 @@ static void lease_end(struct store_call *call, enum status status, const struct 
 }
 
 static struct store_call *lease_call(struct shard *shard, enum shard_batch batch, const struct lease *lease,
-                                     shard_done_fn *fn, void *arg)
+                                     store_call_end_fn *end, any_fn *fn, void *arg)
 {
-    struct store_call *call = store_call_new(shard, batch, lease_end, ANY_FN(fn), arg);
+    struct store_call *call = store_call_new(shard, batch, end, fn, arg);
+    struct slice job_id;
     store_call_text(call, lease->id);
     store_call_text(call, slice_of(lease->nonce.text));
-    return call;
-}
-
-/* Begins a call that ends an attempt. */
-static struct store_call *ending_call(struct shard *shard, enum shard_batch batch, const struct lease *lease,
-                                      shard_done_fn *fn, void *arg)
-{
-    struct store_call *call = lease_call(shard, batch, lease, fn, arg);
-    struct slice job_id;
     slice_cut(lease->id, '/', &call->topic, &job_id);
     call->topic_weight = BATCH_END_WEIGHT;
     return call;
 }
 
-void shard_complete(struct shard *shard, const struct lease *lease, const struct shard_end *end,
-                    shard_done_fn *fn, void *arg)
+static void send_complete(struct store_call *call, const struct shard_end *end)
 {
-    struct store_call *call = ending_call(shard, SHARD_BATCH_COMPLETE, lease, fn, arg);
     store_call_text(call, end->attempt);
     store_call_follow(call, &end->follow);
     call->bytes += end->record.size; /* the script may read as much */
@@ -44,10 +39,8 @@ void shard_complete(struct shard *shard, const struct lease *lease, const struct
     store_call_send(call);
 }
 
-void shard_retry(struct shard *shard, const struct lease *lease, int64_t wait_ms, const struct shard_end *end,
-                 shard_done_fn *fn, void *arg)
+static void send_retry(struct store_call *call, int64_t wait_ms, const struct shard_end *end)
 {
-    struct store_call *call = ending_call(shard, SHARD_BATCH_RETRY, lease, fn, arg);
     store_call_number(call, wait_ms);
     store_call_text(call, end->record);
     store_call_text(call, end->attempt);
@@ -55,10 +48,8 @@ void shard_retry(struct shard *shard, const struct lease *lease, int64_t wait_ms
     store_call_send(call);
 }
 
-void shard_bury(struct shard *shard, const struct lease *lease, const struct shard_end *end,
-                shard_done_fn *fn, void *arg)
+static void send_bury(struct store_call *call, const struct shard_end *end)
 {
-    struct store_call *call = ending_call(shard, SHARD_BATCH_BURY, lease, fn, arg);
     store_call_text(call, end->record);
     store_call_text(call, end->attempt);
     store_call_follow(call, &end->follow);
@@ -66,10 +57,8 @@ void shard_bury(struct shard *shard, const struct lease *lease, const struct sha
     store_call_send(call);
 }
 
-void shard_release(struct shard *shard, const struct lease *lease, const struct shard_hold *hold,
-                   shard_done_fn *fn, void *arg)
+static void send_release(struct store_call *call, const struct shard_hold *hold)
 {
-    struct store_call *call = ending_call(shard, SHARD_BATCH_RELEASE, lease, fn, arg);
     store_call_number(call, hold->wait_ms);
     store_call_number(call, hold->claimed_ms);
     store_call_text(call, hold->receiver.size ? hold->receiver : SLICE("-"));
@@ -77,7 +66,153 @@ void shard_release(struct shard *shard, const struct lease *lease, const struct 
     store_call_send(call);
 }
 
+void shard_complete(struct shard *shard, const struct lease *lease, const struct shard_end *end,
+                    shard_done_fn *fn, void *arg)
+{
+    send_complete(lease_call(shard, SHARD_BATCH_COMPLETE, lease, lease_end, ANY_FN(fn), arg), end);
+}
+
+void shard_retry(struct shard *shard, const struct lease *lease, int64_t wait_ms, const struct shard_end *end,
+                 shard_done_fn *fn, void *arg)
+{
+    send_retry(lease_call(shard, SHARD_BATCH_RETRY, lease, lease_end, ANY_FN(fn), arg), wait_ms, end);
+}
+
+void shard_bury(struct shard *shard, const struct lease *lease, const struct shard_end *end,
+                shard_done_fn *fn, void *arg)
+{
+    send_bury(lease_call(shard, SHARD_BATCH_BURY, lease, lease_end, ANY_FN(fn), arg), end);
+}
+
+void shard_release(struct shard *shard, const struct lease *lease, const struct shard_hold *hold,
+                   shard_done_fn *fn, void *arg)
+{
+    send_release(lease_call(shard, SHARD_BATCH_RELEASE, lease, lease_end, ANY_FN(fn), arg), hold);
+}
+
 void shard_renew(struct shard *shard, const struct lease *lease, shard_done_fn *fn, void *arg)
 {
-    store_call_send(lease_call(shard, SHARD_BATCH_RENEW, lease, fn, arg));
+    struct store_call *call = lease_call(shard, SHARD_BATCH_RENEW, lease, lease_end, ANY_FN(fn), arg);
+    call->topic = SLICE("");
+    store_call_send(call);
+}
+
+/* ---- ending a lease at the request of a worker, with the configured durability ---- */
+
+static void confirmed_end(struct store_call *call, enum status status, const struct redis_reply *result)
+{
+    CALL_FN(call, lease_confirmed_fn)(call->arg, status, redis_reply_integer(result), call->now_us);
+}
+
+void lease_confirm(struct shard *shard, enum lease_end_kind kind, const struct lease *lease, int64_t ms,
+                   const struct shard_end *end, lease_confirmed_fn *fn, void *arg)
+{
+    static const enum shard_batch batches[] = {[LEASE_END_COMPLETE] = SHARD_BATCH_PULL_COMPLETE,
+                                               [LEASE_END_RETRY] = SHARD_BATCH_PULL_RETRY,
+                                               [LEASE_END_BURY] = SHARD_BATCH_PULL_BURY,
+                                               [LEASE_END_RELEASE] = SHARD_BATCH_PULL_RELEASE,
+                                               [LEASE_END_EXTEND] = SHARD_BATCH_PULL_EXTEND};
+    static const struct shard_end nothing = {.may_wait = false};
+    struct store_call *call = lease_call(shard, batches[kind], lease, confirmed_end, ANY_FN(fn), arg);
+    if (!end)
+        end = &nothing;
+    switch (kind) {
+    case LEASE_END_COMPLETE:
+        send_complete(call, end);
+        break;
+    case LEASE_END_RETRY:
+        send_retry(call, ms, end);
+        break;
+    case LEASE_END_BURY:
+        send_bury(call, end);
+        break;
+    case LEASE_END_RELEASE: /* nothing holds the job, so the time of the claim is not needed */
+        send_release(call, &(struct shard_hold){.wait_ms = SHARD_NO_WAIT});
+        break;
+    case LEASE_END_EXTEND:
+        store_call_number(call, ms);
+        store_call_send(call);
+        break;
+    }
+}
+
+/* ---- workers' leases that have run out, and expired jobs ---- */
+
+enum {
+    LAPSED_MAX = 100,  /* maximum number of leases in one call */
+    EXPIRED_MAX = 512, /* maximum number of expired jobs in one call */
+    FIRST_LAPSED = 3,  /* index of the first job in a reply */
+    LAPSED_PARTS = 5,  /* id, nonce, due time, time of the lease, record */
+};
+
+/* Sets each job's settings to those of its topic. In the reply, the topics and their settings follow the
+ * jobs, from position at on. */
+static void give_settings(const struct redis_reply *reply, size_t at, struct shard_lapsed_job *jobs,
+                          size_t count)
+{
+    for (; at + 1 < redis_reply_size(reply); at += 2) {
+        struct slice topic = redis_reply_text(redis_reply_at(reply, at));
+        for (size_t i = 0; i < count; i++)
+            if (jobs[i].id.size > topic.size && jobs[i].id.data[topic.size] == '/' &&
+                slice_starts_with(jobs[i].id, topic))
+                jobs[i].settings = redis_reply_text(redis_reply_at(reply, at + 1));
+    }
+}
+
+/* Returns false if lapsed.lua cannot have sent this reply. */
+static bool read_lapsed(const struct redis_reply *reply, size_t max,
+                        struct shard_lapsed_job jobs[EXPIRED_MAX], struct shard_lapsed *lapsed)
+{
+    int64_t now_us = redis_reply_integer(redis_reply_at(reply, 0));
+    int64_t number = redis_reply_integer(redis_reply_at(reply, 1));
+    if (now_us <= 0 || number < 0 || !reply_count(reply, 2, FIRST_LAPSED, LAPSED_PARTS, max, &lapsed->count))
+        return false;
+    lapsed->now_ms = now_us / 1000;
+    lapsed->number = (size_t)number;
+    lapsed->is_full = (size_t)number == max;
+    for (size_t i = 0; i < lapsed->count; i++) {
+        size_t at = FIRST_LAPSED + i * LAPSED_PARTS;
+        jobs[i] = (struct shard_lapsed_job){.id = redis_reply_text(redis_reply_at(reply, at)),
+                                            .due_ms = redis_reply_integer(redis_reply_at(reply, at + 2)),
+                                            .leased_ms = redis_reply_integer(redis_reply_at(reply, at + 3)),
+                                            .record = redis_reply_text(redis_reply_at(reply, at + 4))};
+        snprintf(jobs[i].nonce.text, sizeof jobs[i].nonce.text, "%.*s",
+                 SLICE_ARG(redis_reply_text(redis_reply_at(reply, at + 1))));
+    }
+    give_settings(reply, FIRST_LAPSED + lapsed->count * LAPSED_PARTS, jobs, lapsed->count);
+    return true;
+}
+
+/* call->note: the maximum number of jobs */
+static void lapsed_end(struct store_call *call, enum status status, const struct redis_reply *reply)
+{
+    struct shard_lapsed_job jobs[EXPIRED_MAX];
+    struct shard_lapsed lapsed = {.jobs = jobs};
+    if (status == STATUS_OK && redis_reply_integer(redis_reply_at(reply, 1)) < 0)
+        status = STATUS_STALE;
+    if (status == STATUS_OK && !read_lapsed(reply, (size_t)call->note, jobs, &lapsed)) {
+        lapsed.count = 0;
+        status = reply_refuse("lapsed");
+    }
+    CALL_FN(call, shard_lapsed_fn)(call->arg, status, &lapsed);
+}
+
+static void list_ends(struct shard *shard, enum script_id script, size_t max, int64_t expected_ms,
+                      shard_lapsed_fn *fn, void *arg)
+{
+    struct store_call *call = store_call_alone(shard, script, shard->worker, lapsed_end, ANY_FN(fn), arg);
+    call->note = (int64_t)max;
+    store_call_number(call, (int64_t)max);
+    store_call_number(call, expected_ms);
+    store_call_send(call);
+}
+
+void shard_list_lapsed(struct shard *shard, int64_t expected_ms, shard_lapsed_fn *fn, void *arg)
+{
+    list_ends(shard, SCRIPT_LAPSED, LAPSED_MAX, expected_ms, fn, arg);
+}
+
+void shard_list_expired(struct shard *shard, int64_t expected_ms, shard_lapsed_fn *fn, void *arg)
+{
+    list_ends(shard, SCRIPT_EXPIRE, EXPIRED_MAX, expected_ms, fn, arg);
 }

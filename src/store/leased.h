@@ -6,7 +6,7 @@
 #ifndef DUEPOST_STORE_LEASED_H
 #define DUEPOST_STORE_LEASED_H
 
-#include "store/shard_private.h"
+#include "store/store_private.h"
 
 struct leased_page {
     const struct slice *ids; /* valid until the callback returns */

@@ -8,7 +8,6 @@
 #include "store/heads.h"
 #include "store/leased.h"
 #include "store/list_call.h"
-#include "store/reply.h"
 
 enum {
     LOOK_MAX = 10000,  /* maximum number of entries that one call examines */

@@ -2,7 +2,7 @@
 #ifndef DUEPOST_STORE_LIST_CALL_H
 #define DUEPOST_STORE_LIST_CALL_H
 
-#include "store/shard_private.h"
+#include "store/store_private.h"
 
 enum { LIST_SCORE_SIZE = 40 };
 

@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "store/reply.h"
-#include "store/shard_private.h"
+#include "store/store_private.h"
 
 enum {
     FIRST_LIST = 6, /* index of the first list in the reply of archive.lua */

@@ -8,9 +8,7 @@
 #include "base/hex.h"
 #include "base/memory.h"
 #include "base/random.h"
-#include "store/pull_ending.h"
-#include "store/reply.h"
-#include "store/shard_private.h"
+#include "store/store_private.h"
 
 enum {
     PULL_TRIES_MAX = 10, /* maximum number of calls for one request; if all jobs of a call have expired, the

@@ -9,58 +9,9 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "store/pull.h"
-#include "store/pull_ending.h"
-#include "store/reply.h"
-#include "store/shard_private.h"
+#include "store/store_private.h"
 
 enum { COMPLETED_BEFORE = 2 /* result of complete.lua: the same token has completed the job before */ };
-
-/* ---- scripts ---- */
-
-static void sent_end(struct store_call *call, enum status status, const struct redis_reply *result)
-{
-    CALL_FN(call, pull_sent_fn)(call->arg, status, redis_reply_integer(result), call->now_us);
-}
-
-void pull_send(struct shard *shard, int batch, const struct lease *lease, int64_t number,
-               const struct shard_end *end, pull_sent_fn *fn, void *arg)
-{
-    struct store_call *call = store_call_new(shard, (enum shard_batch)batch, sent_end, ANY_FN(fn), arg);
-    static const struct shard_end nothing = {.may_wait = false};
-    struct slice job_id;
-    if (!end)
-        end = &nothing;
-    slice_cut(lease->id, '/', &call->topic, &job_id);
-    call->topic_weight = BATCH_END_WEIGHT;
-    store_call_text(call, lease->id);
-    store_call_text(call, slice_of(lease->nonce.text));
-    switch (batch) {
-    case SHARD_BATCH_PULL_COMPLETE:
-        store_call_text(call, end->attempt);
-        call->bytes += end->record.size; /* the script may read as much */
-        break;
-    case SHARD_BATCH_PULL_RETRY:
-        store_call_number(call, number);
-        store_call_text(call, end->record);
-        store_call_text(call, end->attempt);
-        break;
-    case SHARD_BATCH_PULL_BURY:
-        store_call_text(call, end->record);
-        store_call_text(call, end->attempt);
-        call->bytes += BATCH_BURY_WEIGHT;
-        break;
-    case SHARD_BATCH_PULL_EXTEND:
-        store_call_number(call, number);
-        break;
-    default: /* release */
-        store_call_number(call, SHARD_NO_WAIT);
-        store_call_number(call, 0); /* time of the claim; needed only if the job is held */
-        store_call_text(call, SLICE("-"));
-        store_call_number(call, 0); /* no breaker */
-    }
-    store_call_follow(call, &end->follow);
-    store_call_send(call);
-}
 
 /* ---- a worker's call ---- */
 
@@ -113,7 +64,7 @@ static void on_lingering_ended(void *arg, enum status status, int64_t code, int6
 
 static void pull_call_end_lingering(struct pull_call *call)
 {
-    pull_send(call->shard, SHARD_BATCH_PULL_RELEASE, &call->lease, 0, NULL, on_lingering_ended, call);
+    lease_confirm(call->shard, LEASE_END_RELEASE, &call->lease, 0, NULL, on_lingering_ended, call);
 }
 
 /* ---- with the record ---- */
@@ -255,18 +206,18 @@ void store_pull_end(struct store *store, const struct lease_end *what, store_pul
     }
     switch (what->kind) {
     case LEASE_END_COMPLETE:
-        pull_send(call->shard, SHARD_BATCH_PULL_COMPLETE, &call->lease, 0, NULL, on_pull_completed, call);
+        lease_confirm(call->shard, LEASE_END_COMPLETE, &call->lease, 0, NULL, on_pull_completed, call);
         break;
     case LEASE_END_RETRY:
     case LEASE_END_BURY:
         pull_call_read(call);
         break;
     case LEASE_END_EXTEND:
-        pull_send(call->shard, SHARD_BATCH_PULL_EXTEND, &call->lease, what->lease_ms, NULL, on_pull_changed,
-                  call);
+        lease_confirm(call->shard, LEASE_END_EXTEND, &call->lease, what->lease_ms, NULL, on_pull_changed,
+                      call);
         break;
     case LEASE_END_RELEASE:
-        pull_send(call->shard, SHARD_BATCH_PULL_RELEASE, &call->lease, 0, NULL, on_pull_changed, call);
+        lease_confirm(call->shard, LEASE_END_RELEASE, &call->lease, 0, NULL, on_pull_changed, call);
         break;
     }
 }

@@ -1,5 +1,5 @@
-#include "store/pull_ending.h"
-
+/* pull_ending.c - ends workers' leases by the rules of job/ending.h, with the same records, attempt lines,
+ * callbacks, metrics and log lines as for jobs that are POSTed. */
 #include <stdio.h>
 
 #include "base/log.h"
@@ -9,7 +9,11 @@
 #include "job/target/receiver.h"
 #include "job/target/url.h"
 #include "job/topic/topic_settings.h"
-#include "store/shard_private.h"
+#include "store/store_private.h"
+#include "job/target/receiver.h"
+#include "job/topic/topic_settings.h"
+#include "job/target/url.h"
+#include "store/store_private.h"
 
 /* How long a job that this version of duepost cannot deliver is held. Another version may deliver it after
  * that. */
@@ -156,12 +160,12 @@ static void gather_texts(struct pull_ending *ending)
 
 static void send_confirmed(struct pull_ending *ending)
 {
-    static const int batches[] = {[ENDING_COMPLETE] = SHARD_BATCH_PULL_COMPLETE,
-                                  [ENDING_RETRY] = SHARD_BATCH_PULL_RETRY,
-                                  [ENDING_BURY] = SHARD_BATCH_PULL_BURY,
-                                  [ENDING_RELEASE] = SHARD_BATCH_PULL_RELEASE};
-    pull_send(ending->shard, batches[ending->ending.verdict], &ending->lease, ending->ending.wait_ms,
-              &ending->end, on_pull_end_sent, ending);
+    static const enum lease_end_kind kinds[] = {[ENDING_COMPLETE] = LEASE_END_COMPLETE,
+                                                [ENDING_RETRY] = LEASE_END_RETRY,
+                                                [ENDING_BURY] = LEASE_END_BURY,
+                                                [ENDING_RELEASE] = LEASE_END_RELEASE};
+    lease_confirm(ending->shard, kinds[ending->ending.verdict], &ending->lease, ending->ending.wait_ms,
+                  &ending->end, on_pull_end_sent, ending);
 }
 
 static void send_ending(struct pull_ending *ending)
@@ -336,4 +340,34 @@ void pull_end(struct shard *shard, const struct pulled *pulled, const struct pul
         else
             send_ending(ending);
     }
+}
+
+/* ---- leases that have run out ---- */
+
+struct lapsed_end {
+    shard_done_fn *fn;
+    void *arg;
+};
+
+static void on_lapsed_ended(void *arg, enum status status, const struct ending *ending, int64_t now_us)
+{
+    struct lapsed_end *end = arg;
+    (void)ending, (void)now_us;
+    end->fn(end->arg, status);
+    free(end);
+}
+
+void shard_end_lapsed(struct shard *shard, const struct shard_lapsed_job *job, int64_t now_ms,
+                      const struct retry_schedule *schedule, shard_done_fn *fn, void *arg)
+{
+    struct lapsed_end *end = NEW(struct lapsed_end);
+    struct pulled pulled = {.id = job->id,
+                            .record = job->record,
+                            .settings = job->settings,
+                            .nonce = job->nonce,
+                            .due_ms = job->due_ms,
+                            .leased_ms = job->leased_ms};
+    struct pull_ending_facts facts = {.cause = PULL_CAUSE_LAPSED, .now_ms = now_ms, .schedule = schedule};
+    *end = (struct lapsed_end){fn, arg};
+    pull_end(shard, &pulled, &facts, on_lapsed_ended, end);
 }

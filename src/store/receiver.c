@@ -3,8 +3,7 @@
 
 #include "base/memory.h"
 #include "job/job.h"
-#include "store/reply.h"
-#include "store/shard_private.h"
+#include "store/store_private.h"
 
 enum {
     SYNC_MAX = 500,     /* maximum number of receivers in one call that reads changed records */

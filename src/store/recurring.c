@@ -4,8 +4,7 @@
 
 #include "base/memory.h"
 #include "job/job_id.h"
-#include "store/reply.h"
-#include "store/shard_private.h"
+#include "store/store_private.h"
 
 enum {
     SCHEDULES_MAX = 100, /* maximum number of schedules in one page */

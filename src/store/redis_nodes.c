@@ -1,11 +1,11 @@
-#include "store/redis_nodes.h"
-
 #include "base/list.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "io/local_address.h"
 #include "io/resolver.h"
 #include "job/target/target.h"
+#include "job/target/target.h"
+#include "store/store_private.h"
 
 enum { NODES_MAX = 4096 }; /* several times the number of nodes of the largest Cluster */
 

@@ -1,10 +1,8 @@
-#include "store/rights.h"
-
 #include <stdio.h>
 
 #include "base/buffer.h"
 #include "base/memory.h"
-#include "store/script.h"
+#include "store/store_private.h"
 
 /* The commands that duepost needs, as in docs/operations.md; a test compares the two. Categories of commands
  * cannot replace the list: Redis classes INFO, ROLE and CONFIG GET as dangerous, and the categories of TIME

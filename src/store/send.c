@@ -3,8 +3,7 @@
 
 #include "base/memory.h"
 #include "job/group.h"
-#include "store/reply.h"
-#include "store/shard_private.h"
+#include "store/store_private.h"
 
 enum {
     UNSEND_WEIGHT = BATCH_BYTES_MAX / 4, /* heavy, because a send may have 100 jobs */

@@ -1,5 +1,4 @@
-#include "store/shard.h"
-
+/* shard.c - the connections of a shard, its listeners, the end of a turn, and whether it can be used. */
 #include <assert.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -9,8 +8,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "io/cluster.h"
-#include "store/rights.h"
-#include "store/shard_private.h"
+#include "store/store_private.h"
 
 /* Maximum times to wait for one reply. A claim or an outcome whose reply takes longer than a lease is
  * useless. */
@@ -18,87 +16,6 @@
 #define BELL_DEADLINE_US  (REPLY_DEADLINE_US + INT64_C(1000000) * SHARD_BELL_SECONDS)
 
 enum { KEY_MAX = 512, TAG_MAX = 16 };
-
-/* Begins a run. Its first argument is the default limit of a topic's jobs in flight. */
-static struct script_call *run_new(struct shard *shard, enum script_id script)
-{
-    struct script_call *run = script_call_new(script, buffer_slice(&shard->jobs_key));
-    script_args_number(script_call_args(run), shard->options->max_in_flight_topic);
-    metrics_count(shard->options->metrics, METRICS_COUNTER_COMMANDS, 1);
-    return run;
-}
-
-int64_t shard_part(const struct shard *shard, int64_t bound)
-{
-    return store_options_part(shard->options, bound);
-}
-
-void shard_add_max_jobs(const struct shard *shard, struct script_args *args)
-{
-    script_args_number(args, shard_part(shard, shard->options->max_jobs));
-}
-
-void shard_add_limits(const struct shard *shard, struct script_args *args)
-{
-    shard_add_max_jobs(shard, args);
-    script_args_number(args, shard->options->idempotency_window_ms);
-}
-
-void shard_add_lease_ms(const struct shard *shard, struct script_args *args)
-{
-    (void)shard;
-    script_args_number(args, STORE_LEASE_MS);
-}
-
-void shard_add_first_wait(const struct shard *shard, struct script_args *args)
-{
-    script_args_number(args, shard->options->breaker_wait_ms);
-}
-
-void shard_bound_age(const struct shard *shard, struct stored_job *job)
-{
-    int64_t age_ms = shard->options->dead_max_age_ms, until_ms = job->at_ms + age_ms;
-    if (job->state == JOB_STATE_DEAD && age_ms && (job->until_ms == 0 || until_ms < job->until_ms))
-        job->until_ms = until_ms;
-}
-
-/* ---- calls ---- */
-
-void store_call_init(struct store_call *call, struct shard *shard, enum shard_batch batch,
-                     store_call_end_fn *end, any_fn *fn, void *arg)
-{
-    store_call_init_alone(call, shard, SCRIPT_COUNT, NULL, end, fn, arg);
-    call->batch = &shard->batches[batch];
-}
-
-void store_call_init_alone(struct store_call *call, struct shard *shard, enum script_id script,
-                           struct redis_link *connection, store_call_end_fn *end, any_fn *fn, void *arg)
-{
-    call->owner = &shard->batch_owner;
-    call->shard = shard;
-    call->script = script;
-    call->connection = connection;
-    call->bytes = BATCH_CALL_OVERHEAD;
-    call->end = end;
-    call->fn = fn;
-    call->arg = arg;
-}
-
-struct store_call *store_call_new(struct shard *shard, enum shard_batch batch, store_call_end_fn *end,
-                                  any_fn *fn, void *arg)
-{
-    struct store_call *call = NEW(struct store_call);
-    store_call_init(call, shard, batch, end, fn, arg);
-    return call;
-}
-
-struct store_call *store_call_alone(struct shard *shard, enum script_id script, struct redis_link *connection,
-                                    store_call_end_fn *end, any_fn *fn, void *arg)
-{
-    struct store_call *call = NEW(struct store_call);
-    store_call_init_alone(call, shard, script, connection, end, fn, arg);
-    return call;
-}
 
 /* ---- connections ---- */
 
@@ -110,13 +27,7 @@ static void tell_change(void *arg)
 
 bool shard_is_newer(const struct shard *shard)
 {
-    return facts_get(shard->facts)->format > STORE_FORMAT_MAX;
-}
-
-static void shard_recheck(const struct shard *shard)
-{
-    if (shard->events.on_recheck)
-        shard->events.on_recheck(shard->events.arg);
+    return redis_state_get(shard->redis_state)->format > STORE_FORMAT_MAX;
 }
 
 static void on_lost(const struct shard *shard, const char *which, const char *why)
@@ -144,14 +55,14 @@ static void on_reads_up(void *arg)
     struct shard *shard = arg;
     log_info("redis_connected", LOG_TEXT("prefix", shard->options->prefix),
              LOG_NUMBER("shard", shard->number));
-    facts_start(shard->facts);
+    redis_state_start(shard->redis_state);
 }
 
 static void on_reads_down(void *arg, const char *why)
 {
     struct shard *shard = arg;
     on_lost(shard, "reads", why);
-    facts_stop(shard->facts);
+    redis_state_stop(shard->redis_state);
     tell_change(shard);
 }
 
@@ -183,7 +94,7 @@ static void on_bell_down(void *arg, const char *why)
 
 static void note_subscription(const struct shard *shard)
 {
-    facts_note_subscription(shard->facts, false);
+    redis_state_note_subscription(shard->redis_state, false);
     if (shard->on_subscribed.fn)
         shard->on_subscribed.fn(shard->on_subscribed.arg);
 }
@@ -221,7 +132,7 @@ static void on_subscriber_down(void *arg, const char *why)
      * once a second. */
     on_lost(shard, "subscriber", why);
     if (rights_deny(slice_of(why)))
-        facts_note_subscription(shard->facts, true);
+        redis_state_note_subscription(shard->redis_state, true);
 }
 
 static void on_error(void *arg, struct slice error)
@@ -236,9 +147,9 @@ static void on_work_error(void *arg, struct slice error)
 {
     const struct shard *shard = arg;
     if (rights_deny(error))
-        facts_note_denial(shard->facts);
+        redis_state_note_denial(shard->redis_state);
     if (slice_starts_with(error, SLICE(SCRIPT_NEWER_FORMAT " ")) && !shard_is_newer(shard))
-        facts_recheck(shard->facts);
+        redis_state_recheck(shard->redis_state);
     on_error(arg, error);
 }
 
@@ -304,11 +215,6 @@ void shard_move(struct shard *shard)
 
 /* ---- new, close, free ---- */
 
-static void on_refusal(const struct shard *shard)
-{
-    facts_recheck(shard->facts);
-}
-
 static void on_patience_over(void *arg)
 {
     struct shard *shard = arg;
@@ -345,16 +251,9 @@ static void on_turn_end(void *arg)
 
 static void init_batches(struct shard *shard)
 {
-    shard->batch_owner = (struct batch_owner){
-        .shard = shard,
-        .options = shard->options,
-        .new_run = run_new,
-        .on_refusal = on_refusal,
-        .on_lag = shard_recheck,
-    };
 #define KIND(name, script, most, is_confirmed, add_shared, link)                                             \
     static const struct batch_kind kind_##name = {SCRIPT_##script, most, is_confirmed, add_shared};          \
-    batch_init(&shard->batches[SHARD_BATCH_##name], &kind_##name, &shard->batch_owner, shard->link);
+    batch_init(&shard->batches[SHARD_BATCH_##name], &kind_##name, shard, shard->link);
     SHARD_BATCHES(KIND)
 #undef KIND
     list_init(&shard->cancels);
@@ -389,8 +288,8 @@ struct shard *shard_new(struct loop *loop, const struct store_options *options, 
     shard->bell = connect_link(shard, BELL_DEADLINE_US, on_bell_up, on_bell_down, on_work_error);
     shard->subscriber =
         connect_link(shard, REPLY_DEADLINE_US, on_subscriber_up, on_subscriber_down, on_error);
-    shard->facts = facts_new(loop, shard->reads, buffer_slice(&shard->jobs_key), options,
-                             number == 0 && !options->is_read_only, tell_change, shard);
+    shard->redis_state = redis_state_new(loop, shard->reads, buffer_slice(&shard->jobs_key), options,
+                                         number == 0 && !options->is_read_only, tell_change, shard);
     init_batches(shard);
     list_init(&shard->lost_pulls);
     shard->patience = timer_new(loop, on_patience_over, shard);
@@ -417,17 +316,12 @@ void shard_close(struct shard *shard)
 void shard_free(struct shard *shard)
 {
     pull_forget_lost(shard);
-    facts_free(shard->facts);
+    redis_state_free(shard->redis_state);
     buffer_fini(&shard->jobs_key);
     buffer_fini(&shard->ready_key);
     buffer_fini(&shard->wake_channel);
     buffer_fini(&shard->live_channel);
     free(shard);
-}
-
-size_t shard_number(const struct shard *shard)
-{
-    return shard->number;
 }
 
 uint16_t shard_slot(size_t number)
@@ -467,13 +361,13 @@ static void tell_absence(const struct shard *shard, struct problem *problem)
 
 bool shard_is_recording(const struct shard *shard, struct problem *problem)
 {
-    const struct store_facts *facts = facts_get(shard->facts);
+    const struct store_facts *facts = redis_state_get(shard->redis_state);
     if (!shard->changes || !redis_link_is_up(shard->changes)) {
         tell_absence(shard, problem);
         return false;
     }
-    if (facts_refusal(shard->facts)) {
-        problem_set(problem, "%s", facts_refusal(shard->facts));
+    if (redis_state_refusal(shard->redis_state)) {
+        problem_set(problem, "%s", redis_state_refusal(shard->redis_state));
         return false;
     }
     if (facts->role[0] && strcmp(facts->role, "master") != 0) {
@@ -484,11 +378,11 @@ bool shard_is_recording(const struct shard *shard, struct problem *problem)
         problem_set(problem, "Redis has not answered INFO yet; duepost waits for the answer");
         return false;
     }
-    if (facts_trouble(shard->facts)) {
-        problem_set(problem, "Redis refuses: %s", facts_trouble(shard->facts));
+    if (redis_state_trouble(shard->redis_state)) {
+        problem_set(problem, "Redis refuses: %s", redis_state_trouble(shard->redis_state));
         return false;
     }
-    if (!facts_is_laid_out(shard->facts) && !shard->options->is_read_only) {
+    if (!redis_state_is_laid_out(shard->redis_state) && !shard->options->is_read_only) {
         problem_set(problem, "shard 0 has not reported the number of shards yet");
         return false;
     }
@@ -504,8 +398,8 @@ bool shard_is_ready(const struct shard *shard, struct problem *problem)
 {
     if (!shard_is_recording(shard, problem))
         return false;
-    if (!facts_give_durability(shard->facts)) {
-        tell_shortfall(shard, facts_get(shard->facts), problem);
+    if (!redis_state_give_durability(shard->redis_state)) {
+        tell_shortfall(shard, redis_state_get(shard->redis_state), problem);
         return false;
     }
     return true;

@@ -13,7 +13,9 @@
 #define DUEPOST_STORE_SHARD_H
 
 #include "job/retry.h"
-#include "store/follow_up.h"
+#include "store/store.h"
+#include "job/retry.h"
+#include "store/store.h"
 #include "store/store.h"
 
 struct shard;

@@ -1,63 +1,12 @@
-/* shards.c - a store, which consists of the shards of one Redis: their connections, primaries and facts. */
-#include "store/store.h"
-
+/* shards.c - a store, which consists of the shards of one Redis: their connections, primaries and state. */
 #include <assert.h>
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "base/crc16.h"
 #include "base/memory.h"
 #include "io/cluster.h"
 #include "io/sentinel.h"
-#include "job/job_id.h"
-#include "store/redis_nodes.h"
-#include "store/shard_private.h"
-
-/* A shard and its store. */
-struct member {
-    struct store *store;
-    struct shard *shard;
-};
-
-struct store {
-    struct loop *loop;
-    struct store_options options;
-    struct member *members; /* options.shards members */
-    /* The source of the primaries' addresses. If both are NULL, the configured address is the primary. */
-    struct sentinel *sentinel;
-    struct cluster *cluster;
-    struct redis_nodes *redis_nodes;
-    struct store_facts facts;    /* facts of all shards together */
-    const struct shard *refused; /* a shard that this duepost cannot use at all; NULL: none */
-    struct {
-        loop_fn *fn;
-        void *arg;
-    } on_change;
-};
-
-/* ---- finding shards ---- */
-
-size_t store_shard_number(const struct store *store, struct slice topic)
-{
-    return shard_number(store_shard_of(store, topic));
-}
-
-size_t store_shards(const struct store *store)
-{
-    return store->options.shards;
-}
-
-struct shard *store_shard(const struct store *store, size_t number)
-{
-    return store->members[number].shard;
-}
-
-struct shard *store_shard_of(const struct store *store, struct slice id)
-{
-    if (store->options.shards == 1)
-        return store_shard(store, 0);
-    return store_shard(store, crc16(topic_owner(id)) % store->options.shards);
-}
+#include "store/store_private.h"
 
 /* ---- finding primaries ---- */
 
@@ -81,14 +30,14 @@ static void on_node(void *arg, const struct redis_node *node)
 
 static void on_peer(void *arg, const struct redis_node *node)
 {
-    const struct member *member = arg;
+    const struct store_member *member = arg;
     redis_nodes_note(member->store->redis_nodes, node);
 }
 
 /* Reads an error of a node of the Cluster, which may name the owner of a shard. */
 static void on_error(void *arg, struct slice error)
 {
-    const struct member *member = arg;
+    const struct store_member *member = arg;
     struct cluster *cluster = member->store->cluster;
     if (slice_starts_with(error, SLICE("MOVED ")))
         cluster_note_moved(cluster, shard_number(member->shard), error);
@@ -98,7 +47,7 @@ static void on_error(void *arg, struct slice error)
 
 static void on_recheck(void *arg)
 {
-    const struct store *store = ((const struct member *)arg)->store;
+    const struct store *store = ((const struct store_member *)arg)->store;
     if (store->cluster)
         cluster_recheck(store->cluster);
     else
@@ -151,25 +100,25 @@ static void add_facts(struct store_facts *sum, const struct store_facts *facts)
  * Otherwise, a duepost with a wrong number of shards could create shards that no other duepost uses. */
 static void lay_out_others(const struct store *store)
 {
-    const struct facts *first = store_shard(store, 0)->facts;
-    if (store->options.is_read_only || !facts_is_laid_out(first) || facts_refusal(first))
+    const struct redis_state *first = store_shard(store, 0)->redis_state;
+    if (store->options.is_read_only || !redis_state_is_laid_out(first) || redis_state_refusal(first))
         return;
     for (size_t i = 1; i < store->options.shards; i++)
-        facts_lay_out(store_shard(store, i)->facts);
+        redis_state_lay_out(store_shard(store, i)->redis_state);
 }
 
 static void on_shard_change(void *arg)
 {
-    const struct member *member = arg;
+    const struct store_member *member = arg;
     struct store *store = member->store;
-    store->facts = *facts_get(store_shard(store, 0)->facts);
+    store->facts = *redis_state_get(store_shard(store, 0)->redis_state);
     if (store->options.shards > 1)
         store->facts.cpu_us = 0; /* unknown, because several shards may be on one node */
     store->refused = NULL;
     for (size_t i = 0; i < store->options.shards; i++) {
         const struct shard *shard = store_shard(store, i);
-        add_facts(&store->facts, facts_get(shard->facts));
-        if (facts_refusal(shard->facts) && !store->refused)
+        add_facts(&store->facts, redis_state_get(shard->redis_state));
+        if (redis_state_refusal(shard->redis_state) && !store->refused)
             store->refused = shard;
     }
     lay_out_others(store);
@@ -185,12 +134,12 @@ const struct store_facts *store_facts(const struct store *store)
 void store_refresh_facts(struct store *store)
 {
     if (store->options.shards == 1)
-        facts_refresh(store_shard(store, 0)->facts);
+        redis_state_refresh(store_shard(store, 0)->redis_state);
 }
 
 const struct store_facts *store_facts_of(const struct store *store, size_t shard)
 {
-    return facts_get(store_shard(store, shard)->facts);
+    return redis_state_get(store_shard(store, shard)->redis_state);
 }
 
 int64_t store_now_ms(const struct store *store)
@@ -207,23 +156,6 @@ void store_durability_configured(const struct store *store, char text[DURABILITY
         snprintf(text, DURABILITY_TEXT_MAX, "auto");
 }
 
-void store_facts_durability(const struct store_facts *facts, char text[DURABILITY_TEXT_MAX])
-{
-    bool is_hidden = facts->is_fsync_hidden && !facts->is_trusted;
-    if (!facts->is_known || (is_hidden && facts->in_force.replicas == 0))
-        snprintf(text, DURABILITY_TEXT_MAX, "unknown");
-    else
-        durability_format(facts->in_force, text);
-}
-
-const char *store_facts_risk(const struct store_facts *facts)
-{
-    if (facts->in_force.is_synced)
-        return NULL;
-    return facts->is_fsync_hidden ? "Redis refuses CONFIG GET appendfsync"
-                                  : "Redis does not have appendonly yes and appendfsync always";
-}
-
 /* Adds the number of the shard to the problem if there are several shards. */
 static void name_shard(const struct store *store, const struct shard *shard, struct problem *problem)
 {
@@ -236,7 +168,7 @@ bool store_is_refused(const struct store *store, struct problem *problem)
 {
     if (!store->refused)
         return false;
-    problem_set(problem, "%s", facts_refusal(store->refused->facts));
+    problem_set(problem, "%s", redis_state_refusal(store->refused->redis_state));
     name_shard(store, store->refused, problem);
     return true;
 }
@@ -245,8 +177,8 @@ bool store_is_denied(const struct store *store, struct problem *problem)
 {
     for (size_t i = 0; i < store->options.shards; i++) {
         const struct shard *shard = store_shard(store, i);
-        if (facts_denial(shard->facts)) {
-            problem_set(problem, "%s", facts_denial(shard->facts));
+        if (redis_state_denial(shard->redis_state)) {
+            problem_set(problem, "%s", redis_state_denial(shard->redis_state));
             name_shard(store, shard, problem);
             return true;
         }
@@ -297,7 +229,7 @@ void store_on_change(struct store *store, loop_fn *fn, void *arg)
 
 static void start_shard(struct store *store, size_t number)
 {
-    struct member *member = &store->members[number];
+    struct store_member *member = &store->members[number];
     struct shard_events events = {.on_change = on_shard_change, .on_peer = on_peer, .arg = member};
     if (store->cluster) {
         events.on_error = on_error;
@@ -320,7 +252,7 @@ struct store *store_new(struct loop *loop, const struct store_options *options)
     store->loop = loop;
     store->options = *options;
     store->redis_nodes = redis_nodes_new(loop);
-    store->members = NEW_ARRAY(struct member, options->shards);
+    store->members = NEW_ARRAY(struct store_member, options->shards);
     follow_primaries(store);
     for (size_t i = 0; i < options->shards; i++)
         start_shard(store, i);
@@ -404,4 +336,38 @@ void store_audit(struct store *store, store_audit_fn *fn, void *arg)
     *sum = (struct sum){.awaited = store->options.shards, .status = STATUS_OK, .fn = fn, .arg = arg};
     for (size_t i = 0; i < store->options.shards; i++)
         shard_audit(store_shard(store, i), on_audited, sum);
+}
+
+/* ---- the channel of figures ---- */
+
+static void on_published(void *arg, const struct redis_reply *reply)
+{
+    (void)arg;
+    (void)reply; /* the reply is not needed, because a message may be lost */
+}
+
+void store_listen_live(struct store *store, store_live_fn *fn, void *arg)
+{
+    shard_listen_live(store_shard(store, 0), fn, arg);
+}
+
+void store_publish_live(struct store *store, struct slice text)
+{
+    struct shard *shard = store_shard(store, 0);
+    const struct slice command[] = {SLICE("PUBLISH"), buffer_slice(&shard->live_channel), text};
+    if (shard->changes && redis_link_is_up(shard->reads))
+        redis_send(shard->reads, sizeof command / sizeof *command, command, on_published, NULL);
+}
+
+/* ---- a key that is written and removed again, for duepost check ---- */
+
+static void trial_end(struct store_call *call, enum status status, const struct redis_reply *result)
+{
+    (void)result;
+    CALL_FN(call, store_try_fn)(call->arg, status, call->now_us);
+}
+
+void store_try_write(struct store *store, size_t shard, store_try_fn *fn, void *arg)
+{
+    store_call_send(store_call_new(store_shard(store, shard), SHARD_BATCH_TRIAL, trial_end, ANY_FN(fn), arg));
 }

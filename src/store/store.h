@@ -27,7 +27,6 @@
 #include "job/target/url.h"
 #include "job/topic/topic.h"
 #include "store/durability.h"
-#include "store/follow_up.h"
 
 struct store;
 
@@ -233,6 +232,19 @@ void store_replace(struct store *, const struct store_replace *, store_replaced_
 /* Called with OK, STALE, FULL, NO_URL, UNAVAILABLE or UNKNOWN. due_ms is set if the due time was changed.
  * The status is STALE if the job has another tag, is leased or does not exist any more. */
 typedef void store_changed_fn(void *arg, enum status, int64_t due_ms, int64_t now_ms);
+
+/* A follow-up: a job, such as a callback, that a script schedules when it ends the lease of another job. Its
+ * topic is a sibling of the other job's topic (as orders~callbacks is of orders). */
+struct shard_follow_up {
+    struct slice id;
+    int64_t delay_ms;    /* counted from the time at which Redis runs the script */
+    struct slice record; /* see job_write */
+};
+
+struct shard_follow_ups {
+    const struct shard_follow_up *jobs;
+    size_t count;
+};
 
 struct store_change {
     struct slice id;
@@ -523,5 +535,21 @@ struct store_counts {
 /* Called with the sums over all shards. The status is OK if each shard has answered. */
 typedef void store_audit_fn(void *arg, enum status, const struct store_counts *);
 void store_audit(struct store *, store_audit_fn *, void *arg);
+
+/* ---- a channel of figures ---- */
+
+/* A Pub/Sub channel of Redis on which processes exchange their current figures (app/live.h).
+ * Redis stores no messages, and messages may be lost, so duepost must work without them.
+ *
+ * The channel "live" is in the first shard and has a connection of its own. While Redis denies the use of
+ * the channel or is unreachable, no messages come, and published messages are lost. */
+
+typedef void store_live_fn(void *arg, struct slice text);
+
+/* Calls fn for each message of any process, this one included, until the store is freed. Call it once. */
+void store_listen_live(struct store *, store_live_fn *, void *arg);
+
+/* Copies the text. */
+void store_publish_live(struct store *, struct slice text);
 
 #endif

@@ -4,8 +4,7 @@
 
 #include "base/memory.h"
 #include "base/random.h"
-#include "store/reply.h"
-#include "store/shard_private.h"
+#include "store/store_private.h"
 
 enum {
     CARRY_TOPICS_MAX = 256, /* maximum number of topics in one call */

@@ -1,9 +1,11 @@
-/* workflow.c - begins, continues and ends workflows. */
+/* workflow.c - begins workflows, appends to them and ends them, waits for events, and reads the results of
+ * steps for the request of a job. */
+#include "base/memory.h"
+#include "job/job.h"
+#include "store/store_private.h"
 #include "store/workflow.h"
 
-#include "base/memory.h"
-#include "store/reply.h"
-#include "store/shard_private.h"
+/* ---- changes ---- */
 
 /* ---- entries ---- */
 
@@ -159,5 +161,225 @@ void workflow_end(struct store *store, struct slice id, enum workflow_state stat
     store_call_text(call, state == WORKFLOW_SUCCEEDED ? SLICE("succeeded") : SLICE("cancelled"));
     store_call_text(call, result);
     store_call_text(call, buffer_slice(&prepared->one));
+    store_call_send(call);
+}
+
+/* ---- waits ---- */
+
+/* Weight of a call that fills a run, so that each run of wait.lua and notify.lua has only one. */
+enum { ALONE = BATCH_BYTES_MAX };
+
+/* ---- wait ---- */
+
+static enum status read_waiting(const struct redis_reply *result, struct workflow_waiting *waiting)
+{
+    if (redis_reply_size(result) == 1) {
+        waiting->kept = redis_reply_text(redis_reply_at(result, 0));
+        return STATUS_STALE;
+    }
+    int64_t code = redis_reply_integer(result);
+    if (code == RESULT_NOT_FOUND)
+        return STATUS_NOT_FOUND;
+    if (code == RESULT_TAKEN)
+        return STATUS_EXISTS;
+    if (code < 1)
+        return STATUS_FULL;
+    waiting->has_taken = code == 2;
+    return STATUS_OK;
+}
+
+static void wait_end(struct store_call *call, enum status status, const struct redis_reply *result)
+{
+    struct workflow_waiting waiting = {.has_taken = false};
+    if (status == STATUS_OK)
+        status = read_waiting(result, &waiting);
+    CALL_FN(call, workflow_waiting_fn)(call->arg, status, &waiting);
+}
+
+void workflow_wait(struct store *store, const struct workflow_wait *wait, workflow_waiting_fn *fn, void *arg)
+{
+    struct store_call *call =
+        store_call_new(store_shard_of(store, wait->id), SHARD_BATCH_WAIT, wait_end, ANY_FN(fn), arg);
+    const struct workflow_entry *with_kept = wait->with_kept.job.size ? &wait->with_kept : &wait->deadline;
+    store_call_text(call, wait->id);
+    store_call_text(call, wait->event);
+    store_call_text(call, wait->text);
+    store_call_text(call, wait->deadline.job);
+    store_call_when(call, wait->deadline.when);
+    store_call_text(call, wait->deadline.record);
+    store_call_text(call, wait->deadline.element);
+    store_call_text(call, wait->kept);
+    store_call_text(call, with_kept->job);
+    store_call_text(call, with_kept->record);
+    store_call_text(call, with_kept->element);
+    store_call_text(call, wait->deadline.step);
+    call->bytes += ALONE;
+    store_call_send(call);
+}
+
+/* ---- waiters ---- */
+
+enum { FIRST_WAITER = 2 /* place of the first waiter in the reply */ };
+
+static void waiters_end(struct store_call *call, enum status status, const struct redis_reply *reply)
+{
+    struct slice next = SLICE("");
+    size_t count = 0;
+    if (status == STATUS_OK && redis_reply_size(reply) < FIRST_WAITER)
+        status = reply_refuse("waiters");
+    if (status == STATUS_OK) {
+        count = (redis_reply_size(reply) - FIRST_WAITER) / 2;
+        next = redis_reply_text(redis_reply_at(reply, 1));
+    }
+    struct workflow_waiter *waiters = NEW_ARRAY(struct workflow_waiter, count + 1);
+    for (size_t i = 0; i < count; i++)
+        waiters[i] =
+            (struct workflow_waiter){redis_reply_text(redis_reply_at(reply, FIRST_WAITER + 2 * i)),
+                                     redis_reply_text(redis_reply_at(reply, FIRST_WAITER + 2 * i + 1))};
+    CALL_FN(call, workflow_waiters_fn)
+    (call->arg, status == STATUS_OK ? STATUS_OK : STATUS_UNAVAILABLE, waiters, count, next);
+    free(waiters);
+}
+
+void workflow_waiters(struct store *store, const struct workflow_waiters_query *query,
+                      workflow_waiters_fn *fn, void *arg)
+{
+    struct shard *shard = store_shard_of(store, query->owner);
+    struct store_call *call =
+        store_call_alone(shard, SCRIPT_WAITERS, shard->reads, waiters_end, ANY_FN(fn), arg);
+    store_call_text(call, query->owner);
+    store_call_text(call, query->event);
+    store_call_text(call, query->id);
+    store_call_number(call, (int64_t)query->max);
+    store_call_text(call, query->from);
+    store_call_send(call);
+}
+
+/* ---- notify ---- */
+
+static enum status status_of_kept(int64_t kept)
+{
+    switch (kept) {
+    case RESULT_NOT_FOUND:
+        return STATUS_NOT_FOUND;
+    case RESULT_FULL:
+        return STATUS_FULL;
+    case RESULT_AGAIN:
+        return STATUS_STALE;
+    default:
+        return STATUS_OK;
+    }
+}
+
+/* call->note: the number of notices */
+static void notify_end(struct store_call *call, enum status status, const struct redis_reply *result)
+{
+    size_t count = (size_t)call->note;
+    bool *was_waiting = NEW_ARRAY(bool, count + 1);
+    struct workflow_notified notified = {.was_waiting = was_waiting, .count = count};
+    if (status == STATUS_OK && redis_reply_size(result) != count + 1)
+        status = reply_refuse("notify");
+    if (status == STATUS_OK) {
+        int64_t kept = redis_reply_integer(redis_reply_at(result, 0));
+        status = status_of_kept(kept);
+        notified.is_kept = kept == 1;
+    }
+    for (size_t i = 0; status == STATUS_OK && i < count; i++)
+        was_waiting[i] = redis_reply_integer(redis_reply_at(result, i + 1)) == 1;
+    CALL_FN(call, workflow_notified_fn)(call->arg, status, &notified);
+    free(was_waiting);
+}
+
+void workflow_notify(struct store *store, const struct workflow_notify *notify, workflow_notified_fn *fn,
+                     void *arg)
+{
+    struct shard *shard = store_shard_of(store, notify->owner);
+    struct store_call *call = store_call_new(shard, SHARD_BATCH_NOTIFY, notify_end, ANY_FN(fn), arg);
+    call->note = (int64_t)notify->count;
+    store_call_text(call, notify->owner);
+    store_call_text(call, notify->event);
+    store_call_text(call, notify->id);
+    store_call_text(call, notify->data);
+    for (size_t i = 0; i < notify->count; i++) {
+        store_call_text(call, notify->notices[i].waiter);
+        store_call_text(call, notify->notices[i].entry.job);
+        store_call_text(call, notify->notices[i].entry.record);
+        store_call_text(call, notify->notices[i].entry.element);
+    }
+    call->bytes += ALONE;
+    store_call_send(call);
+}
+
+/* ---- the elements for a request ---- */
+
+enum {
+    /* Size that a call counts as, so that a run has few calls: each may get a long list. */
+    ARRIVAL_BYTES = 256 * 1024,
+};
+
+static bool arrival_kind_read(struct slice word, enum arrival_kind *kind)
+{
+    static const struct slice words[] = {
+        [ARRIVAL_OWN] = SLICE_INIT("own"),   [ARRIVAL_LIST] = SLICE_INIT("list"),
+        [ARRIVAL_LONG] = SLICE_INIT("long"), [ARRIVAL_DONE] = SLICE_INIT("done"),
+        [ARRIVAL_OVER] = SLICE_INIT("over"), [ARRIVAL_UNREADABLE] = SLICE_INIT("unreadable")};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (slice_equal(word, words[i])) {
+            *kind = (enum arrival_kind)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Writes the results of steps as a JSON array: the elements whose first byte, the kind, is 's', without
+ * this byte. */
+static void write_elements(const struct redis_reply *elements, struct buffer *array)
+{
+    bool is_first = true;
+    buffer_append_byte(array, '[');
+    for (size_t i = 0; i < redis_reply_size(elements); i++) {
+        struct slice element = redis_reply_text(redis_reply_at(elements, i));
+        if (!slice_starts_with(element, SLICE("s")))
+            continue;
+        if (!is_first)
+            buffer_append_byte(array, ',');
+        buffer_append(array, slice_skip(element, 1));
+        is_first = false;
+    }
+    buffer_append_byte(array, ']');
+}
+
+static enum status read_arrival(const struct redis_reply *result, struct buffer *array,
+                                struct arrival *arrival)
+{
+    if (!arrival_kind_read(redis_reply_text(redis_reply_at(result, 0)), &arrival->kind))
+        return reply_refuse("arrive");
+    if (arrival->kind >= ARRIVAL_DONE)
+        return STATUS_OK;
+    if (redis_reply_size(result) < 3)
+        return reply_refuse("arrive");
+    arrival->made_ms = redis_reply_integer(redis_reply_at(result, 1));
+    write_elements(redis_reply_at(result, 2), array);
+    arrival->elements = buffer_slice(array);
+    return array->failed ? STATUS_NO_MEMORY : STATUS_OK;
+}
+
+static void arrival_end(struct store_call *call, enum status status, const struct redis_reply *result)
+{
+    struct arrival arrival = {.kind = ARRIVAL_OVER};
+    struct buffer array;
+    buffer_init_fallible(&array, JOB_RECORD_MAX);
+    if (status == STATUS_OK)
+        status = read_arrival(result, &array, &arrival);
+    CALL_FN(call, arrival_fn)(call->arg, status, status == STATUS_OK ? &arrival : NULL);
+    buffer_fini(&array);
+}
+
+void shard_arrive(struct shard *shard, struct slice id, arrival_fn *fn, void *arg)
+{
+    struct store_call *call = store_call_new(shard, SHARD_BATCH_ARRIVE, arrival_end, ANY_FN(fn), arg);
+    store_call_text(call, id);
+    call->bytes += ARRIVAL_BYTES;
     store_call_send(call);
 }

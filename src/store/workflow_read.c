@@ -2,8 +2,7 @@
 #include <assert.h>
 
 #include "base/memory.h"
-#include "store/reply.h"
-#include "store/shard_private.h"
+#include "store/store_private.h"
 #include "store/workflow.h"
 
 enum {

@@ -16,7 +16,7 @@
 #include "job/target/target.h"
 #include "job/target/url.h"
 #include "job/topic/topic_settings.h"
-#include "store/arrival.h"
+#include "store/workflow.h"
 #include "store/shard.h"
 #include "worker/hold.h"
 #include "worker/permit.h"

@@ -5,7 +5,9 @@
 #include "base/memory.h"
 #include "job/delivery/callback_job.h"
 #include "job/job_id.h"
-#include "store/arrival.h"
+#include "store/workflow.h"
+#include "job/delivery/callback_job.h"
+#include "store/workflow.h"
 
 /* ---- steps ---- */
 

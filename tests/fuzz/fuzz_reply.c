@@ -1,4 +1,4 @@
-#include "store/reply.h"
+#include "store/call.h"
 
 #include "base/log.h"
 #include "fuzz_resp.h"

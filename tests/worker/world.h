@@ -9,7 +9,7 @@
 #include "base/metrics.h"
 #include "history/history.h"
 #include "io/http_client.h"
-#include "store/arrival.h"
+#include "store/workflow.h"
 #include "store/outbox.h"
 #include "store/recurring.h"
 #include "store/shard.h"

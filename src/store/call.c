@@ -1,9 +1,90 @@
-#include "store/batch.h"
-
+/* call.c - calls of scripts: the shard of a call, its arguments, the runs that batches send, and the parts of
+ * replies that several scripts have in common. */
 #include <assert.h>
 #include <stdio.h>
 
+#include "base/crc16.h"
+#include "base/log.h"
 #include "base/memory.h"
+#include "job/job_id.h"
+#include "store/store_private.h"
+
+/* ---- finding shards ---- */
+
+size_t shard_number(const struct shard *shard)
+{
+    return shard->number;
+}
+
+size_t store_shard_number(const struct store *store, struct slice topic)
+{
+    return shard_number(store_shard_of(store, topic));
+}
+
+size_t store_shards(const struct store *store)
+{
+    return store->options.shards;
+}
+
+struct shard *store_shard(const struct store *store, size_t number)
+{
+    return store->members[number].shard;
+}
+
+struct shard *store_shard_of(const struct store *store, struct slice id)
+{
+    if (store->options.shards == 1)
+        return store_shard(store, 0);
+    return store_shard(store, crc16(topic_owner(id)) % store->options.shards);
+}
+
+/* ---- what several calls have in common ---- */
+
+void shard_recheck(const struct shard *shard)
+{
+    if (shard->events.on_recheck)
+        shard->events.on_recheck(shard->events.arg);
+}
+
+int64_t shard_part(const struct shard *shard, int64_t bound)
+{
+    return store_options_part(shard->options, bound);
+}
+
+void shard_add_max_jobs(const struct shard *shard, struct script_args *args)
+{
+    script_args_number(args, shard_part(shard, shard->options->max_jobs));
+}
+
+void shard_add_limits(const struct shard *shard, struct script_args *args)
+{
+    shard_add_max_jobs(shard, args);
+    script_args_number(args, shard->options->idempotency_window_ms);
+}
+
+void shard_add_lease_ms(const struct shard *shard, struct script_args *args)
+{
+    (void)shard;
+    script_args_number(args, STORE_LEASE_MS);
+}
+
+void shard_add_first_wait(const struct shard *shard, struct script_args *args)
+{
+    script_args_number(args, shard->options->breaker_wait_ms);
+}
+
+void shard_bound_age(const struct shard *shard, struct stored_job *job)
+{
+    int64_t age_ms = shard->options->dead_max_age_ms, until_ms = job->at_ms + age_ms;
+    if (job->state == JOB_STATE_DEAD && age_ms && (job->until_ms == 0 || until_ms < job->until_ms))
+        job->until_ms = until_ms;
+}
+
+void shard_next_nonce(struct shard *shard, const char *mark, struct nonce *nonce)
+{
+    snprintf(nonce->text, sizeof nonce->text, "%s%s%llx", mark, shard->nonce_prefix,
+             (unsigned long long)++shard->claims);
+}
 
 enum { FEW = 8 }; /* calls that may wait for others */
 
@@ -62,6 +143,50 @@ void store_call_free(struct store_call *call)
     free(call);
 }
 
+void store_call_init(struct store_call *call, struct shard *shard, enum shard_batch batch,
+                     store_call_end_fn *end, any_fn *fn, void *arg)
+{
+    store_call_init_alone(call, shard, SCRIPT_COUNT, NULL, end, fn, arg);
+    call->batch = &shard->batches[batch];
+}
+
+void store_call_init_alone(struct store_call *call, struct shard *shard, enum script_id script,
+                           struct redis_link *connection, store_call_end_fn *end, any_fn *fn, void *arg)
+{
+    call->shard = shard;
+    call->script = script;
+    call->connection = connection;
+    call->bytes = BATCH_CALL_OVERHEAD;
+    call->end = end;
+    call->fn = fn;
+    call->arg = arg;
+}
+
+struct store_call *store_call_new(struct shard *shard, enum shard_batch batch, store_call_end_fn *end,
+                                  any_fn *fn, void *arg)
+{
+    struct store_call *call = NEW(struct store_call);
+    store_call_init(call, shard, batch, end, fn, arg);
+    return call;
+}
+
+struct store_call *store_call_alone(struct shard *shard, enum script_id script, struct redis_link *connection,
+                                    store_call_end_fn *end, any_fn *fn, void *arg)
+{
+    struct store_call *call = NEW(struct store_call);
+    store_call_init_alone(call, shard, script, connection, end, fn, arg);
+    return call;
+}
+
+/* Begins a run. Its first argument is the default limit of a topic's jobs in flight. */
+static struct script_call *run_new(struct shard *shard, enum script_id script)
+{
+    struct script_call *run = script_call_new(script, buffer_slice(&shard->jobs_key));
+    script_args_number(script_call_args(run), shard->options->max_in_flight_topic);
+    metrics_count(shard->options->metrics, METRICS_COUNTER_COMMANDS, 1);
+    return run;
+}
+
 static void run_add(struct script_call *run, const struct store_call *call)
 {
     for (size_t i = 0; i < call->args.count; i++)
@@ -97,7 +222,7 @@ void store_call_send(struct store_call *call)
         batch->urgent += !call->may_wait;
         return;
     }
-    struct script_call *run = call->owner->new_run(call->shard, call->script);
+    struct script_call *run = run_new(call->shard, call->script);
     run_add(run, call);
     script_call_send(run, call->connection, on_alone_reply, call);
 }
@@ -131,7 +256,7 @@ static void end_run(struct batch_run *run, enum status status, const struct redi
 
 static unsigned replicas_wanted(const struct batch *batch)
 {
-    const struct store_options *options = batch->owner->options;
+    const struct store_options *options = batch->shard->options;
     return batch->kind->is_confirmed && options->is_durability_set ? options->durability.replicas : 0;
 }
 
@@ -140,7 +265,7 @@ static void on_waited(void *arg, const struct redis_reply *reply)
     struct batch_run *run = arg;
     bool is_reached = redis_reply_integer(reply) >= replicas_wanted(run->batch);
     if (!is_reached)
-        run->batch->owner->on_lag(run->batch->owner->shard);
+        shard_recheck(run->batch->shard);
     end_run(run, is_reached ? STATUS_OK : STATUS_UNDURABLE, run->reply);
 }
 
@@ -159,7 +284,7 @@ static void on_reply(void *arg, enum status status, const struct redis_reply *re
 {
     struct batch_run *run = arg;
     if (status == STATUS_UNAVAILABLE)
-        run->batch->owner->on_refusal(run->batch->owner->shard);
+        redis_state_recheck(run->batch->shard->redis_state);
     if (status != STATUS_OK || replicas_wanted(run->batch) == 0) {
         end_run(run, status, reply);
         return;
@@ -168,7 +293,7 @@ static void on_reply(void *arg, enum status status, const struct redis_reply *re
     wait_for_replicas(run);
 }
 
-/* Adds the follow-ups (follow_up.h) of all calls, and then the number of follow-ups. The script reads
+/* Adds the follow-ups of all calls, and then the number of follow-ups. The script reads
  * these arguments with take_follow_ups (scripts/lib/follow.lua). Adds nothing if no call has follow-ups. */
 static void add_follow_ups(struct batch_run *run, struct script_args *args)
 {
@@ -203,13 +328,13 @@ static void send_run(struct batch *batch)
 {
     const struct batch_kind *kind = batch->kind;
     struct batch_run *run = NEW(struct batch_run);
-    struct script_call *script = batch->owner->new_run(batch->owner->shard, kind->script);
+    struct script_call *script = run_new(batch->shard, kind->script);
     size_t calls = 0, bytes = 0, topics = 0;
     struct slice topic = SLICE("");
     run->batch = batch;
     list_init(&run->calls);
     if (kind->add_shared)
-        kind->add_shared(batch->owner->shard, script_call_args(script));
+        kind->add_shared(batch->shard, script_call_args(script));
     while (calls < BATCH_CALLS_MAX && bytes < BATCH_BYTES_MAX && topics < BATCH_TOPICS_MAX &&
            !list_is_empty(&batch->calls)) {
         struct store_call *call = LIST_ENTRY(list_pop(&batch->calls), struct store_call, link);
@@ -236,10 +361,10 @@ static bool may_send(const struct batch *batch)
     return batch->count > 0 && batch->runs < batch->kind->max_runs + is_full;
 }
 
-void batch_init(struct batch *batch, const struct batch_kind *kind, const struct batch_owner *owner,
+void batch_init(struct batch *batch, const struct batch_kind *kind, struct shard *shard,
                 struct redis_link *link)
 {
-    *batch = (struct batch){.kind = kind, .owner = owner, .link = link};
+    *batch = (struct batch){.kind = kind, .shard = shard, .link = link};
     list_init(&batch->calls);
 }
 
@@ -259,4 +384,66 @@ void batch_fini(struct batch *batch)
     assert(batch->runs == 0);
     for (struct list *link; (link = list_take(&batch->calls));)
         end_one(LIST_ENTRY(link, struct store_call, link), STATUS_UNAVAILABLE, 0, NULL);
+}
+
+/* ---- parts of replies ---- */
+
+bool reply_read_state(struct slice word, enum job_state *state)
+{
+    for (int i = JOB_STATE_DELAYED; i <= JOB_STATE_CANCELLED; i++) {
+        if (slice_equal(word, slice_of(job_state_word((enum job_state)i)))) {
+            *state = (enum job_state)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool reply_count(const struct redis_reply *reply, size_t at, size_t first, size_t parts, size_t max,
+                 size_t *count)
+{
+    int64_t number = redis_reply_integer(redis_reply_at(reply, at));
+    size_t size = redis_reply_size(reply);
+    if (number < 0 || (uint64_t)number > max || size < first || (size - first) / parts < (uint64_t)number)
+        return false;
+    *count = (size_t)number;
+    return true;
+}
+
+static bool note_name(bool is_ours, const char *what, struct slice name)
+{
+    if (!is_ours)
+        log_warning("name_unreadable", LOG_SLICE(what, name));
+    return is_ours;
+}
+
+bool reply_has_id(struct slice id)
+{
+    struct slice topic, job_id;
+    return note_name(job_key_parse(id, &topic, &job_id), "job", id);
+}
+
+bool reply_has_topic(struct slice topic)
+{
+    return note_name(topic_is_valid(topic), "topic", topic);
+}
+
+enum status reply_refuse(const char *script)
+{
+    log_error("reply_unreadable", LOG_TEXT("script", script));
+    return STATUS_UNKNOWN;
+}
+
+bool reply_read_job(const struct redis_reply *reply, struct stored_job *job)
+{
+    if (redis_reply_size(reply) < 3 ||
+        !reply_read_state(redis_reply_text(redis_reply_at(reply, 0)), &job->state))
+        return false;
+    job->at_ms = redis_reply_integer(redis_reply_at(reply, 1));
+    job->record = redis_reply_text(redis_reply_at(reply, 2));
+    job->losses = redis_reply_integer(redis_reply_at(reply, 3));
+    job->settings = redis_reply_text(redis_reply_at(reply, 4));
+    job->until_ms = redis_reply_integer(redis_reply_at(reply, 5));
+    job->last_lines = redis_reply_text(redis_reply_at(reply, 6));
+    return true;
 }
