@@ -4,8 +4,8 @@
 #include "base/memory.h"
 #include "job/text/job_errors.h"
 #include "job/token.h"
-#include "qstash/answer.h"
-#include "qstash/message_id.h"
+#include "qstash/handler.h"
+#include "qstash/topics/message_topic.h"
 
 exchange_fn publish_handle, trigger_handle, batch_handle;
 exchange_fn dead_letter_handle, dead_letter_delete_handle, dead_letter_retry_handle;
@@ -18,10 +18,10 @@ exchange_fn flow_handle, flows_handle, flow_pause_handle, flow_resume_handle, fl
 exchange_fn url_group_handle, url_groups_handle, url_group_patch_handle, url_group_delete_handle,
     endpoints_put_handle, endpoints_delete_handle;
 exchange_fn wait_handle, notify_handle, notify_run_handle, waiters_handle, hook_handle, hook_admit;
-exchange_fn run_letters_handle, run_letters_delete_handle, run_letters_resume_handle,
-    run_letters_restart_handle;
-exchange_fn run_letter_handle, run_letter_delete_handle, run_letter_resume_handle, run_letter_restart_handle,
-    run_letter_callback_handle;
+exchange_fn run_dead_letters_handle, run_dead_letters_delete_handle, run_dead_letters_resume_handle,
+    run_dead_letters_restart_handle;
+exchange_fn run_dead_letter_handle, run_dead_letter_delete_handle, run_dead_letter_resume_handle,
+    run_dead_letter_restart_handle, run_dead_letter_callback_handle;
 exchange_fn run_logs_handle, run_events_handle;
 exchange_fn workflow_run_handle, workflow_run_end_handle, workflow_runs_cancel_handle;
 exchange_fn message_handle, message_cancel_handle, messages_cancel_handle;
@@ -192,33 +192,33 @@ static const struct route routes[] = {
                  {"DELETE", "DELETE /v2/workflows/runs/{id}", workflow_run_end_handle, REACH_TOPIC,
                   SCOPE_SCHEDULE, .body = BODY_ANY, .takes_query = true}}},
     {.path = "/v2/workflows/dlq",
-     .methods = {{"GET", "GET /v2/workflows/dlq", run_letters_handle, REACH_TOPIC, SCOPE_READ,
+     .methods = {{"GET", "GET /v2/workflows/dlq", run_dead_letters_handle, REACH_TOPIC, SCOPE_READ,
                   .body = BODY_NONE, .takes_query = true},
-                 {"DELETE", "DELETE /v2/workflows/dlq", run_letters_delete_handle, REACH_TOPIC, SCOPE_CANCEL,
-                  .body = BODY_ANY, .takes_query = true}}},
+                 {"DELETE", "DELETE /v2/workflows/dlq", run_dead_letters_delete_handle, REACH_TOPIC,
+                  SCOPE_CANCEL, .body = BODY_ANY, .takes_query = true}}},
     {.path = "/v2/workflows/dlq/resume",
-     .methods = {{"POST", "POST /v2/workflows/dlq/resume", run_letters_resume_handle, REACH_TOPIC,
+     .methods = {{"POST", "POST /v2/workflows/dlq/resume", run_dead_letters_resume_handle, REACH_TOPIC,
                   SCOPE_SCHEDULE, .body = BODY_ANY, .takes_query = true}}},
     {.path = "/v2/workflows/dlq/restart",
-     .methods = {{"POST", "POST /v2/workflows/dlq/restart", run_letters_restart_handle, REACH_TOPIC,
+     .methods = {{"POST", "POST /v2/workflows/dlq/restart", run_dead_letters_restart_handle, REACH_TOPIC,
                   SCOPE_SCHEDULE, .body = BODY_ANY, .takes_query = true}}},
     {.path = "/v2/workflows/dlq/resume/:",
      .names = names_one,
-     .methods = {{"POST", "POST /v2/workflows/dlq/resume/{id}", run_letter_resume_handle, REACH_TOPIC,
+     .methods = {{"POST", "POST /v2/workflows/dlq/resume/{id}", run_dead_letter_resume_handle, REACH_TOPIC,
                   SCOPE_SCHEDULE, .body = BODY_ANY, .takes_query = true}}},
     {.path = "/v2/workflows/dlq/restart/:",
      .names = names_one,
-     .methods = {{"POST", "POST /v2/workflows/dlq/restart/{id}", run_letter_restart_handle, REACH_TOPIC,
+     .methods = {{"POST", "POST /v2/workflows/dlq/restart/{id}", run_dead_letter_restart_handle, REACH_TOPIC,
                   SCOPE_SCHEDULE, .body = BODY_ANY, .takes_query = true}}},
     {.path = "/v2/workflows/dlq/callback/:",
      .names = names_one,
-     .methods = {{"POST", "POST /v2/workflows/dlq/callback/{id}", run_letter_callback_handle, REACH_TOPIC,
-                  SCOPE_SCHEDULE, .body = BODY_ANY, .takes_query = true}}},
+     .methods = {{"POST", "POST /v2/workflows/dlq/callback/{id}", run_dead_letter_callback_handle,
+                  REACH_TOPIC, SCOPE_SCHEDULE, .body = BODY_ANY, .takes_query = true}}},
     {.path = "/v2/workflows/dlq/:",
      .names = names_one,
-     .methods = {{"GET", "GET /v2/workflows/dlq/{id}", run_letter_handle, REACH_TOPIC, SCOPE_READ,
+     .methods = {{"GET", "GET /v2/workflows/dlq/{id}", run_dead_letter_handle, REACH_TOPIC, SCOPE_READ,
                   .body = BODY_NONE, .takes_query = true},
-                 {"DELETE", "DELETE /v2/workflows/dlq/{id}", run_letter_delete_handle, REACH_TOPIC,
+                 {"DELETE", "DELETE /v2/workflows/dlq/{id}", run_dead_letter_delete_handle, REACH_TOPIC,
                   SCOPE_CANCEL, .body = BODY_ANY, .takes_query = true}}},
     {.path = "/v2/schedules",
      .methods = {{"GET", "GET /v2/schedules", message_schedules_handle, REACH_TOPIC, SCOPE_READ,

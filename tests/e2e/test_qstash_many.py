@@ -7,7 +7,7 @@ from qstash import QStash, arrivals
 from receiver import Answer
 from runs import TAKEN, Run
 
-PAGE = 500  # PAGE in src/qstash/bulk.c: one request sends at most this number of messages again
+PAGE = 500  # PAGE in src/qstash/messages/bulk.c: one request sends at most this number of messages again
 
 
 @pytest.fixture(scope="module")

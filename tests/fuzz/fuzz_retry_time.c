@@ -1,4 +1,4 @@
-#include "qstash/retry_time.h"
+#include "qstash/messages/delivery.h"
 
 #include "fuzz.h"
 

@@ -1,10 +1,10 @@
-#include "qstash/settings.h"
+#include "qstash/messages/message_settings.h"
 
 #include "fuzz.h"
 #include "job/retry.h"
 #include "job/target/url.h"
-#include "qstash/destination.h"
-#include "qstash/form_data.h"
+#include "qstash/messages/publish.h"
+#include "qstash/messages/message.h"
 
 static void check_url(struct slice text)
 {
@@ -13,7 +13,7 @@ static void check_url(struct slice text)
     assert(text.size == 0 || url_parse(text, &url, &detail) == STATUS_OK);
 }
 
-static void check_settings(const struct settings *settings)
+static void check_settings(const struct message_settings *settings)
 {
     struct problem problem;
     for (size_t i = 0; i < settings->header_count; i++)
@@ -32,15 +32,15 @@ static void check_settings(const struct settings *settings)
 }
 
 /* The QStash data that a job keeps must be the same after it is written and read. */
-static void check_data(const struct settings *settings)
+static void check_data(const struct message_settings *settings)
 {
     static char room[JOB_FORM_DATA_MAX];
     struct buffer written, text = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
-    struct form_data data = {.queue = SLICE("q")}, read;
+    struct message_data data = {.queue = SLICE("q")}, read;
     buffer_init(&written, JOB_FORM_DATA_MAX);
-    form_data_write(&written, &data, settings);
+    message_data_write(&written, &data, settings);
     if (!written.failed) {
-        form_data_read(buffer_slice(&written), &read, &text);
+        message_data_read(buffer_slice(&written), &read, &text);
         assert(slice_equal(read.queue, SLICE("q")));
         assert(read.redact.body == settings->redact.body && read.redact.count == settings->redact.count);
         assert((read.callback.size > 0) == (settings->callback.url.size > 0));
@@ -69,26 +69,23 @@ static void check_destination(const struct destination *destination)
 /* Input: a destination in the first line, then a header in each line. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct settings settings;
+    static struct message_settings settings;
     struct destination destination;
     struct slice raw, line, name, value, rest = input_of(data, size);
-    const char *fault;
-    settings_init(&settings);
+    message_settings_init(&settings);
     slice_cut(rest, '\n', &raw, &rest);
     while (rest.size) {
         slice_cut(rest, '\n', &line, &rest);
         slice_cut(line, ':', &name, &value);
-        settings_take(&settings, name, slice_trim(value));
+        message_settings_take(&settings, name, slice_trim(value));
     }
-    if (destination_read(raw, &destination, &settings, &fault))
+    if (!destination_read(raw, &destination, &settings))
         check_destination(&destination);
-    else
-        assert(fault);
     if (!settings.fault[0]) {
         check_settings(&settings);
         check_data(&settings);
     }
     destination_fini(&destination);
-    settings_fini(&settings);
+    message_settings_fini(&settings);
     return 0;
 }

@@ -1,5 +1,5 @@
 /* The log of a run, from elements as clients may send them. */
-#include "qstash/run_log.h"
+#include "qstash/runs/run_log.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ static struct workflow_element elements[STEPS_MAX];
 static struct workflow_open open_jobs[STEPS_MAX];
 static struct workflow workflow;
 static struct run run;
-static struct settings settings;
+static struct message_settings settings;
 static struct message_view view;
 static struct run_log the_log;
 
@@ -23,7 +23,7 @@ static void begin(void)
     buffer_init(&text, 1 << 20);
     buffer_reserve(&text, 1 << 20);
     buffer_init(&out, 1 << 20);
-    settings_init(&settings);
+    message_settings_init(&settings);
     view = (struct message_view){.body = {NULL, 0}};
     run = (struct run){.url = SLICE("http://a/"), .caller_ip = SLICE("1.2.3.4")};
     workflow = (struct workflow){.id = SLICE("qstash/wfr_1"),
@@ -39,7 +39,7 @@ static void end(void)
 {
     buffer_fini(&text);
     buffer_fini(&out);
-    settings_fini(&settings);
+    message_settings_fini(&settings);
 }
 
 /* Adds an element with this body. more: members after the body, beginning with a comma. */
