@@ -8,20 +8,15 @@ static unsigned tell(char text[ANSWER_TEXT_SIZE], unsigned status, const char *s
     return status;
 }
 
-static unsigned tell_errors(char text[ANSWER_TEXT_SIZE], const struct job_errors *errors)
+unsigned answer_of_verdict(const struct app_verdict *verdict, char text[ANSWER_TEXT_SIZE])
 {
     struct job_error error;
     size_t at = 0;
-    if (job_errors_take(errors, &at, &error))
-        snprintf(text, ANSWER_TEXT_SIZE, "%s: %s", error.field, error.detail);
-    return 400;
-}
-
-unsigned answer_of_verdict(const struct app_verdict *verdict, char text[ANSWER_TEXT_SIZE])
-{
     switch (verdict->end) {
     case STATUS_INVALID:
-        return tell_errors(text, verdict->errors);
+        if (job_errors_take(verdict->errors, &at, &error))
+            snprintf(text, ANSWER_TEXT_SIZE, "%s: %s", error.field, error.detail);
+        return 400;
     case STATUS_NOT_REACHED:
         return tell(text, 403, "the token has no access to the topic qstash");
     case STATUS_NOT_FOUND:

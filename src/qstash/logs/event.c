@@ -168,7 +168,8 @@ static void add_failure(struct json_writer *json, const struct attempt_line *lin
                       result->detail.size ? result->detail : slice_of(failure_word(result->error)));
         return;
     }
-    if (attempt_result_is_success(result) && line->answer.size) { /* why a 2xx is an error, see delivery_form.h */
+    if (attempt_result_is_success(result) &&
+        line->answer.size) { /* why a 2xx is an error, see delivery_form.h */
         buffer_init_fallible(&text, ATTEMPT_LINE_MAX);
         json_add_text(json, "error", attempt_line_text(line, &text));
         buffer_fini(&text);
@@ -232,15 +233,6 @@ void event_put(struct json_writer *json, const struct message_view *view, const 
 
 /* ---- a page of messages ---- */
 
-void event_page_init(struct event_page *page, struct exchange *exchange, const struct filters *filters,
-                     event_page_fn *fn, void *arg)
-{
-    page->exchange = exchange;
-    page->filters = filters;
-    page->fn = fn;
-    page->arg = arg;
-}
-
 static void clear_items(struct event_page *page)
 {
     for (size_t i = 0; i < page->count; i++) {
@@ -248,7 +240,6 @@ static void clear_items(struct event_page *page)
         buffer_fini(&page->items[i].lines);
     }
     page->count = page->seen = 0;
-    page->next[0] = '\0';
 }
 
 void event_page_fini(struct event_page *page)
@@ -333,7 +324,7 @@ static void on_job(void *arg, const struct stored_job *job)
 {
     struct event_page *page = arg;
     struct message_view view;
-    bool is_read = is_message(job) && message_view_read(job->id, job->record, &view);
+    bool is_read = !page->is_passing && is_message(job) && message_view_read(job->id, job->record, &view);
     if (is_read && filters_match(page->filters, &view)) {
         struct event_item *item = add_item(page);
         fill_item(item, job, job->lines);
@@ -345,51 +336,36 @@ static void on_job(void *arg, const struct stored_job *job)
         message_view_fini(&view);
 }
 
-static void note_next(struct event_page *page, const struct app_verdict *verdict)
+static void on_listed(void *arg, const struct app_verdict *verdict)
 {
-    struct slice cursor = verdict->page.cursor;
-    size_t size = cursor.size <= EVENT_LIST_CURSOR_MAX ? cursor.size : 0;
-    if (size)
-        memcpy(page->next, cursor.data, size);
-    page->next[size] = '\0';
+    struct event_page *page = arg;
     note_failure(page, verdict);
     if (verdict->page.is_partial && !page->fault_status) {
         page->fault_status = 400;
         snprintf(page->fault, sizeof page->fault, "%s", ANSWER_PARTIAL);
     }
+    if (page->is_passing)
+        page->fn(page->arg);
+    else
+        read_lines(page);
 }
 
-static void on_listed(void *arg, const struct app_verdict *verdict)
+void event_page_init(struct event_page *page, struct exchange *exchange, const struct filters *filters,
+                     event_page_fn *fn, void *arg)
 {
-    note_next(arg, verdict);
-    read_lines(arg);
+    page->exchange = exchange;
+    page->filters = filters;
+    page->walk =
+        (struct walk){.app = app_of(exchange), .on_message = on_job, .on_page = on_listed, .arg = page};
+    page->fn = fn;
+    page->arg = arg;
 }
 
-void event_page_list(struct event_page *page, const struct app_list *list)
-{
-    assert(list->max <= EVENT_PAGE_MAX);
-    clear_items(page);
-    app_list(app_of(page->exchange), list, on_job, on_listed, page);
-}
-
-static void pass_job(void *arg, const struct stored_job *job)
-{
-    struct event_page *page = arg;
-    (void)job;
-    page->seen++;
-}
-
-static void on_passed(void *arg, const struct app_verdict *verdict)
-{
-    struct event_page *page = arg;
-    note_next(page, verdict);
-    page->fn(page->arg);
-}
-
-void event_page_pass(struct event_page *page, const struct app_list *list)
+void event_page_list(struct event_page *page, size_t max, bool is_passing)
 {
     clear_items(page);
-    app_list(app_of(page->exchange), list, pass_job, on_passed, page);
+    page->is_passing = is_passing;
+    walk_read(&page->walk, max);
 }
 
 void event_page_end_ids(struct event_page *page)

@@ -3,13 +3,13 @@
 #ifndef DUEPOST_QSTASH_EVENT_H
 #define DUEPOST_QSTASH_EVENT_H
 
-#include "app/lists.h"
 #include "job/attempt_line.h"
 #include "job/job.h"
 #include "qstash/handler.h"
 #include "qstash/messages/filters.h"
 #include "qstash/messages/message.h"
 #include "qstash/messages/message_view.h"
+#include "qstash/walk.h"
 
 /* The events of one message, computed from its state and its last attempts.
  *
@@ -75,8 +75,7 @@ bool event_states_take(struct slice word, unsigned *states);
  * separately. */
 
 enum {
-    EVENT_PAGE_MAX = 100,        /* maximum number of messages in a page */
-    EVENT_LIST_CURSOR_MAX = 2048 /* maximum size of a list's cursor in bytes */
+    EVENT_PAGE_MAX = 100, /* maximum number of messages in a page */
 };
 
 struct event_page;
@@ -106,7 +105,8 @@ struct event_page {
     struct event_item items[EVENT_PAGE_MAX];
     /* count: number of items. seen: number of messages that were read, including those that do not match. */
     size_t count, seen;
-    char next[EVENT_LIST_CURSOR_MAX + 1]; /* cursor of the list after this page; empty: the list ends here */
+    struct walk walk; /* the list; after a page, its cursor is behind this page */
+    bool is_passing;  /* the page is read only for this cursor */
     /* Number of reads under way, plus 1 while further reads are started. */
     size_t pending;
     unsigned fault_status; /* HTTP status for the first read that failed; 0: none */
@@ -124,11 +124,8 @@ void event_page_begin_ids(struct event_page *);
 void event_page_add_id(struct event_page *, struct slice message_id, int number);
 void event_page_end_ids(struct event_page *);
 
-/* Reads a page of a list, and leaves out messages that do not match the filters. The list has at most
- * EVENT_PAGE_MAX jobs. The call borrows it until the callback. */
-void event_page_list(struct event_page *, const struct app_list *);
-
-/* Reads a page of a list, but only to get the cursor of the next page. */
-void event_page_pass(struct event_page *, const struct app_list *);
+/* Reads a page of the list in walk.messages, of at most max messages, and leaves out messages that do not
+ * match the filters. With is_passing, moves to the next page without reading messages. */
+void event_page_list(struct event_page *, size_t max, bool is_passing);
 
 #endif

@@ -38,7 +38,7 @@ enum event_origin {
     EVENTS_END,
 };
 
-enum { EVENT_CURSOR_SIZE = EVENT_LIST_CURSOR_MAX + MESSAGE_ID_MAX + 64 };
+enum { EVENT_CURSOR_SIZE = WALK_CURSOR_MAX + MESSAGE_ID_MAX + 64 };
 
 struct event_cursor {
     enum event_origin origin;
@@ -51,12 +51,6 @@ struct event_cursor {
 
 static const char letters[] = {
     [EVENTS_OF_IDS] = 'i', [EVENTS_OF_POOL] = 'p', [EVENTS_OF_HISTORY] = 'h', [EVENTS_END] = 'e'};
-
-static void event_cursor_write(struct buffer *text, const struct event_cursor *cursor)
-{
-    buffer_printf(text, "%c~%zu~%d~%.*s~%.*s", letters[cursor->origin], cursor->ids, cursor->number,
-                  SLICE_ARG(cursor->list), SLICE_ARG(cursor->message_id));
-}
 
 static bool take_origin(struct slice *rest, enum event_origin *origin)
 {
@@ -81,8 +75,7 @@ static bool event_cursor_parse(struct slice text, struct event_cursor *cursor)
     uint64_t ids, number;
     *cursor = (struct event_cursor){.origin = EVENTS_END};
     if (!take_origin(&text, &cursor->origin) || !take_number(&text, &ids) || !take_number(&text, &number) ||
-        !slice_cut(text, '~', &cursor->list, &cursor->message_id) ||
-        cursor->list.size > EVENT_LIST_CURSOR_MAX)
+        !slice_cut(text, '~', &cursor->list, &cursor->message_id) || cursor->list.size > WALK_CURSOR_MAX)
         return false;
     cursor->ids = ids;
     cursor->number = (int)number;
@@ -110,18 +103,6 @@ struct event_result {
 };
 
 enum { TEXTS_MAX = 64 * 1024 * 1024 };
-
-static void event_result_init(struct event_result *result, size_t max)
-{
-    *result = (struct event_result){.items = NEW_ARRAY(struct event_found, max), .max = max};
-    buffer_init_fallible(&result->texts, TEXTS_MAX);
-}
-
-static void event_result_fini(struct event_result *result)
-{
-    free(result->items);
-    buffer_fini(&result->texts);
-}
 
 static bool event_result_is_full(const struct event_result *result)
 {
@@ -174,6 +155,8 @@ static void event_result_write(struct event_result *result, struct json_writer *
         json_put_raw(json, slice_from(result->texts.data + result->items[i].text, result->items[i].size));
 }
 
+/* ---- the request that lists events ---- */
+
 enum {
     EVENTS_COUNT = 1000, /* maximum and default of the parameter count */
     PAGES_MAX = 40,      /* maximum number of pages that a request reads */
@@ -184,7 +167,7 @@ enum {
      1U << FILTER_FROM | 1U << FILTER_TO)
 
 /* The state of a request that lists events. */
-struct walk {
+struct listing {
     struct exchange *exchange;
     const char *name; /* name of the array of events in the answer */
     struct filters filters;
@@ -194,7 +177,7 @@ struct walk {
     /* Where the next page begins. */
     enum event_origin origin;
     size_t ids; /* number of the request's ids that were read */
-    char from[EVENT_LIST_CURSOR_MAX + 1];
+    char from[WALK_CURSOR_MAX + 1];
     /* The id of a message whose events before number are not listed yet; empty: none. This message is read
      * before the next page. */
     char left[MESSAGE_ID_MAX + 1];
@@ -202,98 +185,98 @@ struct walk {
     bool is_of_left; /* the page being read has only the message with the id left */
     /* Not 0: the page being read is needed only for its cursor, and has this number of messages. */
     size_t to_pass;
-    struct app_list list;
     struct event_page page;
     size_t pages;
     struct event_result result;
 };
 
-static void walk_free(void *arg)
+static void listing_free(void *arg)
 {
-    struct walk *walk = arg;
-    event_page_fini(&walk->page);
-    filters_fini(&walk->filters);
-    event_result_fini(&walk->result);
-    free(walk);
+    struct listing *listing = arg;
+    event_page_fini(&listing->page);
+    filters_fini(&listing->filters);
+    free(listing->result.items);
+    buffer_fini(&listing->result.texts);
+    free(listing);
 }
 
-/* ---- places ---- */
+/* ---- the sources of messages ---- */
 
-static bool has_history(const struct walk *walk)
+static bool has_history(const struct listing *listing)
 {
-    return app_of(walk->exchange)->history != NULL;
+    return app_of(listing->exchange)->history != NULL;
 }
 
 /* Returns the states of the jobs that must be read from this source, because their messages may have
  * requested events. If there is a history, dead messages are read there, and not in Redis. */
-static unsigned states_in(const struct walk *walk, enum event_origin origin)
+static unsigned states_in(const struct listing *listing, enum event_origin origin)
 {
     static const unsigned alive = 1U << JOB_STATE_DELAYED | 1U << JOB_STATE_READY | 1U << JOB_STATE_LEASED;
     static const unsigned during =
         1U << EVENT_CREATED | 1U << EVENT_ACTIVE | 1U << EVENT_RETRY | 1U << EVENT_ERROR;
-    bool is_any = walk->states & during;
+    bool is_any = listing->states & during;
     unsigned states = 0;
-    if (is_any || walk->states & 1U << EVENT_FAILED) /* a deleted dead letter has the state cancelled */
+    if (is_any || listing->states & 1U << EVENT_FAILED) /* a deleted dead letter has the state cancelled */
         states |= 1U << JOB_STATE_DEAD | 1U << JOB_STATE_CANCELLED;
-    if (is_any || walk->states & 1U << EVENT_DELIVERED)
+    if (is_any || listing->states & 1U << EVENT_DELIVERED)
         states |= 1U << JOB_STATE_DELIVERED;
-    if (is_any || walk->states & 1U << EVENT_CANCELED)
+    if (is_any || listing->states & 1U << EVENT_CANCELED)
         states |= 1U << JOB_STATE_CANCELLED;
     if (origin == EVENTS_OF_HISTORY)
         return states;
-    return (is_any ? alive : 0) | (has_history(walk) ? 0 : states & 1U << JOB_STATE_DEAD);
+    return (is_any ? alive : 0) | (has_history(listing) ? 0 : states & 1U << JOB_STATE_DEAD);
 }
 
 /* Returns the first source, from this one on, that may have messages with requested events. */
-static enum event_origin origin_from(const struct walk *walk, enum event_origin origin)
+static enum event_origin origin_from(const struct listing *listing, enum event_origin origin)
 {
-    if (origin == EVENTS_OF_POOL && !states_in(walk, origin))
+    if (origin == EVENTS_OF_POOL && !states_in(listing, origin))
         origin = EVENTS_OF_HISTORY;
-    if (origin == EVENTS_OF_HISTORY && (!has_history(walk) || !states_in(walk, origin)))
+    if (origin == EVENTS_OF_HISTORY && (!has_history(listing) || !states_in(listing, origin)))
         origin = EVENTS_END;
     return origin;
 }
 
 /* Sets the position for the next page behind the page that was read from a list. */
-static void move_on(struct walk *walk)
+static void move_on(struct listing *listing)
 {
-    memcpy(walk->from, walk->page.next, sizeof walk->from);
-    if (!walk->from[0])
-        walk->origin = origin_from(walk, walk->origin == EVENTS_OF_POOL ? EVENTS_OF_HISTORY : EVENTS_END);
+    memcpy(listing->from, listing->page.walk.cursor, sizeof listing->from);
+    if (!listing->from[0])
+        listing->origin =
+            origin_from(listing, listing->origin == EVENTS_OF_POOL ? EVENTS_OF_HISTORY : EVENTS_END);
 }
 
 /* ---- 4. answer ---- */
 
-static void add_cursor(struct json_writer *json, const struct walk *walk)
+static void add_cursor(struct json_writer *json, const struct listing *listing)
 {
     char room[EVENT_CURSOR_SIZE];
     struct buffer text = buffer_of(room, sizeof room);
-    struct event_cursor cursor = {walk->origin, walk->ids, slice_of(walk->from), slice_of(walk->left),
-                                  walk->number};
-    if (walk->origin == EVENTS_END && !walk->left[0])
+    if (listing->origin == EVENTS_END && !listing->left[0])
         return;
-    event_cursor_write(&text, &cursor);
+    buffer_printf(&text, "%c~%zu~%d~%s~%s", letters[listing->origin], listing->ids, listing->number,
+                  listing->from, listing->left);
     query_add_cursor(json, buffer_slice(&text));
 }
 
-static void walk_answer(struct walk *walk)
+static void listing_answer(struct listing *listing)
 {
-    struct exchange *exchange = walk->exchange;
-    if (walk->page.fault_status) {
-        exchange_refuse(exchange, walk->page.fault_status, "%s", walk->page.fault);
+    struct exchange *exchange = listing->exchange;
+    if (listing->page.fault_status) {
+        exchange_refuse(exchange, listing->page.fault_status, "%s", listing->page.fault);
         return;
     }
-    if (walk->result.texts.failed) {
+    if (listing->result.texts.failed) {
         exchange_refuse(exchange, 503, "the events are too large together; ask for fewer of them with count");
         return;
     }
     struct buffer *body = exchange_scratch(exchange);
     struct json_writer json = json_writer_to(body);
     json_put_object(&json);
-    json_add_array(&json, walk->name);
-    event_result_write(&walk->result, &json);
+    json_add_array(&json, listing->name);
+    event_result_write(&listing->result, &json);
     json_end_array(&json);
-    add_cursor(&json, walk);
+    add_cursor(&json, listing);
     json_end_object(&json);
     exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
 }
@@ -302,178 +285,169 @@ static void walk_answer(struct walk *walk)
 
 /* Reads at most max messages of the list. If to_pass is not 0, reads to_pass messages only to get the cursor
  * after them. */
-static void read_list(struct walk *walk, size_t max, size_t to_pass)
+static void read_list(struct listing *listing, size_t max, size_t to_pass)
 {
-    bool is_of_history = walk->origin == EVENTS_OF_HISTORY;
-    struct slice cursor = slice_of(walk->from);
-    walk->to_pass = to_pass;
-    walk->list = (struct app_list){
-        .filter = {.states = states_in(walk, walk->origin),
-                   .topic = walk->queue,
-                   .owner = is_of_history || walk->queue.size ? SLICE("") : SLICE(QSTASH_TOPIC),
+    bool is_of_history = listing->origin == EVENTS_OF_HISTORY;
+    listing->to_pass = to_pass;
+    listing->page.walk.messages = (struct app_list){
+        .filter = {.states = states_in(listing, listing->origin),
+                   .topic = listing->queue,
+                   .owner = is_of_history || listing->queue.size ? SLICE("") : SLICE(QSTASH_TOPIC),
                    .id_prefix = SLICE(MESSAGE_ID_PREFIX),
-                   .labels = filters_only(&walk->filters, FILTER_LABEL),
-                   .after_ms = is_of_history ? walk->filters.from_ms : 0},
+                   .labels = filters_only(&listing->filters, FILTER_LABEL),
+                   .after_ms = is_of_history ? listing->filters.from_ms : 0},
         .is_of_history = is_of_history,
         .is_newest_first = true,
-        .max = max,
     };
-    if (cursor.size && (!app_cursor_parse(app_of(walk->exchange), cursor, &walk->list.from) ||
-                        walk->list.from.is_of_history != is_of_history))
-        exchange_refuse(walk->exchange, 400, "parameter cursor: is not a cursor of this list");
-    else if (to_pass)
-        event_page_pass(&walk->page, &walk->list);
+    if (walk_move(&listing->page.walk, slice_of(listing->from)))
+        event_page_list(&listing->page, max, to_pass > 0);
     else
-        event_page_list(&walk->page, &walk->list);
+        exchange_refuse(listing->exchange, 400, "parameter cursor: is not a cursor of this list");
 }
 
-static void read_ids(struct walk *walk)
+static void read_ids(struct listing *listing)
 {
     struct slice message_id;
     size_t at = 0, skipped = 0;
-    while (skipped < walk->ids && filters_next(&walk->filters, FILTER_MESSAGE_ID, &at).size)
+    while (skipped < listing->ids && filters_next(&listing->filters, FILTER_MESSAGE_ID, &at).size)
         skipped++;
-    event_page_begin_ids(&walk->page);
-    while (walk->page.seen < EVENT_PAGE_MAX &&
-           (message_id = filters_next(&walk->filters, FILTER_MESSAGE_ID, &at)).size)
-        event_page_add_id(&walk->page, message_id, 0);
-    event_page_end_ids(&walk->page);
+    event_page_begin_ids(&listing->page);
+    while (listing->page.seen < EVENT_PAGE_MAX &&
+           (message_id = filters_next(&listing->filters, FILTER_MESSAGE_ID, &at)).size)
+        event_page_add_id(&listing->page, message_id, 0);
+    event_page_end_ids(&listing->page);
 }
 
-static void read_page(struct walk *walk)
+static void read_page(struct listing *listing)
 {
-    size_t room = walk->result.max - walk->result.count;
-    bool takes_any = filters_are_empty(&walk->filters);
-    walk->pages++;
-    walk->is_of_left = walk->left[0] != '\0';
-    if (walk->is_of_left) {
-        event_page_begin_ids(&walk->page);
-        event_page_add_id(&walk->page, slice_of(walk->left), walk->number);
-        event_page_end_ids(&walk->page);
-    } else if (walk->origin == EVENTS_OF_IDS) {
-        read_ids(walk);
+    size_t room = listing->result.max - listing->result.count;
+    bool takes_any = filters_are_empty(&listing->filters);
+    listing->pages++;
+    listing->is_of_left = listing->left[0] != '\0';
+    if (listing->is_of_left) {
+        event_page_begin_ids(&listing->page);
+        event_page_add_id(&listing->page, slice_of(listing->left), listing->number);
+        event_page_end_ids(&listing->page);
+    } else if (listing->origin == EVENTS_OF_IDS) {
+        read_ids(listing);
     } else {
-        read_list(walk, takes_any && room < EVENT_PAGE_MAX ? room : EVENT_PAGE_MAX, 0);
+        read_list(listing, takes_any && room < EVENT_PAGE_MAX ? room : EVENT_PAGE_MAX, 0);
     }
 }
 
 /* Reads the next page, or answers if there is nothing more to read. */
-static void walk_go_on(struct walk *walk)
+static void listing_go_on(struct listing *listing)
 {
-    bool is_over = walk->origin == EVENTS_END && !walk->left[0];
-    if (is_over || walk->page.fault_status || event_result_is_full(&walk->result) || walk->pages == PAGES_MAX)
-        walk_answer(walk);
+    bool is_over = listing->origin == EVENTS_END && !listing->left[0];
+    if (is_over || listing->page.fault_status || event_result_is_full(&listing->result) ||
+        listing->pages == PAGES_MAX)
+        listing_answer(listing);
     else
-        read_page(walk);
+        read_page(listing);
 }
 
 /* ---- 2. take ---- */
 
 /* Adds the requested events of a message to the result, the newest first. Returns false if the result had no
  * room for all. */
-static bool take_events(struct walk *walk, const struct event_source *source, int before)
+static bool take_events(struct listing *listing, const struct event_source *source, int before)
 {
     struct event events[EVENTS_MAX];
     for (size_t i = events_of(source, events); i > 0; i--) {
         const struct event *event = &events[i - 1];
-        bool is_wanted = (!before || event->number < before) && walk->states & 1U << event->state &&
-                         filters_match_time(&walk->filters, event->at_ms);
+        bool is_wanted = (!before || event->number < before) && listing->states & 1U << event->state &&
+                         filters_match_time(&listing->filters, event->at_ms);
         if (!is_wanted)
             continue;
-        if (event_result_is_full(&walk->result)) {
+        if (event_result_is_full(&listing->result)) {
             struct slice message_id = source->view->job.job_id;
-            memcpy(walk->left, message_id.data, message_id.size);
-            walk->left[message_id.size] = '\0';
-            walk->number = event->number + 1;
+            memcpy(listing->left, message_id.data, message_id.size);
+            listing->left[message_id.size] = '\0';
+            listing->number = event->number + 1;
             return false;
         }
-        event_result_add(&walk->result, source->view, event);
+        event_result_add(&listing->result, source->view, event);
     }
     return true;
 }
 
-static bool take_item(struct walk *walk, const struct event_item *item)
+static bool take_item(struct listing *listing, const struct event_item *item)
 {
     struct message_view view;
     if (!item->id.size || !message_view_read(item->id, buffer_slice(&item->record), &view))
         return true;
     const struct event_source source = {&view, item->state, item->at_ms, buffer_slice(&item->lines)};
-    bool is_whole = !filters_match(&walk->filters, &view) || take_events(walk, &source, item->number);
+    bool is_whole = !filters_match(&listing->filters, &view) || take_events(listing, &source, item->number);
     message_view_fini(&view);
     return is_whole;
 }
 
 /* Adds the events of the page to the result. Returns how many of its messages were processed; of the last
  * one, some events may not have fit. */
-static size_t take_items(struct walk *walk)
+static size_t take_items(struct listing *listing)
 {
-    const struct event_page *page = &walk->page;
+    const struct event_page *page = &listing->page;
     for (size_t i = 0; i < page->count; i++) {
-        if (i && event_result_is_full(&walk->result))
+        if (i && event_result_is_full(&listing->result))
             return page->items[i - 1].position;
-        if (!take_item(walk, &page->items[i]))
+        if (!take_item(listing, &page->items[i]))
             return page->items[i].position;
     }
     return page->seen;
 }
 
-static void take_page(struct walk *walk)
+static void take_page(struct listing *listing)
 {
-    size_t seen = walk->page.seen;
-    walk->left[0] = '\0';
-    size_t taken = take_items(walk);
-    if (walk->is_of_left) {
-        walk_go_on(walk);
-    } else if (walk->origin == EVENTS_OF_IDS) {
-        walk->ids += taken;
+    size_t seen = listing->page.seen;
+    listing->left[0] = '\0';
+    size_t taken = take_items(listing);
+    if (listing->is_of_left) {
+        listing_go_on(listing);
+    } else if (listing->origin == EVENTS_OF_IDS) {
+        listing->ids += taken;
         if (seen < EVENT_PAGE_MAX && taken == seen)
-            walk->origin = EVENTS_END;
-        walk_go_on(walk);
+            listing->origin = EVENTS_END;
+        listing_go_on(listing);
     } else if (taken < seen) {
-        read_list(walk, taken, taken);
+        read_list(listing, taken, taken);
     } else {
-        move_on(walk);
-        walk_go_on(walk);
+        move_on(listing);
+        listing_go_on(listing);
     }
-}
-
-/* Called after a page that is read only for its cursor. A page of several topics may have fewer messages than
- * requested although there are more; the remaining ones are then read with further pages. */
-static void take_passed(struct walk *walk)
-{
-    size_t passed = walk->page.seen;
-    enum event_origin origin = walk->origin;
-    move_on(walk);
-    if (passed < walk->to_pass && walk->origin == origin)
-        read_list(walk, walk->to_pass - passed, walk->to_pass - passed);
-    else
-        walk_answer(walk);
 }
 
 static void on_page(void *arg)
 {
-    struct walk *walk = arg;
-    if (walk->page.fault_status) {
-        walk_answer(walk);
-    } else if (walk->to_pass) {
-        take_passed(walk);
+    struct listing *listing = arg;
+    if (listing->page.fault_status) {
+        listing_answer(listing);
+    } else if (listing->to_pass) {
+        /* A page of several topics may have fewer messages than requested although there are more; the
+         * remaining ones are then read with further pages. */
+        size_t passed = listing->page.seen;
+        enum event_origin origin = listing->origin;
+        move_on(listing);
+        if (passed < listing->to_pass && listing->origin == origin)
+            read_list(listing, listing->to_pass - passed, listing->to_pass - passed);
+        else
+            listing_answer(listing);
     } else {
-        take_page(walk);
+        take_page(listing);
     }
 }
 
-/* ---- the request ---- */
+/* ---- the parameters ---- */
 
 /* Reads the requested states. Returns false after answering 400. */
-static bool read_states(struct walk *walk)
+static bool read_states(struct listing *listing)
 {
     struct slice word;
-    bool is_given = walk->filters.given & 1U << FILTER_STATE;
-    walk->states = is_given ? 0 : ~0U;
-    for (size_t at = 0; (word = filters_next(&walk->filters, FILTER_STATE, &at)).size;) {
-        if (event_states_take(word, &walk->states))
+    bool is_given = listing->filters.given & 1U << FILTER_STATE;
+    listing->states = is_given ? 0 : ~0U;
+    for (size_t at = 0; (word = filters_next(&listing->filters, FILTER_STATE, &at)).size;) {
+        if (event_states_take(word, &listing->states))
             continue;
-        exchange_refuse(walk->exchange, 400,
+        exchange_refuse(listing->exchange, 400,
                         "parameter state: must be CREATED, ACTIVE, RETRY, ERROR, IN_PROGRESS, DELIVERED, "
                         "FAILED, CANCEL_REQUESTED or CANCELED");
         return false;
@@ -482,45 +456,48 @@ static bool read_states(struct walk *walk)
 }
 
 /* Begins at the position of the cursor. Returns false after answering 400. */
-static bool read_cursor(struct walk *walk)
+static bool read_cursor(struct listing *listing)
 {
     struct event_cursor cursor;
     char key[MESSAGE_KEY_SIZE];
-    bool has_ids = walk->filters.given & 1U << FILTER_MESSAGE_ID;
-    if (walk->filters.cursor.size == 0) {
-        walk->origin = has_ids ? EVENTS_OF_IDS : origin_from(walk, EVENTS_OF_POOL);
+    bool has_ids = listing->filters.given & 1U << FILTER_MESSAGE_ID;
+    if (listing->filters.cursor.size == 0) {
+        listing->origin = has_ids ? EVENTS_OF_IDS : origin_from(listing, EVENTS_OF_POOL);
         return true;
     }
-    bool is_known = event_cursor_parse(walk->filters.cursor, &cursor) &&
+    bool is_known = event_cursor_parse(listing->filters.cursor, &cursor) &&
                     (cursor.origin == EVENTS_END || has_ids == (cursor.origin == EVENTS_OF_IDS)) &&
                     (!cursor.message_id.size || message_id_key(cursor.message_id, key).size);
     if (!is_known) {
-        exchange_refuse(walk->exchange, 400, "parameter cursor: is not a cursor of this list");
+        exchange_refuse(listing->exchange, 400, "parameter cursor: is not a cursor of this list");
         return false;
     }
-    walk->origin = has_ids ? cursor.origin : origin_from(walk, cursor.origin);
-    walk->ids = cursor.ids;
-    walk->number = cursor.number;
-    if (walk->origin == cursor.origin)
-        memcpy(walk->from, cursor.list.data, cursor.list.size);
-    memcpy(walk->left, cursor.message_id.data, cursor.message_id.size);
+    listing->origin = has_ids ? cursor.origin : origin_from(listing, cursor.origin);
+    listing->ids = cursor.ids;
+    listing->number = cursor.number;
+    if (listing->origin == cursor.origin)
+        memcpy(listing->from, cursor.list.data, cursor.list.size);
+    memcpy(listing->left, cursor.message_id.data, cursor.message_id.size);
     return true;
 }
 
 static void events_begin(struct exchange *exchange, const char *name)
 {
-    struct walk *walk = NEW(struct walk);
-    walk->exchange = exchange;
-    walk->name = name;
-    exchange_keep(exchange, walk, walk_free);
-    if (!filters_read(exchange, ACCEPTED, &walk->filters) || !read_states(walk) || !read_cursor(walk))
-        return; /* the answer may have freed walk */
-    int64_t count = walk->filters.count;
-    event_result_init(&walk->result, count && count < EVENTS_COUNT ? (size_t)count : EVENTS_COUNT);
-    event_page_init(&walk->page, exchange, &walk->filters, on_page, walk);
-    struct slice queue = filters_only(&walk->filters, FILTER_QUEUE);
-    walk->queue = queue.size ? queue_topic(queue, walk->topic) : queue;
-    walk_go_on(walk);
+    struct listing *listing = NEW(struct listing);
+    listing->exchange = exchange;
+    listing->name = name;
+    exchange_keep(exchange, listing, listing_free);
+    if (!filters_read(exchange, ACCEPTED, &listing->filters) || !read_states(listing) ||
+        !read_cursor(listing))
+        return; /* the answer may have freed listing */
+    int64_t count = listing->filters.count;
+    listing->result.max = count && count < EVENTS_COUNT ? (size_t)count : EVENTS_COUNT;
+    listing->result.items = NEW_ARRAY(struct event_found, listing->result.max);
+    buffer_init_fallible(&listing->result.texts, TEXTS_MAX);
+    event_page_init(&listing->page, exchange, &listing->filters, on_page, listing);
+    struct slice queue = filters_only(&listing->filters, FILTER_QUEUE);
+    listing->queue = queue.size ? queue_topic(queue, listing->topic) : queue;
+    listing_go_on(listing);
 }
 
 HANDLER(events_handle)

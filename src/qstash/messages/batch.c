@@ -20,8 +20,8 @@ struct batch {
     struct exchange *exchange;
     struct batch_item **items;
     size_t count, pending;
-    struct run_group **groups; /* one group for each durable run to which items belong */
-    size_t group_count;
+    struct run_append **appends; /* one for each durable run to which items belong */
+    size_t append_count;
     struct buffer text; /* decoded strings of all items */
 };
 
@@ -32,9 +32,9 @@ static void batch_free(void *arg)
         publication_fini(&batch->items[i]->publication);
         free(batch->items[i]);
     }
-    for (size_t i = 0; i < batch->group_count; i++)
-        run_group_free(batch->groups[i]);
-    free(batch->groups);
+    for (size_t i = 0; i < batch->append_count; i++)
+        run_append_free(batch->appends[i]);
+    free(batch->appends);
     free(batch->items);
     buffer_fini(&batch->text);
     free(batch);
@@ -181,29 +181,29 @@ static void read_items(struct batch *batch, struct slice body)
     }
 }
 
-/* Adds an item to the group of its run (runs/run_message.h). An item that creates a run, or belongs to no
- * run, gets no group. */
-static void group_item(struct batch *batch, struct publication *publication)
+/* Lets an item be appended to its run together with the other items of the run (runs/run_message.h). An item
+ * that creates a run, or belongs to no run, is sent alone. */
+static void join_run(struct batch *batch, struct publication *publication)
 {
     const struct run_settings *run = &publication->settings.run;
     if (run->id.size == 0 || run->is_init)
         return;
-    for (size_t i = 0; i < batch->group_count && !publication->run_group; i++)
-        if (slice_equal(run_group_id(batch->groups[i]), run->id))
-            publication->run_group = batch->groups[i];
-    if (publication->run_group) {
-        run_group_expect(publication->run_group);
+    for (size_t i = 0; i < batch->append_count && !publication->run_append; i++)
+        if (slice_equal(run_append_id(batch->appends[i]), run->id))
+            publication->run_append = batch->appends[i];
+    if (publication->run_append) {
+        run_append_expect(publication->run_append);
         return;
     }
-    publication->run_group = run_group_new(app_of(batch->exchange), run->id, 1);
-    batch->groups[batch->group_count++] = publication->run_group;
+    publication->run_append = run_append_new(app_of(batch->exchange), run->id, 1);
+    batch->appends[batch->append_count++] = publication->run_append;
 }
 
 static void send_items(struct batch *batch)
 {
     batch->pending += batch->count;
     for (size_t i = 0; i < batch->count; i++)
-        group_item(batch, &batch->items[i]->publication);
+        join_run(batch, &batch->items[i]->publication);
     for (size_t i = 0; i < batch->count; i++) {
         struct batch_item *item = batch->items[i];
         publication_send(&item->publication, item->destination, item->queue, item->body);
@@ -222,7 +222,7 @@ HANDLER(batch_handle)
     struct batch *batch = NEW(struct batch);
     batch->exchange = exchange;
     batch->items = NEW_ARRAY(struct batch_item *, count + 1);
-    batch->groups = NEW_ARRAY(struct run_group *, count + 1);
+    batch->appends = NEW_ARRAY(struct run_append *, count + 1);
     batch->pending = 1; /* the extra 1 keeps the batch open until this function has sent all items */
     buffer_init_fallible(&batch->text, body.size + 1);
     buffer_reserve(&batch->text,

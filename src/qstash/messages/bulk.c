@@ -8,6 +8,7 @@
 #include "http/query.h"
 #include "qstash/handler.h"
 #include "qstash/messages/message.h"
+#include "qstash/runs/run.h"
 
 enum {
     PAGE = 500,          /* number of messages that are read together */
@@ -36,8 +37,8 @@ static void bulk_free(void *arg)
 /* Adds the cursor of the next page, if there is one. */
 static void bulk_add_cursor(struct json_writer *json, const struct bulk *bulk)
 {
-    if (bulk->cursor_bytes)
-        query_add_cursor(json, slice_from(bulk->cursor, bulk->cursor_bytes));
+    if (bulk->walk.cursor[0])
+        query_add_cursor(json, slice_of(bulk->walk.cursor));
 }
 
 void bulk_answer_count(struct bulk *bulk, const char *name)
@@ -48,8 +49,8 @@ void bulk_answer_count(struct bulk *bulk, const char *name)
     if (bulk->is_unknown) {
         exchange_refuse(
             exchange, 503,
-            "%s: %lld messages; some failed, or their outcome is unknown: repeat the request for the others",
-            name, (long long)bulk->done);
+            "%s: %lld %s; some failed, or their outcome is unknown: repeat the request for the others", name,
+            (long long)bulk->done, bulk->kind->wants_run ? "runs" : "messages");
         return;
     }
     json_put_object(&json);
@@ -141,7 +142,7 @@ static void end_page(struct bulk *bulk)
 {
     if (--bulk->pending > 0)
         return;
-    if (bulk->cursor_bytes && bulk->left > 0 && !bulk->is_unknown)
+    if (bulk->walk.cursor[0] && bulk->left > 0 && !bulk->is_unknown)
         read_page(bulk);
     else
         bulk_end(bulk);
@@ -228,7 +229,7 @@ static bool is_in_scope(const struct bulk *bulk, const struct message_view *view
     }
 }
 
-static void on_job(void *arg, const struct stored_job *job)
+static void bulk_on_message(void *arg, const struct stored_job *job)
 {
     struct bulk *bulk = arg;
     struct message_view view;
@@ -247,51 +248,50 @@ static void on_job(void *arg, const struct stored_job *job)
     message_view_fini(&view);
 }
 
-static void on_page(void *arg, const struct app_verdict *verdict)
+static void bulk_on_run(void *arg, const struct workflow *workflow)
 {
     struct bulk *bulk = arg;
-    struct slice next = verdict->page.cursor;
+    struct slice owner, id;
+    bool is_unread = workflow->settings.size == 0;
+    slice_cut(workflow->id, '/', &owner, &id);
+    if (!run_is_id(id) || (!is_unread && !bulk->kind->wants_run(bulk, workflow)))
+        return;
+    if (is_unread)
+        buffer_append_byte(&bulk->ids, '/');
+    note_id(bulk, id);
+    bulk->left--;
+}
+
+static void bulk_on_page(void *arg, const struct app_verdict *verdict)
+{
+    struct bulk *bulk = arg;
+    bool has_room = bulk->gathered + PAGE <= GATHERED_MAX;
     if (verdict->end != STATUS_OK && (bulk->done || !bulk->exchange)) {
         bulk->is_unknown = true;
         bulk_end(bulk);
-        return;
-    }
-    if (verdict->end != STATUS_OK) {
+    } else if (verdict->end != STATUS_OK) {
         answer_refuse_verdict(bulk->exchange, verdict);
-        return;
-    }
-    if (verdict->page.is_partial && bulk->exchange) {
+    } else if (verdict->page.is_partial && bulk->exchange) {
         exchange_refuse(bulk->exchange, 400, ANSWER_PARTIAL);
-        return;
-    }
-    bulk->cursor_bytes = next.size <= BULK_CURSOR_MAX ? next.size : 0;
-    if (bulk->cursor_bytes)
-        memcpy(bulk->cursor, next.data, next.size);
-    bool has_room = bulk->gathered + PAGE <= GATHERED_MAX;
-    if (bulk->kind->gathers && bulk->cursor_bytes && bulk->left > 0 && has_room)
+    } else if (bulk->kind->gathers && bulk->walk.cursor[0] && bulk->left > 0 && has_room) {
         read_page(bulk);
-    else
+    } else {
         act_on_page(bulk);
+    }
 }
 
+/* A page has at most the number of messages that the action may still act on. So the action never stops in
+ * the middle of a page, and the page's cursor is the right one for the client. */
 static void read_page(struct bulk *bulk)
 {
-    struct app *app = bulk->qstash->app;
-    struct slice cursor = slice_from(bulk->cursor, bulk->cursor_bytes);
+    int64_t max = bulk->kind->wants_run ? WORKFLOW_PAGE_MAX : PAGE;
     let_continue(bulk);
     if (bulk->gathered == 0)
         buffer_clear(&bulk->ids);
-    bulk->list.from = (struct app_cursor){.is_set = false};
-    /* A page has at most the number of messages that the action may still act on. So the action never stops
-     * in the middle of a page, and the page's cursor is the right one for the client. */
-    bulk->list.max = bulk->left < PAGE ? (size_t)bulk->left : PAGE;
-    if (cursor.size && (!app_cursor_parse(app, cursor, &bulk->list.from) || bulk->list.from.is_of_history))
-        exchange_refuse(bulk->exchange, 400, "parameter cursor: is not a cursor of this list");
-    else
-        app_list(app, &bulk->list, on_job, on_page, bulk);
+    walk_read(&bulk->walk, (size_t)(bulk->left < max ? bulk->left : max));
 }
 
-/* ---- */
+/* ---- the request ---- */
 
 static void bulk_start(struct bulk *bulk)
 {
@@ -301,20 +301,26 @@ static void bulk_start(struct bulk *bulk)
     bulk->left = has_no_limit ? INT64_MAX : filters->count ? filters->count : BULK_COUNT;
     struct slice queue = filters_only(filters, FILTER_QUEUE);
     struct slice topic = queue.size ? queue_topic(queue, bulk->topic) : queue;
-    bulk->list = (struct app_list){.filter = {.states = bulk->kind->states,
-                                              .topic = topic,
-                                              .owner = topic.size ? SLICE("") : SLICE(QSTASH_TOPIC),
-                                              .id_prefix = SLICE("msg_")},
-                                   .is_newest_first = bulk->kind->is_newest_first};
-    bulk->cursor_bytes = filters->cursor.size <= BULK_CURSOR_MAX ? filters->cursor.size : 0;
-    if (bulk->cursor_bytes)
-        memcpy(bulk->cursor, filters->cursor.data, bulk->cursor_bytes);
-    if (filters->given & 1U << bulk->kind->ids) {
-        bulk->cursor_bytes = 0;
+    bulk->walk = (struct walk){
+        .app = bulk->qstash->app,
+        .is_of_runs = bulk->kind->wants_run,
+        .messages = {.filter = {.states = bulk->kind->states,
+                                .topic = topic,
+                                .owner = topic.size ? SLICE("") : SLICE(QSTASH_TOPIC),
+                                .id_prefix = SLICE(MESSAGE_ID_PREFIX)},
+                     .is_newest_first = bulk->kind->is_newest_first},
+        .runs = {.owner = SLICE(QSTASH_TOPIC), .has_state = true, .state = WORKFLOW_ACTIVE},
+        .on_message = bulk_on_message,
+        .on_run = bulk_on_run,
+        .on_page = bulk_on_page,
+        .arg = bulk,
+    };
+    if (filters->given & 1U << bulk->kind->ids)
         act_on_ids(bulk);
-    } else {
+    else if (!walk_move(&bulk->walk, filters->cursor))
+        exchange_refuse(bulk->exchange, 400, "parameter cursor: is not a cursor of this list");
+    else
         read_page(bulk);
-    }
 }
 
 void bulk_begin(struct exchange *exchange, const struct bulk_kind *kind)
@@ -332,6 +338,6 @@ void bulk_begin(struct exchange *exchange, const struct bulk_kind *kind)
         return;
     if (kind->count_max && bulk->filters.count > kind->count_max)
         exchange_refuse(exchange, 400, "parameter count: must be at most %lld", (long long)kind->count_max);
-    else
+    else if (!kind->admit || kind->admit(bulk))
         bulk_start(bulk);
 }

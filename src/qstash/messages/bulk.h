@@ -1,6 +1,7 @@
-/* bulk.h - acts on many messages, or lists them. The request selects messages by their ids or by filters.
+/* bulk.h - acts on many messages, or lists them; or acts on many durable runs. The request selects them by
+ * their ids or by filters.
  *
- *   1. page   reads a page of messages, and notes the messages that match
+ *   1. page   reads a page of messages or runs, and notes those that match
  *   2. act    acts on each of them, in parallel or one after the other
  *   3. again  repeats from 1, until the action has processed enough messages, or all; then answers
  *
@@ -9,9 +10,9 @@
 #ifndef DUEPOST_QSTASH_BULK_H
 #define DUEPOST_QSTASH_BULK_H
 
-#include "app/lists.h"
 #include "qstash/messages/filters.h"
 #include "qstash/topics/message_topic.h"
+#include "qstash/walk.h"
 
 struct bulk;
 
@@ -36,8 +37,14 @@ struct bulk_kind {
      * user has not chosen a count, and promise that everything that matches is processed. */
     bool takes_all;
     int64_t count_max; /* maximum of the parameter count; 0: any */
-    /* Acts on one message, and then calls bulk_end_one once. Borrows the id until that call. */
-    void (*act)(struct bulk *, struct slice message_id);
+    /* Returns false after refusing the request. NULL: accepts each request. */
+    bool (*admit)(struct bulk *);
+    /* Returns whether a run is selected. NULL: the action is one on messages. */
+    bool (*wants_run)(struct bulk *, const struct workflow *);
+    /* Acts on one message, and then calls bulk_end_one once. Borrows the id until that call. The id of a run
+     * from a page begins with '/', which no id contains, if its settings were not in the list; act then
+     * has to find out whether the run is selected. */
+    void (*act)(struct bulk *, struct slice id);
     /* Writes one message of a list. NULL: the request is an action, not a list; act is called instead. */
     void (*show)(struct bulk *, const struct stored_job *, const struct message_view *);
     /* Answers the exchange at the end. */
@@ -45,10 +52,9 @@ struct bulk_kind {
 };
 
 enum {
-    BULK_COUNT = 100,       /* default of the parameter count */
-    BULK_LIST_MAX = 1000,   /* maximum number of messages of a list */
-    BULK_RETRY_MAX = 500,   /* maximum number of messages or runs that one request sends again */
-    BULK_CURSOR_MAX = 2048, /* maximum size of a cursor in bytes */
+    BULK_COUNT = 100,     /* default of the parameter count */
+    BULK_LIST_MAX = 1000, /* maximum number of messages of a list */
+    BULK_RETRY_MAX = 500, /* maximum number of messages or runs that one request sends again */
 };
 
 struct bulk {
@@ -60,14 +66,12 @@ struct bulk {
     char from[APP_FROM_SIZE];
     const struct bulk_kind *kind;
     struct filters filters;
-    struct app_list list;
+    struct walk walk;
     struct buffer ids; /* ids of the matching messages of one page or several, each followed by a newline */
     size_t gathered;   /* number of ids in ids */
     char topic[MESSAGE_TOPIC_SIZE]; /* topic of the queue, if the filter names exactly one queue */
-    char cursor[BULK_CURSOR_MAX + 1];
-    size_t cursor_bytes;   /* size of the next page's cursor; 0: the list has ended */
-    int64_t left;          /* number of messages on which the action may still act */
-    int64_t done;          /* number of messages on which it has acted */
+    int64_t left;                   /* number of messages on which the action may still act */
+    int64_t done;                   /* number of messages on which it has acted */
     size_t pending;        /* number of messages being acted on, plus 1 while further ones are started */
     struct slice rest;     /* the part of ids that is not processed yet */
     bool is_unknown;       /* at least one message failed, or its outcome is unknown */

@@ -111,9 +111,7 @@ struct retry {
     struct exchange *exchange;
     char room[MESSAGE_KEY_SIZE], tag[JOB_TAG_SIZE], once_id[ONCE_ID_SIZE];
     struct slice key;
-    struct buffer id, record; /* id and record of the dead message */
-    struct message_view view;
-    bool has_view;
+    struct dead_letter letter;
     struct message_settings settings;
     struct buffer text; /* decoded settings of callbacks, and their urls */
     struct message *message;
@@ -128,11 +126,8 @@ static void retry_end(struct retry *retry, const struct message_sent *sent)
     retry->fn(retry->arg, sent);
     if (retry->message)
         message_free(retry->message);
-    if (retry->has_view)
-        message_view_fini(&retry->view);
     message_settings_fini(&retry->settings);
-    buffer_fini(&retry->id);
-    buffer_fini(&retry->record);
+    dead_letter_fini(&retry->letter);
     buffer_fini(&retry->text);
     free(retry);
 }
@@ -187,7 +182,7 @@ static void take_header(void *arg, struct slice name, struct slice value)
 
 static void send_again(struct retry *retry)
 {
-    const struct message_view *view = &retry->view;
+    const struct message_view *view = &retry->letter.view;
     struct message_settings *settings = &retry->settings;
     message_view_take_settings(view, settings, &retry->text);
     http_request_each_header(retry->exchange->request, take_header, settings);
@@ -218,24 +213,16 @@ static void retry_on_read(void *arg, const struct app_verdict *verdict)
 {
     struct retry *retry = arg;
     char text[ANSWER_TEXT_SIZE];
-    bool is_dead =
-        verdict->end == STATUS_OK && verdict->job.state == JOB_STATE_DEAD && !verdict->job.is_of_history;
-    if (verdict->end != STATUS_OK && verdict->end != STATUS_NOT_FOUND &&
-        verdict->end != STATUS_HISTORY_UNAVAILABLE) {
+    if (!answer_is_known(verdict)) {
         unsigned status = answer_of_verdict(verdict, text);
         retry_refuse(retry, status, text);
         return;
     }
-    if (is_dead) {
+    dead_letter_keep(&retry->letter, verdict);
+    if (retry->letter.is_there)
         job_tag_of(&verdict->job, retry->tag);
-        buffer_append(&retry->id, verdict->job.id);
-        buffer_append(&retry->record, verdict->job.record);
-        retry->has_view =
-            !retry->record.failed &&
-            message_view_read(buffer_slice(&retry->id), buffer_slice(&retry->record), &retry->view);
-    }
-    if (retry->has_view &&
-        retry->view.data.run.id.size == 0) /* a message of a run cannot be sent again without its run */
+    /* A message of a run cannot be sent again without its run. */
+    if (retry->letter.is_there && retry->letter.view.data.run.id.size == 0)
         send_again(retry);
     else
         retry_refuse(retry, 404, "there is no such dead letter");
@@ -254,8 +241,6 @@ static void dead_letter_retry(struct exchange *exchange, struct slice message_id
     retry->arg = arg;
     retry->key = message_id_key(message_id, retry->room);
     message_settings_init(&retry->settings);
-    buffer_init(&retry->id, MESSAGE_KEY_SIZE);
-    buffer_init_fallible(&retry->record, JOB_RECORD_MAX);
     buffer_init(&retry->text, MESSAGE_VIEW_SETTINGS_TEXT);
     if (retry->key.size)
         app_read(app_of(exchange), retry->key, retry_on_read, retry);
@@ -282,13 +267,6 @@ struct dead_letter_reading {
     char room[MESSAGE_ID_MAX + 1], key[MESSAGE_KEY_SIZE];
 };
 
-/* Returns topic/messageId of the dead letter in the path, or an empty slice. */
-static struct slice key_of_dead_letter(struct dead_letter_reading *reading)
-{
-    struct slice message_id = dead_letter_message(reading->exchange->key, reading->room);
-    return message_id.size ? message_id_key(message_id, reading->key) : message_id;
-}
-
 static void dead_letter_on_read(void *arg, const struct app_verdict *verdict)
 {
     const struct dead_letter_reading *reading = arg;
@@ -314,7 +292,8 @@ HANDLER(dead_letter_handle)
     struct dead_letter_reading *reading = NEW(struct dead_letter_reading);
     reading->exchange = exchange;
     exchange_keep(exchange, reading, free);
-    struct slice key = key_of_dead_letter(reading);
+    struct slice message_id = dead_letter_message(exchange->key, reading->room);
+    struct slice key = message_id.size ? message_id_key(message_id, reading->key) : message_id;
     if (key.size)
         app_read(app_of(exchange), key, dead_letter_on_read, reading);
     else

@@ -125,15 +125,6 @@ void callback_write_failure_key(struct slice id, struct buffer *key)
     write_key(id, SLICE(""), true, key);
 }
 
-static void write_id(const struct callback_report *report, bool is_failure, bool is_of_run,
-                     struct buffer *key)
-{
-    if (is_failure && is_of_run)
-        callback_write_failure_key(report->id, key);
-    else
-        write_key(report->id, report->nonce, is_failure, key);
-}
-
 static bool write_message(const struct message_request *request, struct callback_job *callback)
 {
     struct message_texts texts;
@@ -179,7 +170,10 @@ bool callback_write(const struct callback_report *report, bool is_dead, struct s
     take_settings(is_failure ? view.data.failure_callback : view.data.callback, view.data.run.inherits,
                   &settings, &text);
     write_document(&document, report, is_failure, &view);
-    write_id(report, is_failure, view.data.run.id.size > 0, &callback->id);
+    if (is_failure && view.data.run.id.size)
+        callback_write_failure_key(report->id, &callback->id);
+    else
+        write_key(report->id, report->nonce, is_failure, &callback->id);
     struct message_request request = {
         .url = url,
         .body = buffer_slice(&document),
@@ -389,21 +383,17 @@ static struct slice error_of_beginning(const struct form_answer *answer)
                : SLICE("");
 }
 
-static void judge_success(const struct form_answer *answer, struct form_judgement *judgement)
-{
-    judgement->detail = error_of_beginning(answer);
-    if (judgement->detail.size)
-        judgement->final = SLICE("not_a_workflow");
-}
-
 static void form_judge(const struct form_answer *answer, struct form_judgement *judgement)
 {
     static const struct slice names[] = {SLICE_INIT("Retry-After"), SLICE_INIT("X-RateLimit-Reset"),
                                          SLICE_INIT("X-RateLimit-Reset-Requests"),
                                          SLICE_INIT("X-RateLimit-Reset-Tokens")};
     const struct attempt_result *result = answer->result;
-    if (attempt_result_is_success(result))
-        judge_success(answer, judgement);
+    if (attempt_result_is_success(result)) {
+        judgement->detail = error_of_beginning(answer);
+        if (judgement->detail.size)
+            judgement->final = SLICE("not_a_workflow");
+    }
     if (result->error != FAILURE_NONE || attempt_result_is_success(result))
         return;
     if (result->status == 489 &&

@@ -1,5 +1,5 @@
-/* delivery.h - how messages are delivered (job/delivery/delivery_form.h): the headers of a delivery, the meaning of the
- * receiver's answer, and callbacks. */
+/* delivery.h - how messages are delivered (job/delivery/delivery_form.h): the headers of a delivery, the
+ * meaning of the receiver's answer, and callbacks. */
 #ifndef DUEPOST_QSTASH_DELIVERY_H
 #define DUEPOST_QSTASH_DELIVERY_H
 

@@ -208,15 +208,9 @@ static bool read_number(struct slice name, struct slice value, struct flow_contr
     return is_number;
 }
 
-static void read_time(struct slice value, int64_t *ms)
-{
-    uint64_t number = 0;
-    slice_to_number(value, INT64_MAX, &number);
-    *ms = (int64_t)number;
-}
-
 static void read_member(struct slice name, struct slice value, struct message_data *data, struct buffer *text)
 {
+    uint64_t number;
     if (read_text(name, value, data, text) || read_number(name, value, &data->flow))
         return;
     if (slice_equal(name, SLICE("\"callback\"")))
@@ -224,7 +218,7 @@ static void read_member(struct slice name, struct slice value, struct message_da
     else if (slice_equal(name, SLICE("\"failureCallback\"")))
         data->failure_callback = value;
     else if (slice_equal(name, SLICE("\"runMadeAt\"")))
-        read_time(value, &data->run.made_ms);
+        data->run.made_ms = slice_to_number(value, INT64_MAX, &number) ? (int64_t)number : 0;
     else if (slice_equal(name, SLICE("\"isInit\"")))
         data->run.is_init = slice_equal(value, SLICE("true"));
     else if (slice_equal(name, SLICE("\"isWithoutSdk\"")))
@@ -440,19 +434,6 @@ void message_free(struct message *message)
 
 /* ---- sending: deduplication ---- */
 
-/* Appends the data that must be equal in two messages with the same content: destination, body, Content-Type
- * and forwarded headers. */
-static void append_content(struct buffer *text, const struct message_request *request)
-{
-    const struct message_settings *settings = request->settings;
-    buffer_append(text, request->url);
-    for (size_t i = 0; i < settings->header_count; i++)
-        buffer_printf(text, "\n%.*s: %.*s", SLICE_ARG(settings->headers[i].name),
-                      SLICE_ARG(settings->headers[i].value));
-    buffer_append(text, SLICE("\n\n"));
-    buffer_append(text, request->body);
-}
-
 /* Writes the idempotency key under which the first answer is stored for ten minutes. A request with the same
  * key is a repeat, even if its content differs. Returns false if there is no memory. */
 static bool write_once(struct message *message, const struct message_request *request)
@@ -464,12 +445,18 @@ static bool write_once(struct message *message, const struct message_request *re
     if (!has_id && !settings->is_content_based)
         return true;
     buffer_init_fallible(&text, request->body.size + JOB_URL_MAX + (size_t)2 * JOB_HEADER_BYTES_MAX);
-    if (has_id)
+    if (has_id) {
         buffer_append(&text, settings->deduplication_id);
-    if (has_id && request->data.group.size) /* each endpoint of a group needs a deduplication id of its own */
-        buffer_printf(&text, "\n%.*s", SLICE_ARG(request->url));
-    if (!has_id)
-        append_content(&text, request);
+        if (request->data.group.size) /* each endpoint of a group needs a deduplication id of its own */
+            buffer_printf(&text, "\n%.*s", SLICE_ARG(request->url));
+    } else { /* what must be equal: destination, body, Content-Type and forwarded headers */
+        buffer_append(&text, request->url);
+        for (size_t i = 0; i < settings->header_count; i++)
+            buffer_printf(&text, "\n%.*s: %.*s", SLICE_ARG(settings->headers[i].name),
+                          SLICE_ARG(settings->headers[i].value));
+        buffer_append(&text, SLICE("\n\n"));
+        buffer_append(&text, request->body);
+    }
     fingerprint_make(buffer_slice(&text), hash);
     is_whole = !text.failed;
     buffer_fini(&text);
@@ -515,7 +502,7 @@ static void send_to(struct message *message, struct slice topic)
     message_texts_fini(&texts);
 }
 
-static void message_on_placed(void *arg, const struct app_verdict *verdict, struct slice topic)
+static void message_on_topic(void *arg, const struct app_verdict *verdict, struct slice topic)
 {
     struct message *message = arg;
     if (verdict->end == STATUS_OK)
@@ -528,7 +515,7 @@ void message_send(struct message *message, const struct message_request *request
 {
     message->request = *request;
     message_topic_find(message->submission.app, request->caller, request->data.queue,
-                       &request->settings->flow, message_on_placed, message);
+                       &request->settings->flow, message_on_topic, message);
 }
 
 void message_prepare(struct message *message, const struct message_request *request, message_ready_fn *ready)

@@ -173,17 +173,6 @@ static void add_number(struct json_writer *json, const char *name, int64_t numbe
         json_add_number(json, name, number);
 }
 
-static void add_body(struct json_writer *json, const struct message_view *view)
-{
-    char room[REDACTED_SIZE];
-    if (view->body.size == 0)
-        return;
-    if (view->data.redact.body)
-        json_add_text(json, "body", message_view_redacted(view->body, room));
-    else
-        message_view_add_bytes(json, "body", "bodyBase64", view->body);
-}
-
 struct slice message_view_callback(struct slice member, struct buffer *text)
 {
     return json_is_text(member) ? json_text(member, text) : SLICE("");
@@ -224,9 +213,13 @@ static void add_flow(struct json_writer *json, const struct flow_control *flow)
 
 void message_view_add_content(struct json_writer *json, const struct message_view *view)
 {
+    char room[REDACTED_SIZE];
     json_add_text(json, "method", slice_of(job_method_word(view->job.method)));
     message_view_add_headers(json, "header", view);
-    add_body(json, view);
+    if (view->body.size && view->data.redact.body)
+        json_add_text(json, "body", message_view_redacted(view->body, room));
+    else if (view->body.size)
+        message_view_add_bytes(json, "body", "bodyBase64", view->body);
 }
 
 void message_view_add_settings(struct json_writer *json, const struct message_view *view,
@@ -339,6 +332,37 @@ void answer_headers_add(struct json_writer *json, const char *member, struct sli
 bool dead_letter_is(const struct app_verdict *verdict)
 {
     return verdict->end == STATUS_OK && verdict->job.state == JOB_STATE_DEAD && !verdict->job.is_of_history;
+}
+
+static struct slice keep_text(struct buffer *texts, struct slice text)
+{
+    size_t start = texts->size;
+    buffer_append(texts, text);
+    return slice_from(texts->data + start, texts->size - start);
+}
+
+void dead_letter_keep(struct dead_letter *letter, const struct app_verdict *verdict)
+{
+    const struct stored_job *job = &verdict->job;
+    if (!dead_letter_is(verdict))
+        return;
+    size_t bytes = job->id.size + job->record.size + job->last_lines.size;
+    buffer_init_fallible(&letter->texts, bytes + 1);
+    buffer_reserve(&letter->texts, bytes); /* the buffer must not move later, because slices point into it */
+    if (letter->texts.failed)
+        return;
+    letter->job = *job;
+    letter->job.id = keep_text(&letter->texts, job->id);
+    letter->job.record = keep_text(&letter->texts, job->record);
+    letter->job.last_lines = keep_text(&letter->texts, job->last_lines);
+    letter->is_there = message_view_read(letter->job.id, letter->job.record, &letter->view);
+}
+
+void dead_letter_fini(struct dead_letter *letter)
+{
+    if (letter->is_there)
+        message_view_fini(&letter->view);
+    buffer_fini(&letter->texts);
 }
 
 void dead_letter_add_answer(struct json_writer *json, const struct stored_job *job,

@@ -98,6 +98,18 @@ bool answer_headers_find(struct slice lines, struct slice wanted, struct slice *
 /* Returns whether the job is dead and still in Redis. */
 bool dead_letter_is(const struct app_verdict *);
 
+/* A dead letter with copies of its texts, which stay after the callback that read it. All zeros: none. */
+struct dead_letter {
+    bool is_there;
+    struct stored_job job; /* slices point into texts */
+    struct message_view view;
+    struct buffer texts; /* owned */
+};
+
+/* Copies the job of the verdict, if it is a dead letter that can be read and there is memory. */
+void dead_letter_keep(struct dead_letter *, const struct app_verdict *);
+void dead_letter_fini(struct dead_letter *);
+
 /* Adds the members of a dead letter to an object: the message, dlqId, the run that failed because of the
  * message, if there is one, and the receiver's answer. */
 void dead_letter_add(struct json_writer *, const struct stored_job *, const struct message_view *);

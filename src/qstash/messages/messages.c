@@ -66,16 +66,6 @@ struct reading {
     char key[MESSAGE_KEY_SIZE];
 };
 
-static void answer_message(struct exchange *exchange, const struct message_view *view)
-{
-    struct buffer *body = exchange_scratch(exchange);
-    struct json_writer json = json_writer_to(body);
-    json_put_object(&json);
-    message_view_add(&json, view);
-    json_end_object(&json);
-    exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
-}
-
 static void on_read(void *arg, const struct app_verdict *verdict)
 {
     const struct reading *reading = arg;
@@ -87,8 +77,13 @@ static void on_read(void *arg, const struct app_verdict *verdict)
                !message_view_read(verdict->job.id, verdict->job.record, &view)) {
         refuse_unknown(exchange);
     } else {
-        answer_message(exchange, &view);
+        struct buffer *body = exchange_scratch(exchange);
+        struct json_writer json = json_writer_to(body);
+        json_put_object(&json);
+        message_view_add(&json, &view);
+        json_end_object(&json);
         message_view_fini(&view);
+        exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
     }
 }
 

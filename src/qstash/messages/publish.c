@@ -123,7 +123,7 @@ void destination_fini(struct destination *destination)
 struct outgoing {
     struct publication *publication;
     struct message *message; /* NULL: the message belongs to a run, see of_run */
-    bool is_ready;           /* of a group: the message can be sent */
+    bool is_ready;           /* the message of a group can be sent */
     unsigned status;         /* HTTP status, set when the message has been sent or refused */
     int64_t made_ms;         /* see struct message_sent */
     char id[MESSAGE_ID_MAX + 1];
@@ -164,8 +164,8 @@ void publication_fini(struct publication *publication)
 
 void publication_refuse(struct publication *publication, unsigned status, struct slice error)
 {
-    if (publication->run_group && !publication->of_run)
-        run_group_miss(publication->run_group, status, error);
+    if (publication->run_append && !publication->of_run)
+        run_append_miss(publication->run_append, status, error);
     publication->status = status;
     snprintf(publication->error, sizeof publication->error, "%.*s", SLICE_ARG(error));
     publication->fn(publication->arg);
@@ -306,7 +306,7 @@ static void send_to_url(struct publication *publication)
     if (publication->settings.run.id.size) {
         publication->of_run = run_message_new(app, outgoing_on_sent, outgoing);
         run_message_send(publication->of_run, &publication->request, &publication->settings,
-                         publication->run_group);
+                         publication->run_append);
     } else {
         outgoing->message = message_new(app, outgoing_on_sent, outgoing);
         message_send(outgoing->message, &publication->request);

@@ -49,7 +49,7 @@ struct publication {
     bool is_prepared;           /* all messages of a group were prepared, or refused */
     struct run_message *of_run; /* the message, if it belongs to a run */
     /* The messages that are added to the run together with this one. Borrowed; NULL: none. */
-    struct run_group *run_group;
+    struct run_append *run_append;
     char from[HTTP_FROM_SIZE];
     char run_id[RUN_ID_NEW_SIZE]; /* id of the run, if the server chooses it */
     struct trace_context trace;

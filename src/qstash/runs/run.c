@@ -209,18 +209,13 @@ static bool takes_for_answer(struct slice name)
     return !is_content_type(name) && !slice_equal_nocase(name, SLICE("Upstash-Forward-" VERSION_HEADER));
 }
 
-static void drop_content_type(struct message_settings *settings)
+void run_apply(struct run *run, struct message_settings *settings)
 {
     size_t kept = 0;
     for (size_t i = 0; i < settings->header_count; i++)
         if (!is_content_type(settings->headers[i].name))
             settings->headers[kept++] = settings->headers[i];
     settings->header_count = kept;
-}
-
-void run_apply(struct run *run, struct message_settings *settings)
-{
-    drop_content_type(settings);
     take_headers(run->headers, takes_all, settings, &run->decoded);
     message_settings_take_default(settings, SLICE("Content-Type"), SLICE("application/json"));
 }

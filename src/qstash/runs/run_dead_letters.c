@@ -22,10 +22,8 @@ typedef void run_dead_letter_fn(void *arg, struct run_dead_letter *, bool is_kno
 struct run_dead_letter {
     struct app *app;
     char key[MESSAGE_KEY_SIZE];
-    struct buffer id, record, lines; /* texts of the dead message; lines has its attempts */
-    struct stored_job job;           /* slices point into id, record and lines */
-    struct message_view view;
-    bool is_there;
+    struct dead_letter message;
+    bool is_there; /* message is there, and made a run fail */
     char callback_key[CALLBACK_KEY_SIZE];
     struct buffer callback; /* failureCallbackInfo; empty: none */
     struct slice state;     /* state of the callback, a literal; empty: there is no callback */
@@ -46,11 +44,7 @@ typedef void run_dead_letter_act_fn(struct bulk *, const struct run_dead_letter 
 static void dead_letter_end(struct run_dead_letter *letter, bool is_known)
 {
     letter->fn(letter->arg, letter, is_known);
-    if (letter->is_there)
-        message_view_fini(&letter->view);
-    buffer_fini(&letter->id);
-    buffer_fini(&letter->record);
-    buffer_fini(&letter->lines);
+    dead_letter_fini(&letter->message);
     buffer_fini(&letter->callback);
     free(letter);
 }
@@ -92,39 +86,19 @@ static void on_callback(void *arg, const struct app_verdict *verdict)
     dead_letter_end(letter, true);
 }
 
-static void read_callback(struct run_dead_letter *letter)
-{
-    struct buffer key = buffer_of(letter->callback_key, CALLBACK_KEY_SIZE);
-    callback_write_failure_key(letter->job.id, &key);
-    app_read(letter->app, buffer_slice(&key), on_callback, letter);
-}
-
 static void dead_letter_on_read(void *arg, const struct app_verdict *verdict)
 {
     struct run_dead_letter *letter = arg;
-    if (!dead_letter_is(verdict)) {
+    struct dead_letter *message = &letter->message;
+    dead_letter_keep(message, verdict);
+    letter->is_there = message->is_there && message_view_is_of_run(&message->view);
+    if (letter->is_there && message->view.job.on_dead.size) {
+        struct buffer key = buffer_of(letter->callback_key, CALLBACK_KEY_SIZE);
+        callback_write_failure_key(message->job.id, &key);
+        app_read(letter->app, buffer_slice(&key), on_callback, letter);
+    } else {
         dead_letter_end(letter, answer_is_known(verdict));
-        return;
     }
-    buffer_append(&letter->id, verdict->job.id);
-    buffer_append(&letter->record, verdict->job.record);
-    buffer_append(&letter->lines, verdict->job.last_lines);
-    letter->job = verdict->job;
-    letter->job.id = buffer_slice(&letter->id);
-    letter->job.record = buffer_slice(&letter->record);
-    letter->job.last_lines = buffer_slice(&letter->lines);
-    if (letter->record.failed || letter->lines.failed ||
-        !message_view_read(letter->job.id, letter->job.record, &letter->view)) {
-        dead_letter_end(letter, true);
-        return;
-    }
-    letter->is_there = message_view_is_of_run(&letter->view);
-    if (!letter->is_there)
-        message_view_fini(&letter->view);
-    if (letter->is_there && letter->view.job.on_dead.size)
-        read_callback(letter);
-    else
-        dead_letter_end(letter, true);
 }
 
 /* Reads the dead message with this id. message_id is not used after the call. Calls back once, perhaps before
@@ -135,9 +109,6 @@ static void run_dead_letter_read(struct app *app, struct slice message_id, run_d
     letter->app = app;
     letter->fn = fn;
     letter->arg = arg;
-    buffer_init(&letter->id, MESSAGE_KEY_SIZE);
-    buffer_init_fallible(&letter->record, JOB_RECORD_MAX);
-    buffer_init_fallible(&letter->lines, JOB_RECORD_MAX);
     buffer_init_fallible(&letter->callback, JOB_RECORD_MAX);
     struct slice key = message_id_key(message_id, letter->key);
     if (key.size)
@@ -150,7 +121,7 @@ static void run_dead_letter_read(struct app *app, struct slice message_id, run_d
 static void run_dead_letter_put(struct json_writer *json, const struct run_dead_letter *letter)
 {
     json_put_object(json);
-    dead_letter_add(json, &letter->job, &letter->view);
+    dead_letter_add(json, &letter->message.job, &letter->message.view);
     if (letter->callback.size)
         json_add_raw(json, "failureCallbackInfo", buffer_slice(&letter->callback));
     json_end_object(json);
@@ -176,12 +147,6 @@ static bool has_state(const struct bulk *bulk, struct slice state)
     return !is_asked;
 }
 
-/* Returns whether the request has ids. In this case, its filters are ignored. */
-static bool has_ids(const struct bulk *bulk)
-{
-    return bulk->filters.given & 1U << FILTER_DLQ_ID;
-}
-
 static void action_on_dead_letter(void *arg, struct run_dead_letter *letter, bool is_known)
 {
     struct action *action = arg;
@@ -190,7 +155,7 @@ static void action_on_dead_letter(void *arg, struct run_dead_letter *letter, boo
         bulk_end_one(bulk, STATUS_UNKNOWN);
     else if (!letter->is_there)
         bulk_end_one(bulk, STATUS_NOT_FOUND);
-    else if (!has_ids(bulk) && !has_state(bulk, letter->state))
+    else if (!(bulk->filters.given & 1U << FILTER_DLQ_ID) && !has_state(bulk, letter->state))
         bulk_skip_one(bulk);
     else
         action->act(bulk, letter);
@@ -276,7 +241,7 @@ HANDLER(run_dead_letters_handle)
 
 static void delete_dead_letter(struct bulk *bulk, const struct run_dead_letter *letter)
 {
-    dead_letter_delete_of_bulk(bulk, letter->view.job.job_id);
+    dead_letter_delete_of_bulk(bulk, letter->message.view.job.job_id);
 }
 
 static void delete_one(struct bulk *bulk, struct slice message_id)
@@ -302,7 +267,7 @@ static void delete_on_dead_letter(void *arg, struct run_dead_letter *letter, boo
 {
     struct exchange *exchange = arg;
     if (is_known && letter->is_there)
-        dead_letter_delete_and_answer(exchange, letter->view.job.job_id);
+        dead_letter_delete_and_answer(exchange, letter->message.view.job.job_id);
     else
         answer_dead_letter(exchange, letter, is_known);
 }
@@ -368,12 +333,12 @@ static void on_bulk_resumed(void *arg, const struct run_resume_result *result)
 
 static void resume_dead_letter(struct bulk *bulk, const struct run_dead_letter *letter)
 {
-    run_resume(bulk->exchange, letter->view.job.job_id, false, on_bulk_resumed, bulk);
+    run_resume(bulk->exchange, letter->message.view.job.job_id, false, on_bulk_resumed, bulk);
 }
 
 static void restart_dead_letter(struct bulk *bulk, const struct run_dead_letter *letter)
 {
-    run_resume(bulk->exchange, letter->view.job.job_id, true, on_bulk_resumed, bulk);
+    run_resume(bulk->exchange, letter->message.view.job.job_id, true, on_bulk_resumed, bulk);
 }
 
 static void resume_one(struct bulk *bulk, struct slice message_id)
@@ -432,19 +397,18 @@ static void call_on_dead_letter(void *arg, struct run_dead_letter *letter, bool 
 {
     struct calling *calling = arg;
     struct exchange *exchange = calling->exchange;
-    struct slice id = letter->is_there ? letter->view.data.run.id : SLICE("");
+    struct slice id = letter->is_there ? letter->message.view.data.run.id : SLICE("");
     if (!is_known) {
         exchange_refuse(exchange, 503, "the dead letter cannot be read now");
     } else if (!letter->is_there || id.size > RUN_ID_MAX) {
-        exchange_refuse(exchange, 404, "dead letter %.*s of a workflow run not found",
-                        SLICE_ARG(exchange->key));
+        refuse_unknown_dead_letter(exchange);
     } else if (!slice_equal(letter->state, SLICE("CALLBACK_FAIL"))) {
         exchange_refuse(exchange, 400, "the failure callback is sent again only if it has failed; it is %.*s",
                         SLICE_ARG(letter->state.size ? letter->state : SLICE("not asked for")));
     } else {
         memcpy(calling->run_id, id.data, id.size);
         memcpy(calling->key, letter->callback_key, sizeof calling->key);
-        calling->made_ms = message_view_run_ms(&letter->view);
+        calling->made_ms = message_view_run_ms(&letter->message.view);
         const struct app_run run = {.id = slice_of(calling->key)};
         app_run(app_of(exchange), &exchange->caller, &run, on_called, calling);
     }

@@ -68,15 +68,6 @@ static void steps_init(struct steps *steps, const struct run_log *log)
     }
 }
 
-static void steps_fini(struct steps *steps)
-{
-    free(steps->items);
-    free(steps->results);
-    free(steps->calls);
-    free(steps->is_shown);
-    buffer_fini(&steps->text);
-}
-
 static const struct run_log_step *steps_find(const struct run_log_step *const *table,
                                              const struct steps *steps, uint64_t id)
 {
@@ -418,5 +409,9 @@ void run_log_put(struct json_writer *json, const struct run_log *log)
     json_end_array(json);
     json_end_object(json);
     json->out->failed |= steps.text.failed;
-    steps_fini(&steps);
+    free(steps.items);
+    free(steps.results);
+    free(steps.calls);
+    free(steps.is_shown);
+    buffer_fini(&steps.text);
 }

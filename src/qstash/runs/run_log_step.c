@@ -132,10 +132,11 @@ static void put_error(struct json_writer *json, const struct attempt_line *line,
     struct slice answer = attempt_line_text(line, &text);
     json_put_object(json);
     json_add_text(json, "error",
-                  result->detail.size                 ? result->detail
-                  : result->error != FAILURE_NONE     ? slice_of(failure_word(result->error))
-                  : attempt_result_is_success(result) ? answer /* why a 2xx is an error, see delivery_form.h */
-                                                      : SLICE(""));
+                  result->detail.size             ? result->detail
+                  : result->error != FAILURE_NONE ? slice_of(failure_word(result->error))
+                  : attempt_result_is_success(result)
+                      ? answer /* why a 2xx is an error, see delivery_form.h */
+                      : SLICE(""));
     json_add_number(json, "status", result->error == FAILURE_NONE ? result->status : 0);
     json_add_text(json, "body", cut_text(answer, trim));
     run_log_add_answer_headers(json, "headers", headers);

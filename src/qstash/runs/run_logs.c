@@ -57,10 +57,7 @@ struct logs {
     char run_key[RUN_KEY_SIZE]; /* key of the run, if the request names exactly one id; empty: any */
     struct candidate candidates[PAGE_MAX];
     size_t candidate_count, at;
-    /* position in the list after the candidates; place is empty at the end of the list */
-    struct workflow_cursor next;
-    bool has_next;
-    char next_text[EVENT_LIST_CURSOR_MAX + 1];
+    struct walk walk;      /* the list; its cursor is behind the candidates, and empty for one id */
     struct candidate last; /* the last run that was examined */
     /* The run being read was already in the previous answer, and is read only to find the earlier run with
      * its id. */
@@ -104,10 +101,10 @@ static void add_cursor(struct json_writer *json, const struct logs *logs)
 {
     struct buffer text;
     if (!logs->run_key[0] && logs->at == logs->candidate_count) {
-        query_add_cursor(json, slice_of(logs->next_text));
+        query_add_cursor(json, slice_of(logs->walk.cursor));
         return;
     }
-    buffer_init(&text, EVENT_LIST_CURSOR_MAX);
+    buffer_init(&text, WALK_CURSOR_MAX);
     app_workflow_cursor_write(app_of(logs->exchange), slice_of(logs->last.id), logs->last.made_ms, &text);
     query_add_cursor(json, buffer_slice(&text));
     buffer_fini(&text);
@@ -137,7 +134,7 @@ static void logs_go_on(struct logs *logs)
 {
     bool is_one_id = logs->run_key[0];
     bool is_left = logs->at < logs->candidate_count;
-    if (!is_left && !logs->has_next)
+    if (!is_left && !logs->walk.cursor[0])
         logs_answer(logs, true);
     else if (logs->count == 0 || logs->reads >= READS_MAX || logs->result.size >= ANSWER_BYTES ||
              (!is_left && logs->lists >= LISTS_MAX))
@@ -148,16 +145,13 @@ static void logs_go_on(struct logs *logs)
         logs_list(logs);
 }
 
-static size_t trim_of(const struct logs *logs)
-{
-    size_t trim = logs->filters.trim >= 0 ? (size_t)logs->filters.trim : SIZE_MAX;
-    return logs->run.workflow.bytes > LARGE_BYTES && trim > LARGE_TRIM ? LARGE_TRIM : trim;
-}
-
 static void logs_write(struct logs *logs, const struct run_log_message *messages, size_t count,
                        const struct run_log_message *failure)
 {
     struct slice topic, failure_id;
+    size_t trim = logs->filters.trim >= 0 ? (size_t)logs->filters.trim : SIZE_MAX;
+    if (logs->run.workflow.bytes > LARGE_BYTES && trim > LARGE_TRIM)
+        trim = LARGE_TRIM;
     slice_cut(slice_of(logs->run.failure_key), '/', &topic, &failure_id);
     const struct run_log log = {.workflow = &logs->run.workflow,
                                 .run = &logs->run.run,
@@ -167,7 +161,7 @@ static void logs_write(struct logs *logs, const struct run_log_message *messages
                                 .message_count = count,
                                 .failure = failure,
                                 .failure_id = failure_id,
-                                .trim = trim_of(logs)};
+                                .trim = trim};
     struct json_writer json =
         logs->result.size ? json_writer_behind(&logs->result) : json_writer_to(&logs->result);
     run_log_put(&json, &log);
@@ -326,20 +320,11 @@ static void take_message_id(struct logs *logs)
     }
 }
 
-static bool is_wanted(struct logs *logs)
-{
-    const struct workflow *workflow = &logs->run.workflow;
-    take_message_id(logs);
-    return logs->states & 1U << workflow->state && filters_match_time(&logs->filters, workflow->made_ms) &&
-           filters_match(&logs->filters, &logs->run.view);
-}
-
 /* If the request names one id, makes the earlier run with this id the next run to be read. */
 static void find_previous(struct logs *logs, int64_t previous_ms)
 {
     if (!logs->run_key[0])
         return;
-    logs->has_next = false;
     if (previous_ms) {
         memcpy(logs->candidates[0].id, logs->run_key, sizeof logs->run_key);
         logs->candidates[0].made_ms = previous_ms;
@@ -360,10 +345,13 @@ static void on_run(void *arg, const struct app_verdict *verdict, const struct wo
         logs->last.made_ms = workflow->made_ms;
     bool is_passed = logs->is_passing;
     logs->is_passing = false;
-    bool is_kept = workflow && !is_passed && keep_run(logs, workflow);
-    if (is_kept && is_wanted(logs)) {
-        logs_page(logs);
-        return;
+    if (workflow && !is_passed && keep_run(logs, workflow)) {
+        take_message_id(logs);
+        if (logs->states & 1U << workflow->state && filters_match_time(&logs->filters, workflow->made_ms) &&
+            filters_match(&logs->filters, &logs->run.view)) {
+            logs_page(logs);
+            return;
+        }
     }
     bool is_out_of_memory = logs->has_run && logs->run.text.failed;
     drop_run(logs);
@@ -386,13 +374,6 @@ static void logs_read(struct logs *logs)
 
 /* ---- 1. list ---- */
 
-/* Returns whether a run may match the filters. The list has only a part of a run's data, so a run that may
- * match is read. */
-static bool may_match(const struct logs *logs, const struct workflow *workflow)
-{
-    return logs->states & 1U << workflow->state && filters_match_time(&logs->filters, workflow->made_ms);
-}
-
 static void logs_on_listed(void *arg, const struct workflow *workflow)
 {
     struct logs *logs = arg;
@@ -401,7 +382,9 @@ static void logs_on_listed(void *arg, const struct workflow *workflow)
     buffer_append(&id, workflow->id);
     buffer_append_byte(&id, '\0');
     candidate->made_ms = workflow->made_ms;
-    if (!id.failed && may_match(logs, workflow))
+    /* The list has only a part of a run's data, so a run that may match is read. */
+    if (!id.failed && logs->states & 1U << workflow->state &&
+        filters_match_time(&logs->filters, workflow->made_ms))
         logs->candidate_count++;
 }
 
@@ -412,29 +395,20 @@ static void on_list_end(void *arg, const struct app_verdict *verdict)
         answer_refuse_verdict(logs->exchange, verdict);
         return;
     }
-    struct buffer text = buffer_of(logs->next_text, sizeof logs->next_text);
-    buffer_append(&text, verdict->page.cursor);
-    buffer_append_byte(&text, '\0');
-    logs->next = (struct workflow_cursor){.shard = 0};
-    logs->has_next = verdict->page.cursor.size > 0 && !text.failed &&
-                     app_workflow_cursor_parse(app_of(logs->exchange), verdict->page.cursor, &logs->next);
     logs_go_on(logs);
 }
 
 static void logs_list(struct logs *logs)
 {
-    struct workflow_list list = {
-        .owner = SLICE(QSTASH_TOPIC), .max = PAGE_MAX, .from = {.shard = logs->next.shard}};
-    list.from.place = logs->next.place;
     for (unsigned i = WORKFLOW_ACTIVE; i <= WORKFLOW_CANCELLED; i++) {
         if (logs->states == 1U << i) {
-            list.has_state = true;
-            list.state = (enum workflow_state)i;
+            logs->walk.runs.has_state = true;
+            logs->walk.runs.state = (enum workflow_state)i;
         }
     }
     logs->candidate_count = logs->at = 0;
     logs->lists++;
-    app_workflow_list(app_of(logs->exchange), &list, logs_on_listed, on_list_end, logs);
+    walk_read(&logs->walk, PAGE_MAX);
 }
 
 /* ---- the request ---- */
@@ -465,22 +439,23 @@ static void take_run_id(struct logs *logs)
         run_key(id, logs->run_key);
 }
 
+/* Begins at the position of the cursor: a position in the list, or, if the request names one id, a run with
+ * this id, whose earlier runs follow. */
 static const char *read_cursor(struct logs *logs)
 {
-    struct slice text = logs->filters.cursor, made;
-    size_t id_size = strlen(logs->run_key);
+    struct slice place, id = slice_of(logs->run_key);
     uint64_t made_ms;
-    if (!text.size)
+    if (!logs->filters.cursor.size)
         return NULL;
-    if (!app_workflow_cursor_parse(app_of(logs->exchange), text, &logs->next) || !logs->next.place.size)
+    if (!walk_move(&logs->walk, logs->filters.cursor) || !logs->walk.runs.from.place.size)
         return bad_cursor;
-    if (id_size == 0)
+    if (id.size == 0)
         return NULL;
-    if (logs->next.place.size <= id_size + 1 || memcmp(logs->next.place.data, logs->run_key, id_size) != 0)
+    place = logs->walk.runs.from.place;
+    if (place.size <= id.size + 1 || !slice_starts_with(place, id) ||
+        !slice_to_number(slice_skip(place, id.size + 1), INT64_MAX, &made_ms))
         return bad_cursor;
-    made = slice_skip(logs->next.place, id_size + 1);
-    if (!slice_to_number(made, INT64_MAX, &made_ms))
-        return bad_cursor;
+    logs->walk.cursor[0] = '\0';
     logs->candidates[0].made_ms = (int64_t)made_ms;
     logs->is_passing = true;
     return NULL;
@@ -494,19 +469,6 @@ static const char *read_group(struct logs *logs, bool is_needed)
     return is_known || (!word.size && !is_needed) ? NULL : "parameter groupBy: must be workflowRunId";
 }
 
-/* Begins the log. If the request names one id, the log begins with the latest run with this id, or, with a
- * cursor, with the run before the cursor's run. */
-static void logs_begin(struct logs *logs)
-{
-    if (!logs->run_key[0]) {
-        logs_list(logs);
-        return;
-    }
-    memcpy(logs->candidates[0].id, logs->run_key, sizeof logs->run_key);
-    logs->candidate_count = 1;
-    logs_go_on(logs);
-}
-
 static void logs_handle(struct exchange *exchange, bool needs_group)
 {
     struct logs *logs = NEW(struct logs);
@@ -514,6 +476,12 @@ static void logs_handle(struct exchange *exchange, bool needs_group)
     logs->exchange = exchange;
     buffer_init_fallible(&logs->result, RESULT_MAX);
     event_page_init(&logs->page, exchange, &logs->filters, on_page, logs);
+    logs->walk = (struct walk){.app = app_of(exchange),
+                               .is_of_runs = true,
+                               .runs = {.owner = SLICE(QSTASH_TOPIC)},
+                               .on_run = logs_on_listed,
+                               .on_page = on_list_end,
+                               .arg = logs};
     exchange_keep(exchange, logs, logs_free);
     if (!filters_read(exchange, ACCEPTED, &logs->filters))
         return;
@@ -525,10 +493,15 @@ static void logs_handle(struct exchange *exchange, bool needs_group)
         fault = read_cursor(logs);
     if (!fault)
         fault = read_group(logs, needs_group);
-    if (fault)
+    if (fault) {
         exchange_refuse(exchange, 400, "%s", fault);
-    else
-        logs_begin(logs);
+    } else if (logs->run_key[0]) { /* the latest run with this id, or, with a cursor, the cursor's run */
+        memcpy(logs->candidates[0].id, logs->run_key, sizeof logs->run_key);
+        logs->candidate_count = 1;
+        logs_go_on(logs);
+    } else {
+        logs_list(logs);
+    }
 }
 
 HANDLER(run_logs_handle)

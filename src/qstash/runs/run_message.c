@@ -64,16 +64,6 @@ static void name_call(const struct callback_settings *callback, char name[RUN_ST
             snprintf(name, RUN_STEP_NAME_SIZE, "%uc", (unsigned)number);
 }
 
-static void name_step_of(struct run_step *step, const struct message_request *request)
-{
-    if (request->data.run.is_init)
-        snprintf(step->name, sizeof step->name, "0");
-    else if (step->entry.role == WORKFLOW_STEP)
-        name_step(request->body, step->name);
-    else if (step->entry.role == WORKFLOW_CALL)
-        name_call(&request->settings->callback, step->name);
-}
-
 /* ---- the job ---- */
 
 const char *run_step_make(struct run_step *step, const struct message_request *request, struct slice topic,
@@ -91,7 +81,12 @@ const char *run_step_make(struct run_step *step, const struct message_request *r
     if (fault)
         return fault;
     step->job.job_id = message_id_make(topic, now_ms, step->id);
-    name_step_of(step, request);
+    if (request->data.run.is_init)
+        snprintf(step->name, sizeof step->name, "0");
+    else if (step->entry.role == WORKFLOW_STEP)
+        name_step(request->body, step->name);
+    else if (step->entry.role == WORKFLOW_CALL)
+        name_call(&request->settings->callback, step->name);
     if (step->entry.role != WORKFLOW_ANSWER)
         run_write_element(&step->element, step->job.job_id, request->body, is_call ? request->settings : NULL,
                           request->url);
@@ -137,14 +132,6 @@ static void take_headers(struct slice headers, struct message_settings *settings
     }
 }
 
-/* Returns the topic of the run's flow-control key. The limits of this topic were set when the run was
- * created. */
-static struct slice topic_of(const struct message_settings *settings, char room[MESSAGE_TOPIC_SIZE])
-{
-    struct slice topic = settings->flow.key.size ? flow_topic(settings->flow.key, room) : SLICE("");
-    return topic.size ? topic : SLICE(QSTASH_TOPIC_MESSAGES);
-}
-
 static const char *make_notice(struct run_step *step, struct run *run, const struct run_notice *notice,
                                struct message_settings *settings, int64_t now_ms)
 {
@@ -163,7 +150,10 @@ static const char *make_notice(struct run_step *step, struct run *run, const str
                  settings->fault);
         return step->fault;
     }
-    const char *fault = run_step_make(step, &request, topic_of(settings, room), now_ms);
+    /* The limits of the topic of the run's flow-control key were set when the run was created. */
+    struct slice topic = settings->flow.key.size ? flow_topic(settings->flow.key, room) : SLICE("");
+    const char *fault =
+        run_step_make(step, &request, topic.size ? topic : SLICE(QSTASH_TOPIC_MESSAGES), now_ms);
     if (!fault && !run_step_write(step))
         fault = "there is no memory for the step";
     return fault;
@@ -187,105 +177,107 @@ const char *run_step_make_notice(struct run_step *step, struct run *run, const s
 
 /* ---- messages that are appended together ---- */
 
-struct run_group_member {
-    run_group_fn *fn;
+struct run_append_member {
+    run_append_fn *fn;
     void *arg;
 };
 
-struct run_group {
+struct run_append {
     struct app *app;
     char key_room[RUN_KEY_SIZE];
     struct slice key, id;
     size_t expected, ended, count;
     struct workflow_entry *entries;
-    struct run_group_member *members;
+    struct run_append_member *members;
     unsigned status; /* status of the first refusal; 0: none */
     char error[ANSWER_TEXT_SIZE];
 };
 
-struct run_group *run_group_new(struct app *app, struct slice run_id, size_t expected)
+struct run_append *run_append_new(struct app *app, struct slice run_id, size_t expected)
 {
-    struct run_group *group = NEW(struct run_group);
-    group->app = app;
-    group->key = run_key(run_id, group->key_room);
-    group->id = slice_skip(group->key, group->key.size - run_id.size);
-    group->expected = expected;
-    return group;
+    struct run_append *append = NEW(struct run_append);
+    append->app = app;
+    append->key = run_key(run_id, append->key_room);
+    append->id = slice_skip(append->key, append->key.size - run_id.size);
+    append->expected = expected;
+    return append;
 }
 
-void run_group_free(struct run_group *group)
+void run_append_free(struct run_append *append)
 {
-    if (!group)
+    if (!append)
         return;
-    free(group->entries);
-    free(group->members);
-    free(group);
+    free(append->entries);
+    free(append->members);
+    free(append);
 }
 
-struct slice run_group_id(const struct run_group *group)
+struct slice run_append_id(const struct run_append *append)
 {
-    return group->id;
+    return append->id;
 }
 
-void run_group_expect(struct run_group *group)
+void run_append_expect(struct run_append *append)
 {
-    group->expected++;
+    append->expected++;
 }
 
-/* Calls back for each message of the group. The last callback may free the group. */
-static void group_end_all(struct run_group *group, unsigned status, struct slice error,
-                          const struct slice *firsts)
+/* Calls back for each message. The last callback may free the append. */
+static void append_end_all(struct run_append *append, unsigned status, struct slice error,
+                           const struct slice *firsts)
 {
-    size_t count = group->count;
+    size_t count = append->count;
     for (size_t i = 0; i < count; i++)
-        group->members[i].fn(group->members[i].arg, status, error, firsts ? firsts[i] : SLICE(""));
+        append->members[i].fn(append->members[i].arg, status, error, firsts ? firsts[i] : SLICE(""));
 }
 
-static void group_on_appended(void *arg, const struct app_verdict *verdict, const struct slice *firsts)
+static void append_on_appended(void *arg, const struct app_verdict *verdict, const struct slice *firsts)
 {
-    struct run_group *group = arg;
+    struct run_append *append = arg;
     unsigned status = 200;
     if (verdict->end == STATUS_NOT_FOUND) {
         status = 400;
-        snprintf(group->error, sizeof group->error, "the workflow run %.*s is not active",
-                 SLICE_ARG(group->id));
+        snprintf(append->error, sizeof append->error, "the workflow run %.*s is not active",
+                 SLICE_ARG(append->id));
     } else if (verdict->end == STATUS_EXISTS) { /* cannot happen in practice, because ids are random */
         status = 503;
-        snprintf(group->error, sizeof group->error, "another message has the id; nothing changed");
+        snprintf(append->error, sizeof append->error, "another message has the id; nothing changed");
     } else if (verdict->end != STATUS_OK) {
-        status = answer_of_verdict(verdict, group->error);
+        status = answer_of_verdict(verdict, append->error);
     }
-    group_end_all(group, status, slice_of(group->error), firsts);
+    append_end_all(append, status, slice_of(append->error), firsts);
 }
 
-static void group_end_one(struct run_group *group)
+static void append_end_one(struct run_append *append)
 {
-    if (++group->ended < group->expected)
+    if (++append->ended < append->expected)
         return;
-    if (group->status)
-        group_end_all(group, group->status, slice_of(group->error), NULL);
+    if (append->status)
+        append_end_all(append, append->status, slice_of(append->error), NULL);
     else
-        app_workflow_append(group->app, group->key, group->entries, group->count, group_on_appended, group);
+        app_workflow_append(append->app, append->key, append->entries, append->count, append_on_appended,
+                            append);
 }
 
-void run_group_add(struct run_group *group, const struct workflow_entry *entry, run_group_fn *fn, void *arg)
+void run_append_add(struct run_append *append, const struct workflow_entry *entry, run_append_fn *fn,
+                    void *arg)
 {
-    if (!group->entries) {
-        group->entries = NEW_ARRAY(struct workflow_entry, group->expected);
-        group->members = NEW_ARRAY(struct run_group_member, group->expected);
+    if (!append->entries) {
+        append->entries = NEW_ARRAY(struct workflow_entry, append->expected);
+        append->members = NEW_ARRAY(struct run_append_member, append->expected);
     }
-    group->entries[group->count] = *entry;
-    group->members[group->count++] = (struct run_group_member){fn, arg};
-    group_end_one(group);
+    append->entries[append->count] = *entry;
+    append->members[append->count++] = (struct run_append_member){fn, arg};
+    append_end_one(append);
 }
 
-void run_group_miss(struct run_group *group, unsigned status, struct slice error)
+void run_append_miss(struct run_append *append, unsigned status, struct slice error)
 {
-    if (!group->status) {
-        group->status = status;
-        snprintf(group->error, sizeof group->error, "%.*s", SLICE_ARG(error));
+    if (!append->status) {
+        append->status = status;
+        snprintf(append->error, sizeof append->error, "%.*s", SLICE_ARG(error));
     }
-    group_end_one(group);
+    append_end_one(append);
 }
 
 /* ---- sending ---- */
@@ -293,7 +285,7 @@ void run_group_miss(struct run_group *group, unsigned status, struct slice error
 /* Steps of sending. For a message that does not create a run:
  *
  *   read the run ─▶ take its settings ─▶ find the topic ─▶ create the job
- *   ─▶ append the job to the run, together with the messages of its group
+ *   ─▶ append the job to the run, together with the others of its batch
  *
  * For the first message of a run:
  *
@@ -304,7 +296,7 @@ struct run_message {
     struct app *app;
     struct message_request request;
     struct message_settings *settings;
-    struct run_group *group, *own_group;
+    struct run_append *append, *own_append;
     char key[RUN_KEY_SIZE], other_key[RUN_KEY_SIZE];
     struct run_step step;
     bool has_run; /* run is set: the run of the message, or the run that invokes the new run */
@@ -341,7 +333,7 @@ void run_message_free(struct run_message *message)
     run_step_fini(&message->if_cancelled);
     if (message->has_run)
         run_fini(&message->run);
-    run_group_free(message->own_group);
+    run_append_free(message->own_append);
     buffer_fini(&message->kept);
     buffer_fini(&message->text);
     buffer_fini(&message->parent);
@@ -352,8 +344,8 @@ void run_message_free(struct run_message *message)
 
 static void message_refuse(struct run_message *message, unsigned status, struct slice error)
 {
-    if (message->group)
-        run_group_miss(message->group, status, error);
+    if (message->append)
+        run_append_miss(message->append, status, error);
     message->fn(message->arg, &(struct message_sent){.status = status, .error = error});
 }
 
@@ -362,13 +354,6 @@ static void refuse_verdict(struct run_message *message, const struct app_verdict
     char text[ANSWER_TEXT_SIZE];
     unsigned status = answer_of_verdict(verdict, text);
     message_refuse(message, status, slice_of(text));
-}
-
-static void refuse_inactive(struct run_message *message, struct slice id)
-{
-    char text[ANSWER_TEXT_SIZE];
-    snprintf(text, sizeof text, "the workflow run %.*s is not active", SLICE_ARG(id));
-    message_refuse(message, 400, slice_of(text));
 }
 
 static void on_appended(void *arg, unsigned status, struct slice error, struct slice first)
@@ -434,19 +419,12 @@ static void begin_run(struct run_message *message)
     app_workflow_begin(message->app, &begin, on_begun, message);
 }
 
-static void append_to_run(struct run_message *message)
-{
-    if (!message->group)
-        message->group = message->own_group = run_group_new(message->app, message->settings->run.id, 1);
-    run_group_add(message->group, &message->step.entry, on_appended, message);
-}
-
 static void on_not_admitted(void *arg, const struct app_verdict *verdict)
 {
     refuse_verdict(arg, verdict);
 }
 
-static void message_on_placed(void *arg, const struct app_verdict *verdict, struct slice topic)
+static void message_on_topic(void *arg, const struct app_verdict *verdict, struct slice topic)
 {
     struct run_message *message = arg;
     if (verdict->end != STATUS_OK) {
@@ -454,17 +432,21 @@ static void message_on_placed(void *arg, const struct app_verdict *verdict, stru
         return;
     }
     const char *fault = run_step_make(&message->step, &message->request, topic, app_now_ms(message->app));
-    if (fault)
+    if (fault) {
         message_refuse(message, 400, slice_of(fault));
-    else if (!app_workflow_admit(message->app, message->request.caller, &message->step.job, on_not_admitted,
-                                 message))
+    } else if (!app_workflow_admit(message->app, message->request.caller, &message->step.job, on_not_admitted,
+                                   message)) {
         return;
-    else if (!run_step_write(&message->step))
+    } else if (!run_step_write(&message->step)) {
         message_refuse(message, 503, SLICE("there is no memory for the message"));
-    else if (message->settings->run.is_init)
+    } else if (message->settings->run.is_init) {
         begin_run(message);
-    else
-        append_to_run(message);
+    } else {
+        if (!message->append)
+            message->append = message->own_append =
+                run_append_new(message->app, message->settings->run.id, 1);
+        run_append_add(message->append, &message->step.entry, on_appended, message);
+    }
 }
 
 static void find_topic(struct run_message *message)
@@ -473,7 +455,7 @@ static void find_topic(struct run_message *message)
         message_refuse(message, message->settings->fault_status, slice_of(message->settings->fault));
     else
         message_topic_find(message->app, message->request.caller, SLICE(""), &message->settings->flow,
-                           message_on_placed, message);
+                           message_on_topic, message);
 }
 
 /* ---- the step for an invoker ---- */
@@ -555,7 +537,9 @@ static void on_run(void *arg, const struct app_verdict *verdict, const struct wo
     bool is_invoke = message->settings->run.is_invoke;
     struct slice id = is_invoke ? message->invoker.run_id : message->settings->run.id;
     if (workflow ? workflow->state != WORKFLOW_ACTIVE : verdict->end == STATUS_NOT_FOUND) {
-        refuse_inactive(message, id);
+        char text[ANSWER_TEXT_SIZE];
+        snprintf(text, sizeof text, "the workflow run %.*s is not active", SLICE_ARG(id));
+        message_refuse(message, 400, slice_of(text));
     } else if (!workflow) {
         refuse_verdict(message, verdict);
     } else if (!run_read(workflow->settings, workflow->made_ms, &message->run)) {
@@ -591,12 +575,12 @@ static void begin_invoked(struct run_message *message)
 }
 
 void run_message_send(struct run_message *message, const struct message_request *request,
-                      struct message_settings *settings, struct run_group *group)
+                      struct message_settings *settings, struct run_append *append)
 {
     const struct run_settings *run = &settings->run;
     message->request = *request;
     message->settings = settings;
-    message->group = group;
+    message->append = append;
     if (run->url.size == 0)
         settings->run.url = request->url;
     message->request.data.run = (struct message_run){.id = run->id,

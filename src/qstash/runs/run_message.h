@@ -49,37 +49,33 @@ const char *run_step_make_notice(struct run_step *, struct run *, const struct r
 
 /* ---- messages that are appended together ---- */
 
-/* A group of messages of one run. Either all messages of the group are appended to the run, or
- * none. */
+/* Messages of one run that are appended to it together: all or none. */
 
-struct run_group;
+struct run_append;
 
-/* Called for each message. If the group was appended, status is 200 and error is empty. If the run had the
- * step of the message already, first is the first job of this step (topic/jobId); otherwise, first is empty.
- * Another status and its error say why the group was refused. */
-typedef void run_group_fn(void *arg, unsigned status, struct slice error, struct slice first);
+/* Called for each message. If the messages were appended, status is 200 and error is empty. If the run had
+ * the step of the message already, first is the first job of this step (topic/jobId); otherwise, first is
+ * empty. Another status and its error say why the messages were refused. */
+typedef void run_append_fn(void *arg, unsigned status, struct slice error, struct slice first);
 
-/* Creates a group of messages of the run run_id, which is copied. The group waits for the expected number
- * of messages to be added or refused, and is freed after all callbacks. */
-struct run_group *run_group_new(struct app *, struct slice run_id, size_t expected);
-void run_group_free(struct run_group *);
+/* Begins an append to the run run_id, which is copied. It waits for the expected number of messages to be
+ * added or refused, and is freed after all callbacks. */
+struct run_append *run_append_new(struct app *, struct slice run_id, size_t expected);
+void run_append_free(struct run_append *);
 
-struct slice run_group_id(const struct run_group *);
+struct slice run_append_id(const struct run_append *);
 
-/* Makes the group wait for one more message. */
-void run_group_expect(struct run_group *);
+/* Makes the append wait for one more message. */
+void run_append_expect(struct run_append *);
 
-/* Adds a message, and calls back when the last message of the group was added or refused. Borrows the texts
+/* Adds a message, and calls back when the last message was added or refused. Borrows the texts
  * of the entry until the callback. */
-void run_group_add(struct run_group *, const struct workflow_entry *, run_group_fn *, void *arg);
+void run_append_add(struct run_append *, const struct workflow_entry *, run_append_fn *, void *arg);
 
-/* Reports that one message was refused. The group then refuses all its messages with the same error. */
-void run_group_miss(struct run_group *, unsigned status, struct slice error);
+/* Reports that one message was refused. All messages are then refused with the same error. */
+void run_append_miss(struct run_append *, unsigned status, struct slice error);
 
 /* ---- sending ---- */
-
-/* Sends one message of a durable run: the message that creates the run, a step, or a call of
- * a third party. */
 
 struct run_message;
 
@@ -87,10 +83,10 @@ struct run_message;
 struct run_message *run_message_new(struct app *, message_sent_fn *, void *arg);
 void run_message_free(struct run_message *);
 
-/* Sends the message. The settings of the run are added to those of the request. group: the messages that are
+/* Sends the message. The settings of the run are added to those of the request. append: the messages that are
  * added to the run together with this one; NULL: none. An error of this message is also an error of the
- * group. Calls back once, perhaps before the call returns. */
+ * others. Calls back once, perhaps before the call returns. */
 void run_message_send(struct run_message *, const struct message_request *, struct message_settings *,
-                      struct run_group *group);
+                      struct run_append *append);
 
 #endif

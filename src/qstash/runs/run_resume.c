@@ -142,10 +142,9 @@ struct resumption {
     bool is_restart;
     char key[MESSAGE_KEY_SIZE], from_key[RUN_KEY_SIZE], new_key[RUN_KEY_SIZE], from[RUN_KEY_SIZE + 32];
     char new_id[RUN_ID_NEW_SIZE];
-    struct buffer id, record; /* id and record of the dead message */
-    struct message_view view;
+    struct dead_letter letter;
     struct run run;
-    bool has_view, has_run, is_last_run, is_answer;
+    bool has_run, is_last_run, is_answer;
     struct message_settings settings, own; /* settings of the new run and of its first message */
     struct buffer text;                    /* settings of the dead message, decoded */
     struct buffer body, kept_settings;
@@ -161,15 +160,12 @@ struct resumption {
 static void resumption_end(struct resumption *resumption, const struct run_resume_result *result)
 {
     resumption->fn(resumption->arg, result);
-    if (resumption->has_view)
-        message_view_fini(&resumption->view);
+    dead_letter_fini(&resumption->letter);
     if (resumption->has_run)
         run_fini(&resumption->run);
     run_step_fini(&resumption->step);
     message_settings_fini(&resumption->settings);
     message_settings_fini(&resumption->own);
-    buffer_fini(&resumption->id);
-    buffer_fini(&resumption->record);
     buffer_fini(&resumption->text);
     buffer_fini(&resumption->body);
     buffer_fini(&resumption->kept_settings);
@@ -235,9 +231,9 @@ static void resumption_on_refused(void *arg, const struct app_verdict *verdict)
 static void resumption_on_topic(void *arg, const struct app_verdict *verdict, struct slice topic)
 {
     struct resumption *resumption = arg;
-    const struct message_run *failed = &resumption->view.data.run;
+    const struct message_run *failed = &resumption->letter.view.data.run;
     const struct message_request request = {
-        .url = resumption->view.job.url,
+        .url = resumption->letter.view.job.url,
         .body = buffer_slice(&resumption->body),
         .settings = resumption->is_answer ? &resumption->own : &resumption->settings,
         .data = {.caller_ip = resumption->run.caller_ip,
@@ -262,16 +258,6 @@ static void resumption_on_topic(void *arg, const struct app_verdict *verdict, st
         resumption_refuse(resumption, 503, "there is no memory for the message");
     else
         begin(resumption);
-}
-
-static void find_topic(struct resumption *resumption)
-{
-    const struct message_settings *settings = &resumption->settings;
-    if (settings->fault[0])
-        resumption_refuse(resumption, settings->fault_status, settings->fault);
-    else
-        message_topic_find(app_of(resumption->exchange), &resumption->exchange->caller, SLICE(""),
-                           &settings->flow, resumption_on_topic, resumption);
 }
 
 /* ---- 2. find ---- */
@@ -305,7 +291,7 @@ static void make_settings(struct resumption *resumption)
     run_write(&resumption->kept_settings, settings, resumption->run.caller_ip, SLICE(""));
     if (!resumption->is_answer)
         return;
-    message_view_take_settings(&resumption->view, &resumption->own, &resumption->text);
+    message_view_take_settings(&resumption->letter.view, &resumption->own, &resumption->text);
     resumption->own.retries = settings->retries;
     resumption->own.retry_delay = settings->retry_delay;
     resumption->own.has_delay = settings->has_delay;
@@ -328,9 +314,9 @@ static bool find_beginning(struct resumption *resumption, const struct workflow 
     const struct run_failure failure = {
         .elements = workflow->elements,
         .count = workflow->element_count,
-        .job = buffer_slice(&resumption->id),
-        .is_parallel_answer =
-            resumption->view.data.run.call_type.size > 0 && is_of_parallel_step(&resumption->view.job),
+        .job = resumption->letter.job.id,
+        .is_parallel_answer = resumption->letter.view.data.run.call_type.size > 0 &&
+                              is_of_parallel_step(&resumption->letter.view.job),
     };
     size_t index = resumption->is_restart ? 0 : find_first_element(&failure);
     resumption->kept = index;
@@ -340,10 +326,11 @@ static bool find_beginning(struct resumption *resumption, const struct workflow 
         resumption->kept_bytes += workflow->elements[i].text.size;
     if (!resumption->is_answer)
         return read_element_body(workflow->elements[index].text, &resumption->body);
-    if (resumption->view.data.run.call_type.size == 0) /* the failed message is a step, but has no element */
+    if (resumption->letter.view.data.run.call_type.size ==
+        0) /* the failed message is a step, but has no element */
         return false;
     resumption->step.entry.role = WORKFLOW_ANSWER;
-    buffer_append(&resumption->body, resumption->view.body);
+    buffer_append(&resumption->body, resumption->letter.view.body);
     return !resumption->body.failed;
 }
 
@@ -386,20 +373,23 @@ static void go_on_from(struct resumption *resumption, const struct workflow *wor
     make_settings(resumption);
     if (resumption->kept_settings.failed)
         resumption_refuse(resumption, 503, "there is no memory for the run");
+    else if (resumption->settings.fault[0])
+        resumption_refuse(resumption, resumption->settings.fault_status, resumption->settings.fault);
     else
-        find_topic(resumption);
+        message_topic_find(app_of(resumption->exchange), &resumption->exchange->caller, SLICE(""),
+                           &resumption->settings.flow, resumption_on_topic, resumption);
 }
 
 static void resumption_on_run(void *arg, const struct app_verdict *verdict, const struct workflow *workflow)
 {
     struct resumption *resumption = arg;
-    bool is_it = workflow && slice_equal(workflow->failed_by, buffer_slice(&resumption->id)) &&
+    bool is_it = workflow && slice_equal(workflow->failed_by, resumption->letter.job.id) &&
                  workflow->element_count > 0;
     if (verdict->end != STATUS_OK && verdict->end != STATUS_NOT_FOUND)
         resumption_refuse_verdict(resumption, verdict);
     else if (is_it)
         go_on_from(resumption, workflow);
-    else if (!resumption->is_last_run && resumption->view.data.run.is_init)
+    else if (!resumption->is_last_run && resumption->letter.view.data.run.is_init)
         find_run(resumption, 0); /* the first message may belong to an earlier run with this id */
     else
         resumption_refuse_unknown(resumption);
@@ -410,25 +400,19 @@ static void resumption_on_run(void *arg, const struct app_verdict *verdict, cons
 static void resumption_on_read(void *arg, const struct app_verdict *verdict)
 {
     struct resumption *resumption = arg;
-    if (verdict->end != STATUS_OK && verdict->end != STATUS_NOT_FOUND &&
-        verdict->end != STATUS_HISTORY_UNAVAILABLE) {
+    struct dead_letter *letter = &resumption->letter;
+    if (!answer_is_known(verdict)) {
         resumption_refuse_verdict(resumption, verdict);
         return;
     }
-    if (dead_letter_is(verdict)) {
-        buffer_append(&resumption->id, verdict->job.id);
-        buffer_append(&resumption->record, verdict->job.record);
-        resumption->has_view = !resumption->record.failed &&
-                               message_view_read(buffer_slice(&resumption->id),
-                                                 buffer_slice(&resumption->record), &resumption->view);
-    }
-    if (!resumption->has_view || !message_view_is_of_run(&resumption->view)) {
+    dead_letter_keep(letter, verdict);
+    if (!letter->is_there || !message_view_is_of_run(&letter->view)) {
         resumption_refuse_unknown(resumption);
         return;
     }
     run_key(run_id_make(clock_wall_ms(), resumption->new_id), resumption->new_key);
-    run_key(resumption->view.data.run.id, resumption->from_key);
-    find_run(resumption, message_view_run_ms(&resumption->view));
+    run_key(resumption->letter.view.data.run.id, resumption->from_key);
+    find_run(resumption, message_view_run_ms(&resumption->letter.view));
 }
 
 void run_resume(struct exchange *exchange, struct slice message_id, bool is_restart, run_resume_fn *fn,
@@ -442,8 +426,6 @@ void run_resume(struct exchange *exchange, struct slice message_id, bool is_rest
     message_settings_init(&resumption->settings);
     message_settings_init(&resumption->own);
     run_step_init(&resumption->step);
-    buffer_init(&resumption->id, MESSAGE_KEY_SIZE);
-    buffer_init_fallible(&resumption->record, JOB_RECORD_MAX);
     buffer_init(&resumption->text, MESSAGE_VIEW_SETTINGS_TEXT);
     buffer_init_fallible(&resumption->body, JOB_RECORD_MAX);
     buffer_init_fallible(&resumption->kept_settings, JOB_RECORD_MAX);

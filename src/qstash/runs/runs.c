@@ -9,6 +9,7 @@
 #include "job/text/json.h"
 #include "job/target/url.h"
 #include "qstash/handler.h"
+#include "qstash/messages/bulk.h"
 #include "qstash/messages/filters.h"
 #include "qstash/messages/message.h"
 #include "qstash/runs/run.h"
@@ -27,27 +28,23 @@ struct run_reading {
     char key[RUN_KEY_SIZE];
 };
 
-/* Answers with all elements, including those of calls. */
-static void answer_list(struct exchange *exchange, const struct workflow *workflow)
-{
-    struct buffer *body = exchange_scratch(exchange);
-    struct json_writer json = json_writer_to(body);
-    json_put_array(&json);
-    for (size_t i = 0; workflow->elements && i < workflow->element_count; i++)
-        json_put_raw(&json, workflow->elements[i].text);
-    json_end_array(&json);
-    exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
-}
-
 static void on_list(void *arg, const struct app_verdict *verdict, const struct workflow *workflow)
 {
-    struct run_reading *reading = arg;
-    if (workflow ? workflow->state != WORKFLOW_ACTIVE : verdict->end == STATUS_NOT_FOUND)
-        refuse_inactive(reading->exchange, reading->exchange->key);
-    else if (!workflow)
-        answer_refuse_verdict(reading->exchange, verdict);
-    else
-        answer_list(reading->exchange, workflow);
+    const struct run_reading *reading = arg;
+    struct exchange *exchange = reading->exchange;
+    if (workflow ? workflow->state != WORKFLOW_ACTIVE : verdict->end == STATUS_NOT_FOUND) {
+        refuse_inactive(exchange, exchange->key);
+    } else if (!workflow) {
+        answer_refuse_verdict(exchange, verdict);
+    } else {
+        struct buffer *body = exchange_scratch(exchange);
+        struct json_writer json = json_writer_to(body);
+        json_put_array(&json);
+        for (size_t i = 0; workflow->elements && i < workflow->element_count; i++)
+            json_put_raw(&json, workflow->elements[i].text); /* all, including those of calls */
+        json_end_array(&json);
+        exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
+    }
 }
 
 HANDLER(workflow_run_handle)
@@ -285,221 +282,121 @@ static bool run_filters_match(const struct filters *filters, struct run *run, bo
 
 /* ---- DELETE of many ---- */
 
-/* DELETE /v2/workflows/runs: cancels the runs with the given ids, or those that match the
- * filters.
- *
- *   1. page     reads a page of active runs, and notes the runs that match
- *   2. cancel   cancels them
- *   3. again    repeats from 1, until enough runs are cancelled or no more match; then answers
- *
- * If ids are given, step 1 is left out, and runs that are unknown or have ended are skipped. A body {}
- * without parameters cancels all runs: the client for Go sends this body for CancelAll. A request without
- * parameters and without a body is refused, because it is probably a mistake. */
-
-enum { PAGE = 100, COUNT = 100 /* without count */ };
+/* DELETE /v2/workflows/runs cancels the active runs with the given ids, or those that match the filters; runs
+ * that are unknown or have ended are skipped. A body {} without parameters cancels all runs: the client for
+ * Go sends this body for CancelAll. A request without parameters and without a body is refused, because it is
+ * probably a mistake. */
 
 #define ACCEPTED                                                                                             \
     (FILTERS_OF_RUNS | 1U << FILTER_RUN_ID | 1U << FILTER_EXACT_URL | 1U << FILTER_COUNT |                   \
      1U << FILTER_CURSOR)
 
+/* A run that is being cancelled. */
 struct cancelling {
-    struct exchange *exchange;
-    struct filters filters;
-    bool is_url_prefix;
-    struct workflow_list list;
-    bool has_more;  /* the list has further pages */
-    int64_t left;   /* number of runs that may still be cancelled */
-    size_t pending; /* number of runs being cancelled, plus 1 while further ones are started */
-    size_t done;
-    bool is_unknown;   /* at least one run was not cancelled, or its outcome is unknown */
-    struct list found; /* runs of this page that will be cancelled, as struct victim */
-};
-
-/* A run that will be cancelled. */
-struct victim {
-    struct list entry;
-    struct cancelling *cancelling;
-    bool is_unread; /* whether the run matches is not known yet, because its settings were not in the list */
+    struct bulk *bulk;
     char key[RUN_KEY_SIZE];
 };
 
-static void read_page(struct cancelling *);
-
-static void cancelling_free(void *arg)
-{
-    struct cancelling *cancelling = arg;
-    filters_fini(&cancelling->filters);
-    free(cancelling);
-}
-
-/* ---- DELETE of many: 3. again ---- */
-
-static void runs_cancel_answer(struct cancelling *cancelling)
-{
-    char text[64];
-    int size = snprintf(text, sizeof text, "{\"cancelled\":%zu}", cancelling->done);
-    if (cancelling->is_unknown)
-        exchange_refuse(cancelling->exchange, 503,
-                        "cancelled: %zu runs; some failed, or their outcome is unknown: repeat the request "
-                        "for the others",
-                        cancelling->done);
-    else
-        exchange_answer(cancelling->exchange, 200, NULL, 0, slice_from(text, (size_t)size));
-}
-
-static void end_one(struct cancelling *cancelling)
-{
-    if (--cancelling->pending > 0)
-        return;
-    if (cancelling->has_more && cancelling->left > 0 && !cancelling->is_unknown)
-        read_page(cancelling);
-    else
-        runs_cancel_answer(cancelling);
-}
-
-/* ---- DELETE of many: 2. cancel ---- */
-
-static void victim_end(struct victim *victim, enum status end)
-{
-    struct cancelling *cancelling = victim->cancelling;
-    cancelling->done += end == STATUS_OK;
-    cancelling->left -= end == STATUS_OK;
-    cancelling->is_unknown |= end != STATUS_OK && end != STATUS_NOT_FOUND;
-    free(victim);
-    end_one(cancelling);
-}
-
-static void on_cancelled(void *arg, const struct app_verdict *verdict)
-{
-    victim_end(arg, verdict->end);
-}
-
-static void cancel(struct victim *victim)
-{
-    struct exchange *exchange = victim->cancelling->exchange;
-    const struct app_workflow_end end = {.id = slice_of(victim->key), .is_cancelled = true};
-    app_workflow_end(app_of(exchange), &exchange->caller, &end, on_cancelled, victim);
-}
-
-static bool cancelling_matches(struct cancelling *cancelling, const struct workflow *workflow)
+static bool is_wanted(struct bulk *bulk, const struct workflow *workflow)
 {
     struct run run;
+    bool is_exact = slice_equal(filters_only(&bulk->filters, FILTER_EXACT_URL), SLICE("true"));
     if (!run_read(workflow->settings, workflow->made_ms, &run))
         return false;
-    bool is_match = run_filters_match(&cancelling->filters, &run, cancelling->is_url_prefix);
+    bool is_match = run_filters_match(&bulk->filters, &run, !is_exact);
     run_fini(&run);
     return is_match;
 }
 
-static void victim_on_read(void *arg, const struct app_verdict *verdict, const struct workflow *workflow)
+static void cancelling_end(struct cancelling *cancelling, enum status end)
 {
-    struct victim *victim = arg;
-    if (verdict->end != STATUS_OK)
-        victim_end(victim, verdict->end);
-    else if (workflow->state == WORKFLOW_ACTIVE && cancelling_matches(victim->cancelling, workflow))
-        cancel(victim);
+    struct bulk *bulk = cancelling->bulk;
+    free(cancelling);
+    if (end == STATUS_NOT_FOUND)
+        bulk_skip_one(bulk);
     else
-        victim_end(victim, STATUS_NOT_FOUND);
+        bulk_end_one(bulk, end);
 }
 
-static void cancel_found(struct cancelling *cancelling)
+static void on_cancelled(void *arg, const struct app_verdict *verdict)
 {
-    struct app *app = app_of(cancelling->exchange);
-    cancelling->pending = 1;
-    while (!list_is_empty(&cancelling->found)) {
-        struct victim *victim = LIST_ENTRY(list_pop(&cancelling->found), struct victim, entry);
-        cancelling->pending++;
-        if (victim->is_unread)
-            app_workflow_read(app, slice_of(victim->key), false, victim_on_read, victim);
-        else
-            cancel(victim);
+    cancelling_end(arg, verdict->end);
+}
+
+static void cancel(struct cancelling *cancelling)
+{
+    struct bulk *bulk = cancelling->bulk;
+    const struct app_workflow_end end = {.id = slice_of(cancelling->key), .is_cancelled = true};
+    app_workflow_end(bulk->qstash->app, &bulk->caller, &end, on_cancelled, cancelling);
+}
+
+static void cancelling_on_read(void *arg, const struct app_verdict *verdict, const struct workflow *workflow)
+{
+    struct cancelling *cancelling = arg;
+    if (verdict->end != STATUS_OK)
+        cancelling_end(cancelling, verdict->end);
+    else if (workflow->state == WORKFLOW_ACTIVE && is_wanted(cancelling->bulk, workflow))
+        cancel(cancelling);
+    else
+        cancelling_end(cancelling, STATUS_NOT_FOUND);
+}
+
+static void cancel_one(struct bulk *bulk, struct slice id)
+{
+    struct cancelling *cancelling = NEW(struct cancelling);
+    bool has_ids = bulk->filters.given & 1U << FILTER_RUN_ID;
+    bool is_unread = !has_ids && slice_starts_with(id, SLICE("/"));
+    cancelling->bulk = bulk;
+    if (is_unread)
+        id = slice_skip(id, 1);
+    if (!run_is_id(id)) {
+        cancelling_end(cancelling, STATUS_NOT_FOUND);
+        return;
     }
-    end_one(cancelling);
-}
-
-static void add_victim(struct cancelling *cancelling, struct slice id, bool is_unread)
-{
-    struct victim *victim = NEW(struct victim);
-    victim->cancelling = cancelling;
-    victim->is_unread = is_unread;
-    run_key(id, victim->key);
-    list_append(&cancelling->found, &victim->entry);
-}
-
-/* ---- DELETE of many: 1. page ---- */
-
-static void on_workflow(void *arg, const struct workflow *workflow)
-{
-    struct cancelling *cancelling = arg;
-    struct slice owner, id;
-    bool is_unread = workflow->settings.size == 0;
-    slice_cut(workflow->id, '/', &owner, &id);
-    if (run_is_id(id) && (is_unread || cancelling_matches(cancelling, workflow)))
-        add_victim(cancelling, id, is_unread);
-}
-
-static void on_page(void *arg, const struct app_verdict *verdict)
-{
-    struct cancelling *cancelling = arg;
-    struct slice next = verdict->page.cursor;
-    if (verdict->end != STATUS_OK)
-        cancelling->is_unknown = true;
-    cancelling->list.from = (struct workflow_cursor){.shard = 0};
-    cancelling->has_more =
-        next.size && app_workflow_cursor_parse(app_of(cancelling->exchange), next, &cancelling->list.from);
-    cancel_found(cancelling);
-}
-
-static void read_page(struct cancelling *cancelling)
-{
-    cancelling->list.max = cancelling->left < PAGE ? (size_t)cancelling->left : PAGE;
-    app_workflow_list(app_of(cancelling->exchange), &cancelling->list, on_workflow, on_page, cancelling);
-}
-
-/* ---- DELETE of many: the request ---- */
-
-static void cancel_ids(struct cancelling *cancelling)
-{
-    struct slice id;
-    size_t count = 0;
-    for (size_t at = 0; (id = filters_next(&cancelling->filters, FILTER_RUN_ID, &at)).size; count++)
-        if (run_is_id(id))
-            add_victim(cancelling, id, false);
-    if (count)
-        cancel_found(cancelling);
+    run_key(id, cancelling->key);
+    if (is_unread)
+        app_workflow_read(bulk->qstash->app, slice_of(cancelling->key), false, cancelling_on_read,
+                          cancelling);
     else
-        exchange_refuse(cancelling->exchange, 400, "parameter workflowRunIds: has no id");
+        cancel(cancelling);
 }
 
-static void cancelling_begin(struct cancelling *cancelling)
+static bool admit_cancel(struct bulk *bulk)
 {
-    const struct filters *filters = &cancelling->filters;
+    struct filters *filters = &bulk->filters;
     struct slice exact = filters_only(filters, FILTER_EXACT_URL);
     bool has_exact = filters->given & 1U << FILTER_EXACT_URL;
-    bool is_exact = has_exact && slice_equal(exact, SLICE("true"));
-    cancelling->is_url_prefix = !is_exact;
-    bool has_filters = !filters_are_empty(filters);
-    cancelling->left = filters->count ? filters->count : has_filters ? COUNT : INT64_MAX;
-    if (!has_filters && !filters->has_object)
-        exchange_refuse(cancelling->exchange, 400,
-                        "select runs with workflowRunIds or filters; to cancel runs of any kind, send only "
-                        "count, or the body {} for all");
-    else if (has_exact && !is_exact && !slice_equal(exact, SLICE("false")))
-        exchange_refuse(cancelling->exchange, 400, "parameter workflowUrlExactMatch: must be true or false");
-    else if (filters->given & 1U << FILTER_RUN_ID)
-        cancel_ids(cancelling);
-    else
-        read_page(cancelling);
+    size_t at = 0;
+    const char *fault = NULL;
+    filters->cursor = SLICE(""); /* accepted, because clients may send it; the list always begins anew */
+    if (filters_are_empty(filters) && !filters->has_object)
+        fault =
+            "select runs with workflowRunIds or filters; to cancel runs of any kind, send only count, or the "
+            "body {} for all";
+    else if (has_exact && !slice_equal(exact, SLICE("true")) && !slice_equal(exact, SLICE("false")))
+        fault = "parameter workflowUrlExactMatch: must be true or false";
+    else if (filters->given & 1U << FILTER_RUN_ID && !filters_next(filters, FILTER_RUN_ID, &at).size)
+        fault = "parameter workflowRunIds: has no id";
+    if (fault)
+        exchange_refuse(bulk->exchange, 400, "%s", fault);
+    return !fault;
+}
+
+static void answer_cancelled(struct bulk *bulk)
+{
+    bulk->walk.cursor[0] = '\0'; /* the answer has none */
+    bulk_answer_count(bulk, "cancelled");
 }
 
 HANDLER(workflow_runs_cancel_handle)
 {
-    struct cancelling *cancelling = NEW(struct cancelling);
-    cancelling->exchange = exchange;
-    cancelling->list =
-        (struct workflow_list){.owner = SLICE(QSTASH_TOPIC), .has_state = true, .state = WORKFLOW_ACTIVE};
-    list_init(&cancelling->found);
-    exchange_keep(exchange, cancelling, cancelling_free);
-    if (filters_read(exchange, ACCEPTED, &cancelling->filters))
-        cancelling_begin(cancelling);
+    static const struct bulk_kind kind = {
+        .accepted = ACCEPTED,
+        .ids = FILTER_RUN_ID,
+        .admit = admit_cancel,
+        .wants_run = is_wanted,
+        .act = cancel_one,
+        .answer = answer_cancelled,
+    };
+    bulk_begin(exchange, &kind);
 }

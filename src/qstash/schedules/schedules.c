@@ -217,13 +217,6 @@ static void schedule_states_add(struct schedule_states *states, const struct sch
 
 enum { LIST_BYTES_MAX = 64 * 1024 * 1024 };
 
-static void put_text_of_id(struct json_writer *json, const char *name, struct slice key)
-{
-    struct slice topic, id;
-    slice_cut(key, '/', &topic, &id);
-    json_add_text(json, name, id);
-}
-
 /* ---- a schedule as JSON ---- */
 
 static void add_cron(struct json_writer *json, const struct recurring *recurring)
@@ -236,30 +229,20 @@ static void add_cron(struct json_writer *json, const struct recurring *recurring
     json_add_text(json, "cron", buffer_slice(&text));
 }
 
-static void add_times(struct json_writer *json, const struct app_schedule *schedule)
-{
-    if (schedule->last.outcome != FIRED_NEVER && schedule->last.time_ms)
-        json_add_number(json, "lastScheduleTime", schedule->last.time_ms);
-    if (schedule->time_count)
-        json_add_number(json, "nextScheduleTime", schedule->times_ms[0]);
-}
-
-static struct slice destination_of(const struct job *job)
-{
-    return job->group.size ? slice_skip(job->group, strlen(URL_GROUPS)) : job->url;
-}
-
 /* Adds all members of a schedule except the states of its messages. */
 static void add_schedule(struct json_writer *json, const struct app_schedule *schedule)
 {
     const struct recurring *recurring = schedule->recurring;
     const struct job *job = schedule->job;
     struct message_view view;
+    struct slice topic, id;
     message_view_of(job, &view);
-    put_text_of_id(json, "scheduleId", schedule->id);
+    slice_cut(schedule->id, '/', &topic, &id);
+    json_add_text(json, "scheduleId", id);
     add_cron(json, recurring);
     json_add_number(json, "createdAt", recurring->created_ms);
-    json_add_text(json, "destination", destination_of(job));
+    json_add_text(json, "destination",
+                  job->group.size ? slice_skip(job->group, strlen(URL_GROUPS)) : job->url);
     message_view_add_content(json, &view);
     json_add_number(json, "retries", job->retry);
     if (recurring->delay_ms)
@@ -268,7 +251,10 @@ static void add_schedule(struct json_writer *json, const struct app_schedule *sc
         json_add_number(json, "timeout", job->timeout_ms / 1000);
     message_view_add_settings(json, &view, MESSAGE_HEADER);
     json_add_bool(json, "isPaused", recurring->is_paused);
-    add_times(json, schedule);
+    if (schedule->last.outcome != FIRED_NEVER && schedule->last.time_ms)
+        json_add_number(json, "lastScheduleTime", schedule->last.time_ms);
+    if (schedule->time_count)
+        json_add_number(json, "nextScheduleTime", schedule->times_ms[0]);
     message_view_release(&view);
 }
 
@@ -437,16 +423,6 @@ struct schedule_list {
 
 static void read_page(struct schedule_list *);
 
-static void end_list(struct schedule_list *list)
-{
-    struct exchange *exchange = list->exchange;
-    json_end_array(&list->json);
-    if (list->text.failed)
-        exchange_refuse(exchange, 503, "there is no memory for this list");
-    else
-        exchange_answer(exchange, 200, NULL, 0, buffer_slice(&list->text));
-}
-
 static void schedule_list_free(struct schedule_list *list)
 {
     buffer_fini(&list->text);
@@ -472,10 +448,13 @@ static void on_page(void *arg, const struct app_verdict *verdict)
         read_page(list);
         return;
     }
-    if (verdict->end == STATUS_OK)
-        end_list(list);
-    else
+    json_end_array(&list->json);
+    if (verdict->end != STATUS_OK)
         answer_refuse_verdict(list->exchange, verdict);
+    else if (list->text.failed)
+        exchange_refuse(list->exchange, 503, "there is no memory for this list");
+    else
+        exchange_answer(list->exchange, 200, NULL, 0, buffer_slice(&list->text));
     schedule_list_free(list);
 }
 

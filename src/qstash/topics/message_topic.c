@@ -41,16 +41,6 @@ static void read_note_member(struct limits *limits, struct slice name, struct sl
             *number_of(limits, i) = (int64_t)number;
 }
 
-static void read_note(struct limits *limits, struct slice note)
-{
-    struct json_cursor cursor;
-    struct slice key, value;
-    bool is_open = note.size && json_open(note, &cursor) && cursor.close == '}';
-    while (is_open && json_next_member(&cursor, &key, &value))
-        if (key.size > 2)
-            read_note_member(limits, slice_from(key.data + 1, key.size - 2), value);
-}
-
 static struct slice write_note(const struct limits *limits, char room[LIMITS_NOTE_SIZE])
 {
     struct buffer text = buffer_of(room, LIMITS_NOTE_SIZE);
@@ -83,13 +73,18 @@ struct limits limits_new(bool is_queue, int64_t now_ms)
 struct limits limits_read(bool is_queue, const struct topic_settings *settings)
 {
     struct limits limits = limits_new(is_queue, 0);
+    struct json_cursor cursor;
+    struct slice key, value;
     bool is_fifo = topic_settings_are_fifo(settings);
     limits.is_paused = settings->is_paused;
     limits.parallelism = is_fifo ? 1 : settings->max_in_flight;
     limits.rate = settings->rate_jobs;
     limits.period_s = settings->rate_jobs ? settings->rate_per_ms / 1000 : 1;
     limits.since_ms = settings->rate_since_ms;
-    read_note(&limits, settings->note);
+    bool is_open = settings->note.size && json_open(settings->note, &cursor) && cursor.close == '}';
+    while (is_open && json_next_member(&cursor, &key, &value))
+        if (key.size > 2)
+            read_note_member(&limits, slice_from(key.data + 1, key.size - 2), value);
     return limits;
 }
 
@@ -284,22 +279,16 @@ static void on_sibling(void *arg, const struct topic *topic)
     list->put(&list->json, topic, list->arg);
 }
 
-static void answer_siblings(struct sibling_list *list)
-{
-    json_end_array(&list->json);
-    if (list->text.failed)
-        exchange_refuse(list->exchange, 503, "there is no memory for this list");
-    else
-        exchange_answer(list->exchange, 200, NULL, 0, buffer_slice(&list->text));
-}
-
 static void on_siblings_end(void *arg, const struct app_verdict *verdict)
 {
     struct sibling_list *list = arg;
-    if (verdict->end == STATUS_OK)
-        answer_siblings(list);
-    else
+    json_end_array(&list->json);
+    if (verdict->end != STATUS_OK)
         answer_refuse_verdict(list->exchange, verdict);
+    else if (list->text.failed)
+        exchange_refuse(list->exchange, 503, "there is no memory for this list");
+    else
+        exchange_answer(list->exchange, 200, NULL, 0, buffer_slice(&list->text));
     buffer_fini(&list->text);
     free(list);
 }

@@ -335,27 +335,6 @@ struct group_messages {
     struct job job; /* message to an endpoint */
 };
 
-static void group_messages_init(struct group_messages *messages, const struct job *message,
-                                struct group_jobs *jobs)
-{
-    messages->jobs = jobs;
-    messages->job = *message;
-    message_view_of(message, &messages->view);
-    message_settings_init(&messages->settings);
-    buffer_init(&messages->text, MESSAGE_VIEW_SETTINGS_TEXT);
-    buffer_init(&messages->data, JOB_FORM_DATA_MAX);
-    message_view_take_settings(&messages->view, &messages->settings, &messages->text);
-}
-
-static void group_messages_free(struct group_messages *messages)
-{
-    message_view_release(&messages->view);
-    message_settings_fini(&messages->settings);
-    buffer_fini(&messages->text);
-    buffer_fini(&messages->data);
-    free(messages);
-}
-
 /* Adds the message to an endpoint. Its id ends with the endpoint's number, because the endpoint's name may be
  * any text. */
 static enum status add_message(struct group_messages *messages, const struct url_group_endpoint *endpoint,
@@ -382,14 +361,24 @@ static enum status add_messages(const struct job *message, struct slice note, st
 {
     struct group_messages *messages = NEW(struct group_messages);
     struct url_group *group = NEW(struct url_group);
-    group_messages_init(messages, message, jobs);
+    messages->jobs = jobs;
+    messages->job = *message;
+    message_view_of(message, &messages->view);
+    message_settings_init(&messages->settings);
+    buffer_init(&messages->text, MESSAGE_VIEW_SETTINGS_TEXT);
+    buffer_init(&messages->data, JOB_FORM_DATA_MAX);
+    message_view_take_settings(&messages->view, &messages->settings, &messages->text);
     url_group_read(group, note);
     enum status status = group->count ? STATUS_OK : STATUS_UNREADABLE;
     for (size_t i = 0; i < group->count && status == STATUS_OK; i++)
         status = add_message(messages, &group->endpoints[i], i + 1);
     url_group_fini(group);
     free(group);
-    group_messages_free(messages);
+    message_view_release(&messages->view);
+    message_settings_fini(&messages->settings);
+    buffer_fini(&messages->text);
+    buffer_fini(&messages->data);
+    free(messages);
     return status;
 }
 
