@@ -184,41 +184,7 @@ enum {
     PER_SECOND_MAX = 100000,
     LATENESS_S = 5, /* length, in seconds, of the series that measures the lateness */
     LEAD_MS = 1000, /* minimum time from the first request of a series to the due time of its first job */
-    STEP_MS = 20,
 };
-
-bool bench_has_failed(const struct bench *bench)
-{
-    return bench->problem->text[0];
-}
-
-/* ---- signals ---- */
-
-void bench_read_signals(struct bench *bench)
-{
-    struct signalfd_siginfo info;
-    while (read(bench->signal_fd, &info, sizeof info) == sizeof info) {
-        bench->signals++;
-        if (!bench_has_failed(bench))
-            problem_set(bench->problem, "stopped by a signal");
-    }
-}
-
-void bench_step(struct bench *bench, size_t done)
-{
-    remote_calls_wait(bench->calls, &bench->signal_fd, 1, STEP_MS);
-    remote_calls_step(bench->calls);
-    bench_read_signals(bench);
-    progress_show(&bench->progress, (long long)done);
-}
-
-void bench_begin_progress(struct bench *bench, const char *what, size_t total)
-{
-    progress_begin(&bench->progress);
-    bench->progress.is_shown = isatty(STDERR_FILENO);
-    bench->progress.what = what;
-    bench->progress.total = (long long)total;
-}
 
 /* ---- the measurement ---- */
 

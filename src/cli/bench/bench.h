@@ -69,8 +69,6 @@ struct bench_lateness bench_receiver_lateness(struct bench_receiver *, int64_t o
  * have come. */
 size_t bench_receiver_missing(struct bench_receiver *);
 
-/* ---- bench.c ---- */
-
 struct bench {
     struct call *call;
     struct problem *problem; /* why the command has failed; empty: it has not failed */
@@ -91,6 +89,8 @@ struct bench {
     int64_t first_due_ms;
 };
 
+/* ---- series.c ---- */
+
 bool bench_has_failed(const struct bench *);
 
 /* Counts the signals that this process has received. At the first signal, the command fails. */
@@ -100,8 +100,6 @@ void bench_begin_progress(struct bench *, const char *what, size_t total);
 
 /* Waits a little, handles requests and answers, and draws the progress bar. */
 void bench_step(struct bench *, size_t done);
-
-/* ---- series.c ---- */
 
 void bench_write_job(struct bench *, struct json_writer *, size_t number);
 

@@ -2,6 +2,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/timestamp.h"
@@ -11,7 +13,43 @@
 enum {
     STALL_MS = 10 * 1000, /* time without a delivery after which the command gives up */
     TIMEOUT_MS = 60 * 1000,
+    STEP_MS = 20,
 };
+
+/* ---- a step: signals, requests and answers, the progress bar ---- */
+
+bool bench_has_failed(const struct bench *bench)
+{
+    return bench->problem->text[0];
+}
+
+void bench_read_signals(struct bench *bench)
+{
+    struct signalfd_siginfo info;
+    while (read(bench->signal_fd, &info, sizeof info) == sizeof info) {
+        bench->signals++;
+        if (!bench_has_failed(bench))
+            problem_set(bench->problem, "stopped by a signal");
+    }
+}
+
+void bench_step(struct bench *bench, size_t done)
+{
+    remote_calls_wait(bench->calls, &bench->signal_fd, 1, STEP_MS);
+    remote_calls_step(bench->calls);
+    bench_read_signals(bench);
+    progress_show(&bench->progress, (long long)done);
+}
+
+void bench_begin_progress(struct bench *bench, const char *what, size_t total)
+{
+    progress_begin(&bench->progress);
+    bench->progress.is_shown = isatty(STDERR_FILENO);
+    bench->progress.what = what;
+    bench->progress.total = (long long)total;
+}
+
+/* ---- scheduling ---- */
 
 void bench_write_job(struct bench *bench, struct json_writer *json, size_t number)
 {

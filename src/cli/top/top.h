@@ -9,7 +9,7 @@
 
 #include "base/buffer.h"
 
-/* ---- top.c ---- */
+/* ---- series.c ---- */
 
 enum top_figure {
     TOP_ACCEPTED,

@@ -17,10 +17,17 @@ struct check_report {
     struct json_writer json;
 };
 
+/* ---- report.c ---- */
+
+void check_report_begin(struct check_report *, bool is_json);
+
 /* Adds a line to stdout. name is the checked object, one word. The text says what was found, and for a
  * warning or a failure also what was expected and what to do. Control bytes in the text are replaced. */
 void check_add(struct check_report *, enum check_result, const char *name, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* Prints the last line, the summary. Returns true unless a check has failed. */
+bool check_report_end(struct check_report *);
 
 /* ---- host.c ---- */
 
