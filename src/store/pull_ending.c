@@ -1,4 +1,4 @@
-/* pull_ending.c - ends workers' leases by the rules of job/ending.h, with the same records, attempt lines,
+/* pull_ending.c - ends workers' leases by the rules of job/delivery/ending.h, with the same records, attempt lines,
  * callbacks, metrics and log lines as for jobs that are POSTed. */
 #include <stdio.h>
 
