@@ -104,7 +104,7 @@ typedef void history_done_fn(void *arg, enum status, const char *why);
 /* A job that has ended, in the form that it has in the outbox. */
 struct history_entry {
     struct slice id;   /* topic/jobId */
-    struct slice text; /* "state time losses[/nonce] size record lines" as in the hash kept, see kept.lua. A
+    struct slice text; /* "state time losses[/nonce] size record lines" as in the hash kept, see ended.lua. A
                           record from which the body was removed has "bodyLeftOut":true in its place */
 };
 

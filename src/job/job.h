@@ -1,12 +1,12 @@
 /* job.h - a job: parsed from a client's JSON, written into a record in Redis, and read from the record again.
  *
  * A record is JSON. Its first member is createdAt. The second one is head, a short text for scripts
- * (store/scripts/lib/head.lua): scripts read no other member by its place. The members that the client sent
- * follow, in duepost's spelling, then members of duepost (attempts, uncounted, lastAttempt, waitMs, reason,
- * answerHeaders, traceparent, tracestate); body is last, byte for byte as the client sent it. topic and jobId
- * are not in the record, because they are the name of the field under which the HASH "jobs" in Redis holds
- * the record. Members that the client left out are not in the record. So duepost can distinguish a repeated
- * request for the same job from a request for another job with the same id. */
+ * (store/scripts/lib/records.lua): scripts read no other member by its place. The members that the client
+ * sent follow, in duepost's spelling, then members of duepost (attempts, uncounted, lastAttempt, waitMs,
+ * reason, answerHeaders, traceparent, tracestate); body is last, byte for byte as the client sent it. topic
+ * and jobId are not in the record, because they are the name of the field under which the HASH "jobs" in
+ * Redis holds the record. Members that the client left out are not in the record. So duepost can distinguish
+ * a repeated request for the same job from a request for another job with the same id. */
 #ifndef DUEPOST_JOB_JOB_H
 #define DUEPOST_JOB_JOB_H
 
@@ -216,7 +216,7 @@ enum status job_read(struct slice id, struct slice record, struct job *) MUST_US
 void job_fini(struct job *);
 
 /* Writes the record. If created_ms is 0, the job is new; then leaves out the opening brace and createdAt. A
- * script writes them and completes the head, because it knows Redis's time (scripts/lib/when.lua). */
+ * script writes them and completes the head, because it knows Redis's time (scripts/lib/records.lua). */
 void job_write(const struct job *, struct buffer *);
 
 /* Does what job_write does, without the head. For definitions of schedules. */
@@ -236,8 +236,8 @@ bool job_is_same(const struct job *, const struct job *);
 int64_t job_due_ms(const struct job *, int64_t created_ms);
 int64_t job_expires_ms(const struct job *, int64_t created_ms);
 
-/* The reason of a cancelled job whose attempt was running when a new job replaced it; lib/linger.lua writes
- * it. */
+/* The reason of a cancelled job whose attempt was running when a new job replaced it; lib/lingering.lua
+ * writes it. */
 #define JOB_REASON_REPLACED "replaced"
 bool job_was_replaced(const struct job *);
 

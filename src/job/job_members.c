@@ -289,9 +289,9 @@ static void put_needs(const struct job *job, struct json_writer *json)
 enum { HEAD_MAX = 96 };
 #define HEAD_OPENING "\"head\":\"1 "
 
-/* Writes the head, a text for scripts (store/scripts/lib/head.lua), in front of the members, which begin at
- * the position at. The head is written last, because it has the size of the members. A script completes the
- * head of a new job: it replaces "+<ttl>" by the time at which the job expires. */
+/* Writes the head, a text for scripts (store/scripts/lib/records.lua), in front of the members, which begin
+ * at the position at. The head is written last, because it has the size of the members. A script completes
+ * the head of a new job: it replaces "+<ttl>" by the time at which the job expires. */
 static void insert_head(const struct job *job, size_t at, struct buffer *out)
 {
     char head[HEAD_MAX], flags[8];

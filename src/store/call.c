@@ -294,7 +294,8 @@ static void on_reply(void *arg, enum status status, const struct redis_reply *re
 }
 
 /* Adds the follow-ups of all calls, and then the number of follow-ups. The script reads
- * these arguments with take_follow_ups (scripts/lib/follow.lua). Adds nothing if no call has follow-ups. */
+ * these arguments with FollowUps.take (scripts/lib/follow_ups.lua). Adds nothing if no call has follow-ups.
+ */
 static void add_follow_ups(struct batch_run *run, struct script_args *args)
 {
     size_t number = 1, total = 0;

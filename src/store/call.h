@@ -66,7 +66,7 @@ enum {
     BATCH_TOPICS_MAX = 192, /* a new job takes up to 0.05 ms of Redis's time if no other job of the run has
                                its topic, and a run should take at most 10 ms */
     /* The end of an attempt counts as this many topics. In a fifo topic, ending an attempt takes twice the
-     * time of a new job, because the script decides again whether the topic may be served (offer.lua). */
+     * time of a new job, because the script decides again whether the topic may be served (turns.lua). */
     BATCH_END_WEIGHT = 2,
     BATCH_BYTES_MAX = 4 * 1024 * 1024, /* a run gets no more calls when its calls have reached this size */
     BATCH_CALL_OVERHEAD = 64,          /* estimated bytes of a call in addition to its texts */

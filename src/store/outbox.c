@@ -105,7 +105,7 @@ struct outbox_batch *outbox_batch_new(const struct shard *shard, const struct ou
         const struct outbox_text *text = &read->texts[i];
         if (text->text.size)
             batch->bytes +=
-                2 * text->field.size + text->text.size; /* counts like outbox_size in lib/outbox.lua */
+                2 * text->field.size + text->text.size; /* counts like Outbox.size in lib/outbox.lua */
         else
             batch->without_text[batch->without_text_count++] = i + 1;
     }

@@ -10,26 +10,23 @@ enum {
     NUMBERS_IN_BLOCK = 60,
     REFUSALS_TOLD_MAX = 10, /* maximum number of refusals that are logged in a second */
     REFUSED_US = 1000000,   /* time after a refusal in which functions are not loaded again */
-    VERSIONS_MAX = 4,       /* number of versions of duepost whose functions Redis keeps */
+    LIBRARIES_MAX = 4,      /* number of versions of duepost whose functions Redis keeps */
 };
 
-/* Loads the functions of all scripts on a connection, one after the other. */
+/* The library is being loaded on this connection. */
 struct loading {
     struct redis_link *link;
-    enum script_id script; /* the one that is being loaded */
     struct loading *next;
 };
 
-/* The state of the functions in Redis, as far as this reactor has seen it. */
+/* The state of the library in Redis, as far as this reactor has seen it. */
 static _Thread_local struct {
-    bool were_listed;   /* functions of other versions have been listed */
-    bool are_few;       /* see script_load_few */
+    bool were_listed;   /* libraries of other versions have been listed */
+    bool keeps_others;  /* see script_keep_others */
     bool is_full;       /* the last refusal was OOM */
-    int64_t refused_us; /* when Redis last refused to load a function on these connections, or 0 */
+    int64_t refused_us; /* when Redis last refused to load the library on these connections, or 0 */
     struct loading *loadings;
-    const struct redis_link
-        *loaded_for_call[SCRIPT_COUNT]; /* the connection on which a load for a call is under way */
-} functions;
+} library;
 
 static const struct slice FUNCTION_IS_MISSING = SLICE_INIT("ERR Function not found");
 
@@ -140,7 +137,7 @@ static void script_call_free(struct script_call *call)
 
 /* Returns the status for an error reply of Redis by the reply's first word (see the table in README.md).
  * Except for errors from within a script, an error means that the script did not run. If Redis Cluster is
- * migrating the slot, the script stopped at its probe (probe.lua), before its first write. */
+ * migrating the slot, the script stopped at its probe (check.lua), before its first write. */
 static enum status script_error_status(struct slice error)
 {
     static const struct {
@@ -174,20 +171,18 @@ static enum status script_error_status(struct slice error)
     return STATUS_UNKNOWN;
 }
 
-static void load_for_call(const struct script_call *call);
-static void load_all(struct redis_link *link);
+static void load_library(struct redis_link *link);
 
-/* If the call did not run because Redis does not have the function, loads the function, and then those of all
- * other scripts. Returns whether the call has to be sent again. Redis loads the function first, because the
- * connection keeps the order. */
+/* If the call did not run because Redis does not have the function, loads the library. Returns whether the
+ * call has to be sent again. Redis loads the library first, because the connection keeps the order. */
 static bool needs_repetition(struct script_call *call, const struct redis_reply *reply)
 {
     if (call->was_repeated || redis_reply_kind(reply) != REDIS_KIND_ERROR || !redis_link_is_up(call->link) ||
         !slice_starts_with(redis_reply_text(reply), FUNCTION_IS_MISSING))
         return false;
-    if (functions.refused_us && clock_boot_us() - functions.refused_us < REFUSED_US)
+    if (library.refused_us && clock_boot_us() - library.refused_us < REFUSED_US)
         return false;
-    load_for_call(call);
+    load_library(call->link);
     call->was_repeated = true;
     return true;
 }
@@ -225,13 +220,6 @@ static void log_refusal(const char *script, struct slice error)
     refusals.quiet = 0;
 }
 
-/* Returns whether Redis runs the script even if it is out of memory. */
-static bool runs_when_full(enum script_id script)
-{
-    const char *code = script_texts[script].code;
-    return strstr(code, "'allow-oom'") || strstr(code, "'no-writes'");
-}
-
 static enum status status_of(const struct script_call *call, const struct redis_reply *reply)
 {
     if (!reply)
@@ -240,7 +228,8 @@ static enum status status_of(const struct script_call *call, const struct redis_
         return STATUS_OK;
     struct slice error = redis_reply_text(reply);
     enum status status = script_error_status(error);
-    if (functions.is_full && slice_starts_with(error, FUNCTION_IS_MISSING) && !runs_when_full(call->script))
+    if (library.is_full && slice_starts_with(error, FUNCTION_IS_MISSING) &&
+        !script_texts[call->script].runs_when_full)
         status = STATUS_FULL;
     log_refusal(script_texts[call->script].name, error);
     return status;
@@ -254,7 +243,6 @@ static void on_reply(void *arg, const struct redis_reply *reply)
     TEST_POINT("after", script_texts[call->script].name);
     if (needs_repetition(call, reply)) {
         send(call);
-        load_all(call->link);
         return;
     }
     script_leave_link(call->link, reply);
@@ -285,47 +273,38 @@ void script_call_send(struct script_call *call, struct redis_link *link, script_
     send(call);
 }
 
-/* ---- functions ---- */
-
-static bool is_of_this_version(struct slice function)
-{
-    for (size_t i = 0; i < SCRIPT_COUNT; i++)
-        if (slice_equal(function, slice_of(script_texts[i].function)))
-            return true;
-    return false;
-}
+/* ---- library ---- */
 
 static void on_deleted(void *arg, const struct redis_reply *reply)
 {
     (void)arg, (void)reply; /* the reply is not needed: another process may have deleted the library */
 }
 
-/* Deletes the functions of other versions if there are many. The reply has a list of names and values for
- * each library. */
+/* Deletes the libraries of other versions if there are many. The reply has a list of names and values for
+ * each library. A version before 0.3 has a library for each script. */
 static void on_listed(void *arg, const struct redis_reply *reply)
 {
     struct redis_link *link = arg;
     size_t count = redis_reply_size(reply);
-    for (size_t i = 0; count > (size_t)VERSIONS_MAX * SCRIPT_COUNT && i < count && redis_link_is_up(link);
-         i++) {
+    for (size_t i = 0; count > LIBRARIES_MAX && i < count && redis_link_is_up(link); i++) {
         struct slice name = redis_reply_text(redis_reply_at(redis_reply_at(reply, i), 1));
         struct slice argv[] = {SLICE("FUNCTION"), SLICE("DELETE"), name};
-        if (!is_of_this_version(name))
+        if (!slice_equal(name, slice_of(script_library_name)))
             redis_send(link, 3, argv, on_deleted, NULL);
     }
 }
 
-static void list_functions(struct redis_link *link)
+static void list_libraries(struct redis_link *link)
 {
     struct slice argv[] = {SLICE("FUNCTION"), SLICE("LIST"), SLICE("LIBRARYNAME"), SLICE("duepost_*")};
-    functions.were_listed = true;
+    library.were_listed = true;
     redis_send(link, 4, argv, on_listed, link);
 }
 
-/* Returns whether Redis has the function now. Logs a refusal. */
+/* Returns whether Redis has the library now. Logs a refusal. */
 static bool was_loaded(struct redis_link *link, const struct redis_reply *reply)
 {
-    struct slice exists = SLICE("already exists"); /* another connection has loaded this function */
+    struct slice exists = SLICE("already exists"); /* another connection has loaded the library */
     if (!reply)
         return false;
     struct slice error = redis_reply_text(reply);
@@ -333,40 +312,16 @@ static bool was_loaded(struct redis_link *link, const struct redis_reply *reply)
         memmem(error.data, error.size, exists.data, exists.size))
         return true;
     log_refusal("FUNCTION LOAD", error);
-    functions.refused_us = clock_boot_us();
-    functions.is_full = slice_starts_with(error, SLICE("OOM"));
+    library.refused_us = clock_boot_us();
+    library.is_full = slice_starts_with(error, SLICE("OOM"));
     script_leave_link(link, reply);
     return false;
-}
-
-static void load_function(struct redis_link *link, enum script_id script, redis_reply_fn *fn, void *arg)
-{
-    struct slice argv[] = {SLICE("FUNCTION"), SLICE("LOAD"), slice_of(script_texts[script].code)};
-    redis_send(link, 3, argv, fn, arg);
-}
-
-static void on_loaded_for_call(void *arg, const struct redis_reply *reply)
-{
-    struct loading *loading = arg;
-    functions.loaded_for_call[loading->script] = NULL;
-    was_loaded(loading->link, reply);
-    free(loading);
-}
-
-static void load_for_call(const struct script_call *call)
-{
-    if (functions.loaded_for_call[call->script] == call->link)
-        return;
-    struct loading *loading = NEW(struct loading);
-    *loading = (struct loading){.link = call->link, .script = call->script};
-    functions.loaded_for_call[call->script] = call->link;
-    load_function(call->link, call->script, on_loaded_for_call, loading);
 }
 
 /* At the end of the process, connections may be freed by another thread, whose list lacks this entry. */
 static void end_loading(struct loading *loading)
 {
-    struct loading **at = &functions.loadings;
+    struct loading **at = &library.loadings;
     while (*at && *at != loading)
         at = &(*at)->next;
     if (*at)
@@ -374,46 +329,39 @@ static void end_loading(struct loading *loading)
     free(loading);
 }
 
-/* Loads the function after the one that has been loaded. After the last one, lists the functions of all
- * versions, because this may be a new version in this Redis. Functions of old versions may then be deleted.
- */
-static void load_next(void *arg, const struct redis_reply *reply)
+/* If the library was loaded, lists the libraries of all versions, because this may be a new version in this
+ * Redis. */
+static void on_loaded(void *arg, const struct redis_reply *reply)
 {
     struct loading *loading = arg;
     struct redis_link *link = loading->link;
-    bool may_go_on = was_loaded(link, reply) && redis_link_is_up(link);
-    if (may_go_on && ++loading->script < SCRIPT_COUNT) {
-        load_function(link, loading->script, load_next, loading);
-        return;
-    }
+    bool is_there = was_loaded(link, reply) && redis_link_is_up(link);
     end_loading(loading);
-    if (may_go_on && !functions.were_listed)
-        list_functions(link);
+    if (is_there && !library.were_listed && !library.keeps_others)
+        list_libraries(link);
 }
 
-/* A Redis that is full later refuses to load functions, but runs those that it has. So all are loaded as soon
- * as one is missing. They are loaded one by one, because other calls on this connection wait for what was
- * sent before them. */
-static void load_all(struct redis_link *link)
+/* Loads the library, unless it is being loaded on this connection: several calls may find that it is missing.
+ */
+static void load_library(struct redis_link *link)
 {
-    if (functions.are_few)
-        return;
-    for (const struct loading *other = functions.loadings; other; other = other->next)
+    for (const struct loading *other = library.loadings; other; other = other->next)
         if (other->link == link)
             return;
     struct loading *loading = NEW(struct loading);
-    *loading = (struct loading){.link = link, .next = functions.loadings};
-    functions.loadings = loading;
-    load_function(link, loading->script, load_next, loading);
+    *loading = (struct loading){.link = link, .next = library.loadings};
+    library.loadings = loading;
+    struct slice argv[] = {SLICE("FUNCTION"), SLICE("LOAD"), slice_of(script_library)};
+    redis_send(link, 3, argv, on_loaded, loading);
 }
 
-void script_load_few(void)
+void script_keep_others(void)
 {
-    functions.are_few = true;
+    library.keeps_others = true;
 }
 
 void script_note_link_up(void)
 {
-    functions.were_listed = functions.is_full = false;
-    functions.refused_us = 0;
+    library.were_listed = library.is_full = false;
+    library.refused_us = 0;
 }

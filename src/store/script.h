@@ -1,8 +1,8 @@
 /* script.h - calls of the scripts in scripts/.
  *
- * A script runs as a Redis Function. Redis compiles the function's Lua code once, when it loads the library.
- * If Redis does not have the function, its library is loaded and the call is repeated; then all others are
- * loaded. Redis stores functions with its data.
+ * A script runs as a Redis Function. All functions are in one library, which Redis compiles once, when it
+ * loads the library, and stores with its data. If Redis does not have a function, the library is loaded and
+ * the call is repeated.
  *
  * A call borrows the texts of its arguments until its callback. */
 #ifndef DUEPOST_STORE_SCRIPT_H
@@ -14,16 +14,19 @@
 
 struct script_text {
     const char *name;
-    const char *function; /* name of the library and of its function; it contains a checksum of the library */
-    const char *code;     /* code of the library */
+    const char *function; /* name in the library */
+    bool runs_when_full;  /* Redis runs it even if it is out of memory */
 };
+
+/* The name of the library, which contains a checksum of its code, and the code. */
+extern const char script_library_name[], script_library[];
 
 extern const struct script_text script_texts[SCRIPT_COUNT];
 
 /* The commands that the scripts run, separated by blanks. The text has some words that are not commands. */
-extern const char *const script_commands;
+extern const char script_commands[];
 
-/* First word of the error of a script that refuses to change data of a newer format (scripts/lib/format.lua).
+/* First word of the error of a script that refuses to change data of a newer format (scripts/lib/check.lua).
  */
 #define SCRIPT_NEWER_FORMAT "NEWER"
 
@@ -64,15 +67,14 @@ struct script_args *script_call_args(struct script_call *);
  * the script, UNKNOWN if Redis may have run the script, and FULL if Redis is out of memory. */
 void script_call_send(struct script_call *, struct redis_link *, script_fn *, void *arg);
 
-/* Called when a connection comes up, because Redis may have other functions and rights than before. The
- * functions of a few other versions are kept, because these versions may be running. If Redis has functions
- * of more versions, loading a function deletes them. A process of another version that is still running loads
- * its functions again. */
+/* Called when a connection comes up, because Redis may have another library and other rights than before. The
+ * libraries of a few other versions are kept, because these versions may be running. If Redis has more of
+ * them, loading the library deletes them. A process of another version that is still running loads its
+ * library again. */
 void script_note_link_up(void);
 
-/* From now on, this thread loads only the functions that it calls. Otherwise, all are loaded as soon as one
- * is missing. */
-void script_load_few(void);
+/* From now on, this thread deletes no libraries of other versions. */
+void script_keep_others(void);
 
 /* Reconnects if reply is an error that only a new connection can end: the node is not the primary any more,
  * or the user has lost a right. Must be called in the callback that receives reply, which may be NULL. */

@@ -271,7 +271,7 @@ struct shard *shard_new(struct loop *loop, const struct store_options *options, 
     struct shard *shard = NEW(struct shard);
     uint64_t random;
     if (options->is_read_only)
-        script_load_few();
+        script_keep_others();
     random_fill(&random, sizeof random);
     snprintf(shard->nonce_prefix, sizeof shard->nonce_prefix, "%016llx", (unsigned long long)random);
     shard->loop = loop;

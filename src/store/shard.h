@@ -31,7 +31,7 @@ size_t shard_number(const struct shard *);
 
 /* Returns whether the data in Redis has a newer format than this version supports, as far as known: a later
  * version of duepost has raised the format while this process runs. The scripts then refuse all changes
- * except those that end or renew the attempts of this process (scripts/lib/format.lua). */
+ * except those that end or renew the attempts of this process (scripts/lib/check.lua). */
 bool shard_is_newer(const struct shard *);
 
 /* ---- For the consumer ---- */

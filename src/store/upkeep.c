@@ -20,7 +20,7 @@ enum {
     SURVEY_MAX = 2000, /* maximum number of topics in one call; the call ends earlier if it takes long */
 };
 
-/* Nonces of recovery begin with this mark, see is_recovering in scripts/lib/crashes.lua. */
+/* Nonces of recovery begin with this mark, see Attempts.is_recovering in scripts/lib/attempts.lua. */
 #define RECOVERY_MARK "!"
 
 static bool has_letter(struct slice letters, char letter)

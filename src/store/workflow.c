@@ -21,7 +21,7 @@ static void add_entry(const struct workflow_entry *entry, struct store_call *cal
     store_call_text(call, entry->element);
 }
 
-/* Writes an entry in the form that add_prepared in scripts/lib/leave.lua reads. */
+/* Writes an entry in the form that add_prepared in scripts/lib/workflow_ends.lua reads. */
 static void write_prepared(const struct workflow_entry *entry, struct buffer *text)
 {
     enum { SIZES = 48 }; /* bytes of both numbers and the blanks */

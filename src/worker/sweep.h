@@ -58,7 +58,7 @@ void forgetter_free(struct forgetter *); /* NULL is ignored */
  * Removes ended jobs that were kept for their retention time, in bounded steps (sweep.h).
  * Delivered, cancelled and dead jobs are removed when the retention of their topic is over. Dead jobs are
  * also removed when they exceed the limits on dead jobs. After a step of Redis's clock, only the limit on
- * their number removes jobs for some minutes (store/scripts/lib/removals.lua).
+ * their number removes jobs for some minutes (store/scripts/lib/clock_steps.lua).
  *
  * Measured with 1,000,000 kept jobs: if their retention ends within one hour, each job is removed less
  * than 2 s late. If their retention ends in the same second, they are removed within 10 s if they have one
@@ -115,8 +115,8 @@ struct pattern_keeper *pattern_keeper_new(struct loop *, struct store *, struct 
 void pattern_keeper_tick(struct pattern_keeper *, bool has_walk);
 
 /* Notes that Redis's clock has stepped by this many ms. The keeper offers the topics again that a rate holds,
- * and moves the deadlines of workers' leases by the step (store/scripts/lib/leap.lua). If this process dies
- * before Redis has stored the step, the leases and rates keep their times. NULL is ignored. */
+ * and moves the deadlines of workers' leases by the step (store/scripts/lib/clock_steps.lua). If this process
+ * dies before Redis has stored the step, the leases and rates keep their times. NULL is ignored. */
 void pattern_keeper_step(struct pattern_keeper *, int64_t ms);
 
 void pattern_keeper_free(struct pattern_keeper *); /* NULL is ignored */

@@ -153,7 +153,7 @@ def test_the_guides_are_complete():
     why = contract["paths"]["/jobs/{topic}/{jobId}/why"]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
     scripts = "".join(path.read_text() for path in (ROOT / "src" / "store" / "scripts").rglob("*.lua"))
     wanted = {
-        "redis.md": set(re.findall(r"\bbase \.\. '([a-z_]+)", scripts)) - {"never"},  # probe.lua: the name of a key that never exists
+        "redis.md": set(re.findall(r"\bbase \.\. '([a-z_]+)", scripts)) - {"never"},  # check.lua: the name of a key that never exists
         "topics.md": set(schemas["Settings"]["properties"]) | set(schemas["Job"]["properties"]["reason"]["enum"]),
         "operations.md": set(why["properties"]["why"]["enum"]),
     }

@@ -266,7 +266,7 @@ START_TEST(run_reads_no_record_for_which_it_has_no_use)
     let_die("t/0");
     redis_do(redis, "CONFIG RESETSTAT");
     check_answer("run 0 t/0 0 '' '' '' t/1 0 '' '' '' t/2 0 '' '' '' t/3 0 '' '' ''", "-9 -3 1 -1");
-    ck_assert_int_eq(calls_of("hget"), 1); /* each call reads the format of the data, see probe.lua */
+    ck_assert_int_eq(calls_of("hget"), 1); /* each call reads the format of the data, see check.lua */
     check_answer("run 0 t/0 0 '' {x} {f}", "-9");
     ck_assert_int_eq(calls_of("hget"), 3);
     redis_do(redis, "HSET " KEY "jobs t/0 {r}");

@@ -252,7 +252,7 @@ START_TEST(no_expired_job_is_run)
 END_TEST
 
 #define SWEEP "sweep 10 0 0"
-#define RESTS "meta: clock=now-5 rest=now+300000\n" /* nothing is removed by age, see lib/removals.lua */
+#define RESTS "meta: clock=now-5 rest=now+300000\n" /* nothing is removed by age, see lib/clock_steps.lua */
 
 START_TEST(sweep_removes_what_was_kept_for_long_enough)
 {

@@ -113,38 +113,30 @@ def known_needs():
     return re.search(r'set\(DUEPOST_KNOWN_NEEDS "(.*)"\)', build.read_text())[1]
 
 
-def libraries(folder, changes=()):
-    """Returns the library that the build makes from each script; @NAME@ stands for its name. changes: (file, such as "run" or
-    "lib/offer", old text, new text), to seed a bug."""
-    return _libraries(folder, tuple(changes))
+def library(folder, changes=()):
+    """Returns the library that the build makes from the scripts; @DIGEST@ stands for its digest. changes: (file, such as "run" or
+    "lib/turns", old text, new text), to seed a bug."""
+    return _library(folder, tuple(changes))
 
 
-@functools.lru_cache(None)  # a call takes a third of a second
-def _libraries(folder, changes):
-    folder = pathlib.Path(folder)
-    texts = {str(path.relative_to(folder).with_suffix("")): path.read_text() for path in folder.rglob("*.lua")}
+@functools.lru_cache(None)
+def _library(folder, changes):
+    folder = pathlib.Path(folder).resolve()
+    texts = {str(path.relative_to(folder)): path.read_text() for path in sorted(folder.rglob("*.lua"))}
     for name, old, new in changes:
-        if texts[name].count(old) != 1:
-            raise ValueError(f"{name}.lua holds {texts[name].count(old)} times: {old}")
-        texts[name] = texts[name].replace(old, new)
-
-    with tempfile.TemporaryDirectory(prefix="duepost-scripts-") as directory:
-        sources, made = pathlib.Path(directory, "sources"), pathlib.Path(directory, "composed")
-        (sources / "lib").mkdir(parents=True)
-        made.mkdir()
-        paths = []
-        for name, text in sorted(texts.items(), key=lambda item: (not item[0].startswith("lib/"), item[0])):
-            paths.append(sources / f"{name}.lua")
-            paths[-1].write_text(text)
-        subprocess.run(["awk", "-v", f"out={made}", "-v", f"needs={known_needs()}", "-f", folder / "compose.awk",
-                        folder / "results.list", *paths], check=True)
-        subprocess.run(["awk", "-v", f"out={made}", "-f", folder / "functions.awk", *sorted(made.glob("*.lua"))], check=True)
-        return {path.stem: path.read_text() for path in made.glob("*.function")}
+        if texts[f"{name}.lua"].count(old) != 1:
+            raise ValueError(f"{name}.lua holds {texts[f'{name}.lua'].count(old)} times: {old}")
+        texts[f"{name}.lua"] = texts[f"{name}.lua"].replace(old, new)
+    with tempfile.TemporaryDirectory(prefix="duepost-scripts-") as sources:
+        pathlib.Path(sources, "lib").mkdir()
+        for name, text in texts.items():
+            pathlib.Path(sources, name).write_text(text)
+        helpers = sorted(name for name in texts if name.startswith("lib/"))
+        return subprocess.check_output(["awk", "-v", f"needs={known_needs()}", "-f", folder / "library.awk", folder / "results.list",
+                                        *helpers, *sorted(set(texts) - set(helpers))], cwd=sources, text=True)
 
 
 def load_functions(link, folder, changes=()):
     """Loads the scripts as functions; they replace those of an earlier call. Returns the name of each script's function."""
-    names = {}
-    for script, library in libraries(folder, changes).items():
-        names[script] = link("FUNCTION", "LOAD", "REPLACE", library.replace("@NAME@", f"test_{script}"))
-    return names
+    link("FUNCTION", "LOAD", "REPLACE", library(folder, changes).replace("@DIGEST@", "test"))
+    return {path.stem: f"duepost_{path.stem}_test" for path in pathlib.Path(folder).glob("*.lua")}

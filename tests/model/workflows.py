@@ -1,5 +1,5 @@
 """Workflows in the model: lists of elements that grow, and the jobs that belong to them, see src/store/scripts/lib/workflows.lua and
-waits.lua."""
+events.lua."""
 
 KEPT_MS = 604_800_000
 RESULT_AGAIN = -2

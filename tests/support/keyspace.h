@@ -11,7 +11,7 @@
  * comma replaces each blank in holders, crashes, kept, receivers, workflows and waits, whose values have
  * several words. A bar replaces each newline in attempts, kept and idempotency, whose values have lines. A
  * bar also replaces the newline in a field that names an attempt of a cancelled job (lib/lingering.lua), and
- * in the name of a webhook's event (lib/waits.lua). A semicolon replaces each blank in the heads of
+ * in the name of a webhook's event (lib/events.lua). A semicolon replaces each blank in the heads of
  * records. Keys that begin with "hour:" are not dumped, because each outcome changes them.
  *
  * The values of the three keys "behind", "names" and "numbers" can be derived from the other keys.

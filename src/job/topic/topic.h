@@ -51,7 +51,7 @@ struct topic {
     struct {
         int64_t delivered, retried, dead;
     } hour;
-    bool fails;               /* too many of its last attempts failed, see scripts/lib/hour.lua */
+    bool fails;               /* too many of its last attempts failed, see scripts/lib/hours.lua */
     struct slice last_answer; /* status or word for the last error within the hour; empty: none */
 
     /* Only use cases (app/) set the following members. */

@@ -59,7 +59,7 @@ static void check_delivery(struct member_parse *parse, const struct member *memb
     check_word(parse, member, "push", "pull");
 }
 
-/* The rows have the order in which the text has the members. scripts/lib/pause.lua relies on the order of the
+/* The rows have the order in which the text has the members. scripts/lib/fifo.lua relies on the order of the
  * first two. Scripts copy and compare urls as they are in the text, so a url must have no escapes. */
 static const struct member rows[] = {
     {NAMED("paused"), MEMBER_BOOL, EVERYWHERE, FIELD(is_paused), HAS(has_paused)},

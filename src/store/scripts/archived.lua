@@ -1,4 +1,3 @@
-#!lua flags=allow-oom
 -- archived.lua - removes texts from the outbox after they were written to the history.
 --
 -- The texts must be the first ones in the list of fields that were read. If they are not, because another archiver
@@ -11,19 +10,21 @@
 -- ARGV from 8: positions of the fields that had no text when they were read. Texts that were added to these fields
 --      since then were not read, so they stay
 -- Returns {now_us, number of texts removed; or DISTURBED}.
--- uses: clock format outbox probe
-probe_slot()
-refuse_newer_format()
-local number, bytes = tonumber(ARGV[4]), tonumber(ARGV[5])
-local numbers = call('HMGET', NUMBERS, 'outbox_removed', 'outbox_moved')
-if (numbers[1] or '0') ~= ARGV[2] or (numbers[2] or '0') ~= ARGV[3] then return {now_us, RESULT_DISTURBED} end
-local fields = call('LRANGE', ENDED_READ, 0, number - 1)
-if #fields ~= number or fields[1] ~= ARGV[6] or fields[number] ~= ARGV[7] then return {now_us, RESULT_DISTURBED} end
-call('LTRIM', ENDED_READ, number, -1)
-call('HINCRBY', NUMBERS, 'outbox_removed', number)
-for i = #ARGV, 8, -1 do table.remove(fields, tonumber(ARGV[i])) end
-local removed = #fields > 0 and remove_texts(fields) or 0
-call('HINCRBY', NUMBERS, 'outbox_bytes', -bytes)
--- When the outbox is empty, the stored sum of bytes is reset.
-if call('EXISTS', ENDED) == 0 then call('HDEL', NUMBERS, 'outbox_bytes') end
-return {now_us, removed}
+
+script('archived', {'allow-oom'}, {Outbox}, function()
+  probe_slot()
+  refuse_newer_format()
+  local number, bytes = tonumber(ARGV[4]), tonumber(ARGV[5])
+  local numbers = call('HMGET', NUMBERS, 'outbox_removed', 'outbox_moved')
+  if (numbers[1] or '0') ~= ARGV[2] or (numbers[2] or '0') ~= ARGV[3] then return {now_us, RESULT.DISTURBED} end
+  local fields = call('LRANGE', ENDED_READ, 0, number - 1)
+  if #fields ~= number or fields[1] ~= ARGV[6] or fields[number] ~= ARGV[7] then return {now_us, RESULT.DISTURBED} end
+  call('LTRIM', ENDED_READ, number, -1)
+  call('HINCRBY', NUMBERS, 'outbox_removed', number)
+  for i = #ARGV, 8, -1 do table.remove(fields, tonumber(ARGV[i])) end
+  local removed = #fields > 0 and Outbox.remove(fields) or 0
+  call('HINCRBY', NUMBERS, 'outbox_bytes', -bytes)
+  -- When the outbox is empty, the stored sum of bytes is reset.
+  if call('EXISTS', ENDED) == 0 then call('HDEL', NUMBERS, 'outbox_bytes') end
+  return {now_us, removed}
+end)

@@ -1,4 +1,3 @@
-#!lua
 -- begin.lua - begins workflows. The flag allow-oom is not set, so a full Redis refuses new work.
 --
 -- ARGV[2]  maximum number of jobs that have not ended; 0: no limit
@@ -19,22 +18,9 @@
 -- Returns {now_us, result ...}. A result is {1, time of creation}; {0, time of creation, first job} if a
 -- workflow with this id is active, or the parent's step has started another workflow; NOT_FOUND if the failed workflow cannot be continued; TAKEN if a job has
 -- the id of its first job; FULL; AGAIN.
--- uses: cancel leave probe waits
+
 local SIZE = 16
-for i = 3, #ARGV, SIZE do
-  if not string.match(ARGV[i], '^[^/~]+/[^/]+$') then error('not an id') end
-  local from = ARGV[i + 6]
-  if from ~= '' and (not string.match(from, '^[^/~]+/[^/]+/%d+$') or topic_of(from) ~= topic_of(ARGV[i])) then error('not a place') end
-  if not string.match(ARGV[i + 7], '^%d+$') or not string.match(ARGV[i + 8], '^%d+$') then error('not a number') end
-  if not string.match(ARGV[i + 9], '^[sca]$') or not string.match(ARGV[i + 10], '^[^/]+/.') then error('not a job') end
-  if owner_of(topic_of(ARGV[i + 10])) ~= topic_of(ARGV[i]) then error('another owner') end
-  if not string.match(ARGV[i + 11], '^@?%d+$') then error('not a number') end
-  if not ARGV[i + SIZE - 1] then error('wrong number of arguments') end
-  if not is_step(ARGV[i + 14]) or not is_step(ARGV[i + 15]) then error('not a step') end
-end
-probe()
-local max_jobs = tonumber(ARGV[2])
-local room = max_jobs > 0 and max_jobs - jobs_below(max_jobs) or math.huge
+local room
 
 -- Returns the time of creation for a new workflow, which is later than that of any earlier workflow with this id.
 local function time_of(id)
@@ -45,64 +31,80 @@ end
 -- Returns the dead job that made a workflow fail. Returns nothing if the workflow did not fail, its dead job was
 -- removed, or the workflow has fewer than kept elements.
 local function letter_of(place, kept)
-  local state, letter = unpack(call('HMGET', workflow_of(place), 'state', 'failedBy'))
+  local state, letter = unpack(call('HMGET', Workflows.key(place), 'state', 'failedBy'))
   if state ~= 'failed' or not letter or not call('ZSCORE', DEAD, letter) then return end
-  if call('LLEN', elements_of(place)) >= tonumber(kept) then return letter end
+  if call('LLEN', Workflows.elements_key(place)) >= tonumber(kept) then return letter end
 end
 
 local function take_elements(from, kept, bytes, place)
   if kept == '0' then return end
-  copy_hooks(from, place)
-  for _, list_of in ipairs({elements_of, element_jobs_of}) do
+  Events.copy_hooks(from, place)
+  for _, list_of in ipairs({Workflows.elements_key, Workflows.element_jobs_key}) do
     call('COPY', list_of(from), list_of(place))
     call('LTRIM', list_of(place), '0', tonumber(kept) - 1)
   end
-  call('HSET', workflow_of(place), 'bytes', bytes)
+  call('HSET', Workflows.key(place), 'bytes', bytes)
 end
 
 local function begin(at)
-  if has_read_enough() then return RESULT_AGAIN end
+  if Records.has_read_enough() then return RESULT.AGAIN end
   local id, settings, parent, if_failed, if_cancelled, replaces, from, kept, bytes = unpack(ARGV, at, at + 8)
-  local place = active_place(id)
+  local place = Workflows.active_place(id)
   if place and replaces ~= '1' then
-    return {0, tonumber(call('HGET', workflow_of(place), 'createdAt')), call('HGET', workflow_of(place), 'first')}
+    return {0, tonumber(call('HGET', Workflows.key(place), 'createdAt')), call('HGET', Workflows.key(place), 'first')}
   end
   local step, parent_step = ARGV[at + 14], ARGV[at + 15]
-  local started = parent ~= '' and job_of_step(parent, parent_step)
-  if started then return {0, tonumber(call('HGET', workflow_of(parent), 'createdAt')), started} end
+  local started = parent ~= '' and Workflows.job_of_step(parent, parent_step)
+  if started then return {0, tonumber(call('HGET', Workflows.key(parent), 'createdAt')), started} end
   local letter = from ~= '' and letter_of(from, kept)
-  if from ~= '' and not letter then return RESULT_NOT_FOUND end
-  if room < 1 then return RESULT_FULL end
-  if call('HEXISTS', JOBS, ARGV[at + 10]) == 1 then return RESULT_TAKEN end
+  if from ~= '' and not letter then return RESULT.NOT_FOUND end
+  if room < 1 then return RESULT.FULL end
+  if call('HEXISTS', JOBS, ARGV[at + 10]) == 1 then return RESULT.TAKEN end
   room = room - 1
-  local previous = place and call('HGET', workflow_of(place), 'previous') or not place and call('HGET', WORKFLOWS, id)
-  local created = place and call('HGET', workflow_of(place), 'createdAt') or time_of(id)
+  local previous = place and call('HGET', Workflows.key(place), 'previous') or not place and call('HGET', WORKFLOWS, id)
+  local created = place and call('HGET', Workflows.key(place), 'createdAt') or time_of(id)
   if place then
-    drop_members(place)
-    call('DEL', elements_of(place), element_jobs_of(place), steps_of(place), workflow_of(place))
+    WorkflowEnds.drop_members(place)
+    call('DEL', Workflows.elements_key(place), Workflows.element_jobs_key(place), Workflows.steps_key(place), Workflows.key(place))
   end
   place = id .. '/' .. created
   call('HSET', WORKFLOWS, id, created)
   call('ZADD', WORKFLOW_TIMES, created, place)
-  call('HSET', workflow_of(place), 'state', 'active', 'createdAt', created, 'settings', settings, 'first', ARGV[at + 10])
-  if previous then call('HSET', workflow_of(place), 'previous', previous) end
-  if parent ~= '' then call('HSET', workflow_of(place), 'parent', parent, 'ifFailed', if_failed, 'ifCancelled', if_cancelled) end
-  if parent_step ~= '' and is_active(parent) then
-    call('HSET', workflow_of(place), 'parentStep', parent_step)
-    note_step(parent, parent_step, ARGV[at + 10])
+  call('HSET', Workflows.key(place), 'state', 'active', 'createdAt', created, 'settings', settings, 'first', ARGV[at + 10])
+  if previous then call('HSET', Workflows.key(place), 'previous', previous) end
+  if parent ~= '' then call('HSET', Workflows.key(place), 'parent', parent, 'ifFailed', if_failed, 'ifCancelled', if_cancelled) end
+  if parent_step ~= '' and Workflows.is_active(parent) then
+    call('HSET', Workflows.key(place), 'parentStep', parent_step)
+    Workflows.note_step(parent, parent_step, ARGV[at + 10])
   end
   if letter then
     take_elements(from, kept, bytes, place)
-    cancel_dead(letter)
+    Cancels.cancel_dead(letter)
   end
   local role, job, when, record, element = unpack(ARGV, at + 9, at + 13)
-  add_member(place, role, job, when, record, element, note_step(place, step, job))
-  forget_old_workflows()
+  Workflows.add_member(place, role, job, when, record, element, Workflows.note_step(place, step, job))
+  WorkflowEnds.forget_old()
   return {1, tonumber(created)}
 end
 
-local replies = {now_us}
-for i = 3, #ARGV, SIZE do replies[#replies + 1] = begin(i) end
-date_dead_topics()
-finish()
-return replies
+script('begin', {}, {Cancels, Ended, Events, Expiries, Places, Records, WorkflowEnds, Workflows}, function()
+  for i = 3, #ARGV, SIZE do
+    if not string.match(ARGV[i], '^[^/~]+/[^/]+$') then error('not an id') end
+    local from = ARGV[i + 6]
+    if from ~= '' and (not string.match(from, '^[^/~]+/[^/]+/%d+$') or topic_of(from) ~= topic_of(ARGV[i])) then error('not a place') end
+    if not string.match(ARGV[i + 7], '^%d+$') or not string.match(ARGV[i + 8], '^%d+$') then error('not a number') end
+    if not string.match(ARGV[i + 9], '^[sca]$') or not string.match(ARGV[i + 10], '^[^/]+/.') then error('not a job') end
+    if owner_of(topic_of(ARGV[i + 10])) ~= topic_of(ARGV[i]) then error('another owner') end
+    if not string.match(ARGV[i + 11], '^@?%d+$') then error('not a number') end
+    if not ARGV[i + SIZE - 1] then error('wrong number of arguments') end
+    if not Workflows.is_step(ARGV[i + 14]) or not Workflows.is_step(ARGV[i + 15]) then error('not a step') end
+  end
+  probe()
+  local max_jobs = tonumber(ARGV[2])
+  room = max_jobs > 0 and max_jobs - Expiries.jobs_below(max_jobs) or math.huge
+  local replies = {now_us}
+  for i = 3, #ARGV, SIZE do replies[#replies + 1] = begin(i) end
+  Ended.finish()
+  Places.finish()
+  return replies
+end)

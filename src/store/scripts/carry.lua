@@ -1,6 +1,5 @@
-#!lua flags=allow-oom
 -- carry.lua - one step of the carry worker, which makes due jobs available. The step keeps or takes the lock, offers
--- the topics whose time has come (lib/offer.lua), and rings the doorbell (lib/bell.lua). The owner of the lock does
+-- the topics whose time has come (lib/turns.lua), and rings the doorbell (lib/turns.lua). The owner of the lock does
 -- the work; the other processes are standbys. Two carry workers at the same time do no harm, so a standby offers
 -- topics that the owner has left overdue.
 --
@@ -11,60 +10,63 @@
 -- ARGV[4] maximum number of topics
 -- ARGV[5] [6] owner and beat of a lock that has not changed for too long, which is taken over; else empty
 -- ARGV[7] lease, ms   [8] time by which a topic must be overdue before a standby offers it, ms
--- ARGV[9] time that Redis's clock should show by the caller's reckoning, ms, or -1; see lib/removals.lua
+-- ARGV[9] time that Redis's clock should show by the caller's reckoning, ms, or -1; see lib/clock_steps.lua
 -- Returns {now_us, owner, beat, next due time or -1, ms until the first lease runs out (0: a lease has run out; -1:
 -- there are no leases), number of topics offered, chores, and the first time at which a schedule fires, if there is
 -- one}. The chores are a letter for each call that has work to do: t if a claim would find due jobs, f if forget.lua
 -- would find idempotency keys or sends, r if nothing may be removed by age now, and the letters of lib/chores.lua. Only expired idempotency keys are looked
 -- for in each call, the other chores once a second. A standby gets -1 for the leases, and no chore but t, because the
 -- owner does the others. Attempts of cancelled jobs that still run count as leases here, and so do leases of workers.
--- uses: chores idempotency lingering lost places probe publish removals schedules sends
-local is_tick = ARGV[3] == '1' or ARGV[3] == '2'
-local me, most, lease_ms, patience_ms = ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[7]), tonumber(ARGV[8])
-local CARRY = base .. 'carry'
-probe()
-local lock = call('HMGET', CARRY, 'owner', 'beat')
-local owner, beat = lock[1], tonumber(lock[2]) or 0
-local is_stuck = owner and owner == ARGV[5] and integer(beat) == ARGV[6]
-if not owner or is_stuck then owner = me end
-local is_owner = owner == me
-if ARGV[3] == '-1' then
-  if not is_owner then return {now_us, owner, beat, -1, -1, 0, ''} end
-  publish('carry') -- wakes the standbys before their next tick
-  call('DEL', CARRY)
-  if ARGV[9] then watch_clock(-1) end
-  return {now_us, '', beat, -1, -1, 0, ''}
-end
-if is_owner and (ARGV[3] == '1' or lock[1] ~= me) then
-  beat = beat + 1
-  call('HSET', CARRY, 'owner', me, 'beat', integer(beat), 'at', integer(now))
-end
+
 local function first_due() return tonumber(call('ZRANGE', DUE, '0', '0', 'WITHSCORES')[2] or 'inf') end
-local next_due, until_ms = first_due(), is_owner and now or now - patience_ms
-local topics = next_due <= until_ms and topics_to_carry(until_ms, most) or {}
-look_at_holders(topics, most)
-for i = 1, #topics do touch(topics[i], 'left') end
-finish()
-if #turns_added == 0 and is_tick and is_owner then ring() end
-if #topics > 0 or has(SUSPECTS) then next_due = first_due() end
-if next_due == math.huge then next_due = -1 end
-local next_fire = first_fire()
-if is_tick and has_clock_stepped_back() then next_fire = now end
-if next_fire == math.huge then next_fire = nil end
-local chores = is_tick and has_turns() and 't' or ''
-if not is_owner then return {now_us, owner, beat, next_due, -1, #topics, chores, next_fire} end
 
 local function until_lost(key, longest_ms)
   local first = tonumber(call('ZRANGE', key, '0', '0', 'WITHSCORES')[2])
   if not first then return math.huge end
-  return lost_of(key, longest_ms, 1)[1] and 0 or first - now
+  return Leases.lost(key, longest_ms, 1)[1] and 0 or first - now
 end
-local first_lost = math.min(until_lost(LEASES, lease_ms), has(LINGERING) and until_lost(LINGERING, lease_ms) or math.huge)
-for _, key in ipairs({PULLED, PULL_LINGERING}) do
-  if has(key) then first_lost = math.min(first_lost, until_lost(key, PULL_LEASE_MAX_MS)) end
-end
+
 local function has_old(key) return call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, 1)[1] end
-if has_old(WINDOWS) or is_tick and has_old(SENDS_UNTIL) then chores = chores .. 'f' end
-if is_tick then chores = chores .. chores_to_do() end
-if is_tick and ARGV[9] and watch_clock(tonumber(ARGV[9])) then chores = chores .. 'r' end
-return {now_us, owner, beat, next_due, first_lost < math.huge and first_lost or -1, #topics, chores, next_fire}
+
+script('carry', {'allow-oom'}, {Chores, ClockSteps, Leases, Places, Schedules, Turns}, function()
+  local is_tick = ARGV[3] == '1' or ARGV[3] == '2'
+  local me, most, lease_ms, patience_ms = ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[7]), tonumber(ARGV[8])
+  probe()
+  local lock = call('HMGET', CARRY, 'owner', 'beat')
+  local owner, beat = lock[1], tonumber(lock[2]) or 0
+  local is_stuck = owner and owner == ARGV[5] and integer(beat) == ARGV[6]
+  if not owner or is_stuck then owner = me end
+  local is_owner = owner == me
+  if ARGV[3] == '-1' then
+    if not is_owner then return {now_us, owner, beat, -1, -1, 0, ''} end
+    publish('carry') -- wakes the standbys before their next tick
+    call('DEL', CARRY)
+    if ARGV[9] then ClockSteps.watch(-1) end
+    return {now_us, '', beat, -1, -1, 0, ''}
+  end
+  if is_owner and (ARGV[3] == '1' or lock[1] ~= me) then
+    beat = beat + 1
+    call('HSET', CARRY, 'owner', me, 'beat', integer(beat), 'at', integer(now))
+  end
+  local next_due, until_ms = first_due(), is_owner and now or now - patience_ms
+  local topics = next_due <= until_ms and Turns.topics_to_carry(until_ms, most) or {}
+  Turns.look_at_holders(topics, most)
+  for i = 1, #topics do Places.touch(topics[i], 'left') end
+  Places.finish()
+  if #Turns.added == 0 and is_tick and is_owner then Turns.ring() end
+  if #topics > 0 or has(SUSPECTS) then next_due = first_due() end
+  if next_due == math.huge then next_due = -1 end
+  local next_fire = Schedules.first_fire()
+  if is_tick and Schedules.has_clock_stepped_back() then next_fire = now end
+  if next_fire == math.huge then next_fire = nil end
+  local chores = is_tick and Chores.has_turns() and 't' or ''
+  if not is_owner then return {now_us, owner, beat, next_due, -1, #topics, chores, next_fire} end
+  local first_lost = math.min(until_lost(LEASES, lease_ms), has(LINGERING) and until_lost(LINGERING, lease_ms) or math.huge)
+  for _, key in ipairs({PULLED, PULL_LINGERING}) do
+    if has(key) then first_lost = math.min(first_lost, until_lost(key, Leases.PULL_LEASE_MAX_MS)) end
+  end
+  if has_old(WINDOWS) or is_tick and has_old(SENDS_UNTIL) then chores = chores .. 'f' end
+  if is_tick then chores = chores .. Chores.to_do() end
+  if is_tick and ARGV[9] and ClockSteps.watch(tonumber(ARGV[9])) then chores = chores .. 'r' end
+  return {now_us, owner, beat, next_due, first_lost < math.huge and first_lost or -1, #topics, chores, next_fire}
+end)

@@ -1,5 +1,4 @@
-#!lua flags=allow-oom
--- claim.lua - leases due jobs to a consumer. Topics that may be served are in the sorted set "turns" (lib/offer.lua),
+-- claim.lua - leases due jobs to a consumer. Topics that may be served are in the sorted set "turns" (lib/turns.lua),
 -- and take turns. Only one of the jobs that have lost several consumers is leased at a time (lib/suspects.lua).
 --
 -- ARGV[2] maximum number of jobs   [3] nonce   [4] lease, ms   [5] maximum number of jobs of one topic in a
@@ -12,23 +11,20 @@
 -- paused, until this time. Then topic, settings for each topic that has settings and has one
 -- of these jobs or was skipped, because its settings cannot be read or need a later version (only a few skipped topics
 -- are returned). If ARGV[7] is not 0, the next due time or -1 follows}.
--- uses: again crashes due expiries forget_lost head places probe serve settings suspects weights
-local left, note, lease_ms, share = tonumber(ARGV[2]), ARGV[3] .. ' ', tonumber(ARGV[4]), tonumber(ARGV[5])
-local bytes_left = tonumber(ARGV[6])
+
+local left, note, share, bytes_left
 local READ_AT_ONCE = 16 -- records
 local HEAD = 4 -- number of replies before the first job
-local replies = {now_us, 0, 0, 0}
-local deadline = integer(now + lease_ms)
-local leases = {} -- deadline, id, deadline, id ... written at the end
-local leased = 0 -- number of jobs
-
+local replies, deadline
+local leases -- deadline, id, deadline, id ... written at the end
+local leased -- number of jobs
 local any_settings -- the result of has_settings
 
 -- Returns how many jobs of a topic may be leased now (maximum: most), and the topic's limit of jobs in flight.
 local function most_of(topic, most)
-  if any_settings then return most_by_settings(topic, most) end
-  in_flight[topic] = in_flight[topic] or call('HLEN', holders_of(topic))
-  return math.min(most, default_limit - in_flight[topic]), default_limit
+  if any_settings then return Serving.most(topic, most) end
+  Turns.in_flight[topic] = Turns.in_flight[topic] or call('HLEN', holders_of(topic))
+  return math.min(most, Turns.default_limit - Turns.in_flight[topic]), Turns.default_limit
 end
 
 -- When the jobs of a topic are long overdue, a quarter of the jobs that a claim leases are the ones that became due
@@ -38,7 +34,7 @@ local BEHIND_MS, NEWEST_LIMIT = 500, 8
 local function take_newest(turn, most)
   local quarter = turn.limit < NEWEST_LIMIT and 0 or most < 4 and (now_us % 4 == 0 and 1 or 0) or math.floor(most / 4)
   if quarter == 0 then return end
-  local last = call('ZREVRANGEBYSCORE', bucket_of(turn.topic), DUE_NOW, '-inf', 'WITHSCORES', 'LIMIT', 0, quarter)
+  local last = call('ZREVRANGEBYSCORE', bucket_of(turn.topic), '(' .. integer(due_before), '-inf', 'WITHSCORES', 'LIMIT', 0, quarter)
   local kept = most - quarter
   if kept > 0 and tonumber(last[#last]) <= tonumber(turn.scores[kept]) then return end
   for i = 1, #last / 2 do
@@ -59,7 +55,7 @@ local function read_due_places(turn, most)
     turn.first = turn.first or places[2]
     for i = 1, #places, 2 do
       local time = tonumber(places[i + 1])
-      if number == most or time >= DUE_BEFORE then
+      if number == most or time >= due_before then
         turn.next = places[i + 1]
         return
       end
@@ -74,27 +70,25 @@ end
 local next_suspect, is_suspect_leased -- the suspect that this claim may lease, and whether it has leased it
 
 -- Decides whether this claim may lease a suspect (lib/suspects.lua).
--- rare: claimed_suspect
 local function may_lease_suspect(id)
   if next_suspect == nil then
-    local place = has(SUSPECTS) and suspect_ahead()
-    next_suspect = not (place and is_attempted(place)) and id
+    local place = has(SUSPECTS) and Suspects.first()
+    next_suspect = not (place and Suspects.is_attempted(place)) and id
   end
   return next_suspect == id
 end
 
 -- Removes the suspects that this claim may not lease from a turn, and sets them aside.
--- rare: claimed_suspect
 local function set_suspects_aside(turn)
   local crashes, topic, ids, scores, times, dues = call('HMGET', CRASHES, unpack(turn.ids)), turn.topic, {}, {}, {}, {}
   for i = 1, #crashes do
     local id, due = turn.ids[i], turn.dues[i] or turn.scores[i]
-    if losses_in(crashes[i]) < SUSPECT_LOSSES or may_lease_suspect(id) then
+    if Attempts.losses_in(crashes[i]) < Suspects.LOSSES or may_lease_suspect(id) then
       local at = #ids + 1
       ids[at], scores[at], times[at], dues[at] = id, turn.scores[i], turn.times[i], turn.dues[i]
     else
-      again(id, due, now + WAIT_MS)
-      hold(topic, id, due)
+      Places.put_for_retry(id, due, now + Suspects.WAIT_MS)
+      Holds.add(topic, id, due)
       call('ZADD', SUSPECTS, integer(now), id)
       is_there[SUSPECTS] = true
     end
@@ -102,8 +96,8 @@ local function set_suspects_aside(turn)
   turn.aside = #crashes - #ids
   if turn.aside == 0 then return end
   left = left - turn.aside -- limits the work of this call
-  write_places(topic, places[topic])
-  places[topic] = nil
+  Places.write(topic, Places.new[topic])
+  Places.new[topic] = nil
   turn.ids, turn.scores, turn.times, turn.dues, turn.is_front = ids, scores, times, dues, false
 end
 
@@ -115,12 +109,12 @@ local function plan_turn(topic, most, score, weight)
     holders = {}, has_rate = any_settings and settings_of(topic).rate, spending = 0, is_front = true}
   most, turn.limit = most_of(topic, most)
   if most < 1 then return turn end
-  if any_settings and is_fifo(topic) then turn.is_front = false end -- so that offer() reads the bucket again
+  if any_settings and is_fifo(topic) then turn.is_front = false end -- so that Turns.offer() reads the bucket again
   read_due_places(turn, most)
   local number = #turn.ids
   if number == most and tonumber(turn.first) <= now - BEHIND_MS and turn.next and is_due(turn.next) then take_newest(turn, most) end
   if number > 0 and has(RESUMED) then turn.resumed = tonumber(call('ZSCORE', RESUMED, topic) or 0) end
-  if number > 0 and has(HELD) then turn.dues = held_dues(topic, turn.ids) end
+  if number > 0 and has(HELD) then turn.dues = Holds.dues(topic, turn.ids) end
   if number > 0 and has(CRASHES) then set_suspects_aside(turn) end
   return turn
 end
@@ -138,7 +132,7 @@ local function lease(turn, record)
   end
   turn.taken = at
   if not record or #id < #turn.topic + 2 then
-    forget_lost(id)
+    Attempts.forget_all(id)
     return true
   end
   local lease_at, reply_at, holder_at, holders = 2 * leased, HEAD + 3 * leased, 2 * turn.leased, turn.holders
@@ -147,7 +141,7 @@ local function lease(turn, record)
   holders[holder_at + 1], holders[holder_at + 2] = id, note .. (held_due or turn.scores[at])
   replies[reply_at + 1], replies[reply_at + 2], replies[reply_at + 3] = id, due, record
   if id == next_suspect then is_suspect_leased = true end
-  if turn.has_rate and not is_expired(record) then turn.spending = turn.spending + 1 end
+  if turn.has_rate and not Records.is_expired(record) then turn.spending = turn.spending + 1 end
   return true
 end
 
@@ -179,13 +173,12 @@ local function lease_all(turns)
   return #turns
 end
 
-next_turns = {}
-local served, is_served = {}, {}
+local served, is_served
 local function end_turn(turn)
   local topic, is_whole = turn.topic, turn.taken == #turn.ids
   if turn.taken > 0 then
     local ids = is_whole and turn.ids or {unpack(turn.ids, 1, turn.taken)}
-    if turn.is_front and is_whole then leave_front(topic, ids, not turn.next) else leave_bucket(topic, ids) end
+    if turn.is_front and is_whole then Places.leave_front(topic, ids, not turn.next) else Places.leave_bucket(topic, ids) end
   end
   if turn.first and not is_served[topic] then
     is_served[topic] = true
@@ -193,14 +186,14 @@ local function end_turn(turn)
   end
   if turn.leased > 0 then
     call('HSET', holders_of(topic), unpack(turn.holders))
-    in_flight[topic] = in_flight[topic] + turn.leased
-    keep_name(topic)
+    Turns.in_flight[topic] = Turns.in_flight[topic] + turn.leased
+    Names.keep(topic)
   end
-  if turn.spending > 0 then spend_tokens(topic, turn.spending, tonumber(turn.first)) end
-  next_turns[topic] = turn.taken > 0 and turn.score + math.ceil(turn.taken * A_JOB / turn.weight) or nil
-  first_scores[topic], carried_times[topic] = nil, nil -- the bucket has changed
-  if turn.is_front and is_whole then first_scores[topic] = turn.next end
-  offer(topic)
+  if turn.spending > 0 then Rates.spend(topic, turn.spending, tonumber(turn.first)) end
+  Turns.next_scores[topic] = turn.taken > 0 and turn.score + math.ceil(turn.taken * Turns.A_JOB / turn.weight) or nil
+  Turns.first_scores[topic], Turns.carried_times[topic] = nil, nil -- the bucket has changed
+  if turn.is_front and is_whole then Turns.first_scores[topic] = turn.next end
+  Turns.offer(topic)
 end
 
 -- Serves the first topics in turns, one after the other. Topics that still have due jobs then move to the end. A turn
@@ -209,9 +202,10 @@ end
 -- remaining topics keep their turns.
 local TURNS_AT_ONCE = 64
 local VIRTUAL_MAX = 2251799813685248 -- 2^51: scores above 2^53 are not exact
-local rounds = 2 * left
+local rounds
 local function has_work() return left > 0 and bytes_left > 0 and rounds > 0 end
-local are_all_over = false -- no topic is in turns any more
+
+local are_all_over -- no topic is in turns any more
 local function take_turns(carried)
   local last = math.min(TURNS_AT_ONCE - 1, left)
   local found = carried or call('ZRANGE', TURNS, '0', last, 'WITHSCORES')
@@ -220,72 +214,89 @@ local function take_turns(carried)
   local is_alone = #topics == 1 -- no other topic waits for a turn
   local due_again = math.huge -- virtual time of the next turn of a topic with a weight
   if #topics > 1 and any_settings then fetch_settings(topics) end
-  look_at_holders(topics, left)
+  Turns.look_at_holders(topics, left)
   for i = 1, #topics do
     if planned >= left or rounds < 1 or scores[i] > due_again then break end
     rounds = rounds - 1
     local weight = any_settings and settings_of(topics[i]).weight or 1
-    local most = weight == 1 and share or share_before_next(i, weight, scores, turns, share)
+    local most = weight == 1 and share or Serving.share_before_next(i, weight, scores, turns, share)
     turns[i] = plan_turn(topics[i], is_alone and left or math.min(most, left - planned), scores[i], weight)
     local number = #turns[i].ids
     planned = planned + number
-    if weight > 1 and number > 0 then due_again = math.min(due_again, scores[i] + number * A_JOB / weight) end
+    if weight > 1 and number > 0 then due_again = math.min(due_again, scores[i] + number * Turns.A_JOB / weight) end
   end
   local ended = lease_all(turns)
   for i = 1, ended do end_turn(turns[i]) end
-  delete_buckets()
-  are_all_over = #topics <= last and ended == #topics and #turns_added == 0
-  local is_stuck = is_alone and turns_added[1] and turns[1].taken + turns[1].aside == 0
+  Places.delete_buckets()
+  are_all_over = #topics <= last and ended == #topics and #Turns.added == 0
+  local is_stuck = is_alone and Turns.added[1] and turns[1].taken + turns[1].aside == 0
   if carried then
-    turns_removed = {} -- no topic is in turns
+    Turns.removed = {} -- no topic is in turns
   elseif is_alone then
-    turns_added = {} -- the topic keeps its turn
+    Turns.added = {} -- the topic keeps its turn
   end
-  write_offers(true)
-  if not is_alone and scores[1] and scores[1] > VIRTUAL_MAX then renumber_turns(scores[1]) end
+  Turns.write(true)
+  if not is_alone and scores[1] and scores[1] > VIRTUAL_MAX then Serving.renumber(scores[1]) end
   return not are_all_over and not is_stuck
 end
 
--- Offers topics whose time in "due" has come (lib/offer.lua), at most CARRY_MAX. No lock is needed, because it does
+-- Offers topics whose time in "due" has come (lib/turns.lua), at most CARRY_MAX. No lock is needed, because it does
 -- no harm if the carry worker offers the same topics. The carry worker offers the remaining topics. If only one topic
 -- is due and no topic is in turns, this topic is served at once: carry returns it with a score, as ZRANGE would
 -- return it from turns.
 local CARRY_MAX = 64 -- topics
 local function carry()
-  local topics = topics_to_carry(now, CARRY_MAX)
+  local topics = Turns.topics_to_carry(now, CARRY_MAX)
   if #topics == 1 and call('EXISTS', TURNS) == 0 then
     -- the time in due that follows this topic's
-    if ARGV[7] == '1' then first_before = tonumber(call('ZRANGE', DUE, '1', '1', 'WITHSCORES')[2] or 'inf') end
+    if ARGV[7] == '1' then Turns.first_before = tonumber(call('ZRANGE', DUE, '1', '1', 'WITHSCORES')[2] or 'inf') end
     return {topics[1], '1'}
   end
   if #topics > 1 and any_settings then fetch_settings(topics) end
-  look_at_holders(topics, CARRY_MAX)
-  for i = 1, #topics do offer(topics[i]) end
-  write_offers()
+  Turns.look_at_holders(topics, CARRY_MAX)
+  for i = 1, #topics do Turns.offer(topics[i]) end
+  Turns.write()
 end
 
-probe()
-any_settings = has_settings()
-local carried = ARGV[7] ~= '0' and carry() or nil
-if ARGV[7] == '2' then first_before = 0 end -- no other process has a carry worker to wake, so wake publishes nothing
-while has_work() and take_turns(carried) do carried = nil end
-if leased > 0 then call('ZADD', LEASES, unpack(leases)) end
-if is_suspect_leased then note_attempted(next_suspect, ARGV[3]) end
-write_waiting()
-if has(HELD) then write_held() end
-write_expiries()
-write_names()
-local is_idle, ready = #passed > 0 and leased == 0, are_all_over and 0 or call('ZCARD', TURNS)
-if ready > 0 and not is_idle then ring() end
-wake()
-replies[2] = is_idle and 0 or ready
-replies[3] = tonumber(call('HGET', base .. 'receivers', 'version')) or 0
-replies[4] = leased
-for i = 1, #passed do served[#served + 1] = passed[i] end
-
-if any_settings then add_settings(replies, served) end
-if ARGV[7] ~= '0' then
-  local next_due = tonumber(call('ZRANGE', DUE, '0', '0', 'WITHSCORES')[2] or 'inf')
-  replies[#replies + 1] = next_due < math.huge and next_due or -1
-end
-return replies
+script('claim', {'allow-oom'}, {
+  Attempts, Expiries, Holds, Names, Places, Rates, Records, Serving, Suspects, Turns
+}, function()
+  left = tonumber(ARGV[2])
+  note = ARGV[3] .. ' '
+  local lease_ms = tonumber(ARGV[4])
+  share = tonumber(ARGV[5])
+  bytes_left = tonumber(ARGV[6])
+  replies = {now_us, 0, 0, 0}
+  deadline = integer(now + lease_ms)
+  leases = {}
+  leased = 0
+  next_suspect, is_suspect_leased = nil, nil
+  Turns.next_scores = {}
+  served, is_served = {}, {}
+  rounds = 2 * left
+  are_all_over = false
+  probe()
+  any_settings = has_settings()
+  local carried = ARGV[7] ~= '0' and carry() or nil
+  if ARGV[7] == '2' then Turns.first_before = 0 end -- no other process has a carry worker to wake, so wake publishes nothing
+  while has_work() and take_turns(carried) do carried = nil end
+  if leased > 0 then call('ZADD', LEASES, unpack(leases)) end
+  if is_suspect_leased then Suspects.note_attempted(next_suspect, ARGV[3]) end
+  Places.write_number()
+  if has(HELD) then Holds.write() end
+  Expiries.write()
+  Names.write()
+  local is_idle, ready = #Serving.passed > 0 and leased == 0, are_all_over and 0 or call('ZCARD', TURNS)
+  if ready > 0 and not is_idle then Turns.ring() end
+  Turns.wake()
+  replies[2] = is_idle and 0 or ready
+  replies[3] = tonumber(call('HGET', base .. 'receivers', 'version')) or 0
+  replies[4] = leased
+  for i = 1, #Serving.passed do served[#served + 1] = Serving.passed[i] end
+  if any_settings then add_settings(replies, served) end
+  if ARGV[7] ~= '0' then
+    local next_due = tonumber(call('ZRANGE', DUE, '0', '0', 'WITHSCORES')[2] or 'inf')
+    replies[#replies + 1] = next_due < math.huge and next_due or -1
+  end
+  return replies
+end)

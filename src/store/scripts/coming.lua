@@ -1,7 +1,6 @@
-#!lua flags=no-writes
 -- coming.lua - counts how many waiting jobs are overdue, and how many become due in each of the given spans of time. A
 -- count is a walk through the topics, and each call is one step of it. A held job was due and waits for its receiver
--- (lib/held.lua); the head of a fifo topic is its first job (lib/line.lua). Held jobs count as overdue. The head of a
+-- (lib/holds.lua); the head of a fifo topic is its first job (lib/fifo.lua). Held jobs count as overdue. The head of a
 -- fifo topic counts in the span in which its next attempt may begin.
 --
 -- The topics are examined in the order of their names. If there are more topics than a walk may examine, it examines a
@@ -15,17 +14,11 @@
 -- Returns {now_us, when the walk began, number of topics at that time, number of topics examined so far, number of
 -- topics still to examine, waiting jobs of all topics, then jobs of the topics that this step has examined: number
 -- that is overdue, number in each span, number after the last span}.
--- uses: due has held line names
-local examined, most, began, total = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-if began == 0 then began, total = now, call('ZCARD', NAMES) end
-local target = math.min(most, total)
+
+local examined, most, total, target
 
 -- The first span counts the overdue jobs. One more span, after the last end, counts all later jobs.
-local ends, counts = {began + 1}, {0, 0}
-for i = 6, #ARGV do
-  ends[#ends + 1] = began + 1 + tonumber(ARGV[i])
-  counts[#counts + 1] = 0
-end
+local ends, counts
 
 local function span_of(score)
   local first, last = 1, #ends + 1
@@ -62,9 +55,9 @@ end
 -- sample of all.
 local HELD_LOOK = 100
 local function move_held(topic)
-  local number = call('ZCARD', held_of(topic))
+  local number = call('ZCARD', Holds.key(topic))
   if number == 0 then return end
-  local ids, numbers = call('ZRANGE', held_of(topic), 0, HELD_LOOK - 1), {}
+  local ids, numbers = call('ZRANGE', Holds.key(topic), 0, HELD_LOOK - 1), {}
   for _, score in ipairs(call('ZMSCORE', bucket_of(topic), unpack(ids))) do
     local span = score and span_of(score) or 1
     numbers[span] = (numbers[span] or 0) + 1
@@ -72,12 +65,12 @@ local function move_held(topic)
   for span, found in pairs(numbers) do move(span, 1, math.floor(found * number / #ids + 0.5)) end
 end
 
--- Counts the head of a fifo topic in the span in which its next attempt may begin. The topic's line (lib/line.lua)
+-- Counts the head of a fifo topic in the span in which its next attempt may begin. The topic's line (lib/fifo.lua)
 -- has the time of that attempt; the head's score may be far in the past.
 local function move_head(topic, id, score)
-  local at, line_score, line_id = line_of(topic)
+  local at, line_score, line_id = Fifo.line(topic)
   if not at or not is_fifo(topic) or line_id ~= id or tonumber(line_score) ~= tonumber(score) then return end
-  local from = has(HELD) and call('ZSCORE', held_of(topic), id) and 1 or span_of(score) -- see move_held
+  local from = has(HELD) and call('ZSCORE', Holds.key(topic), id) and 1 or span_of(score) -- see move_held
   move(from, math.max(from, span_of(at)), 1)
 end
 
@@ -116,16 +109,28 @@ local function next_topics()
   return call('ZRANGE', NAMES, first + behind, first + behind + number - 1), number
 end
 
-local is_late = false
-while examined < target and not is_late do
-  local topics, number = next_topics()
-  local i = 0
-  while i < #topics and not is_late do
-    i = i + 1
-    is_late = examine(topics[i]) and not may_go_on()
+script('coming', {'no-writes'}, {Fifo, Holds}, function()
+  examined = tonumber(ARGV[2])
+  most = tonumber(ARGV[3])
+  local began = tonumber(ARGV[4])
+  total = tonumber(ARGV[5])
+  if began == 0 then began, total = now, call('ZCARD', NAMES) end
+  target = math.min(most, total)
+  ends, counts = {began + 1}, {0, 0}
+  for i = 6, #ARGV do
+    ends[#ends + 1] = began + 1 + tonumber(ARGV[i])
+    counts[#counts + 1] = 0
   end
-  examined = examined + (i < #topics and i or number)
-  is_late = is_late or not may_go_on()
-end
-
-return {now_us, began, total, examined, target - examined, tonumber(call('HGET', NUMBERS, 'waiting') or 0), unpack(counts)}
+  local is_late = false
+  while examined < target and not is_late do
+    local topics, number = next_topics()
+    local i = 0
+    while i < #topics and not is_late do
+      i = i + 1
+      is_late = examine(topics[i]) and not may_go_on()
+    end
+    examined = examined + (i < #topics and i or number)
+    is_late = is_late or not may_go_on()
+  end
+  return {now_us, began, total, examined, target - examined, tonumber(call('HGET', NUMBERS, 'waiting') or 0), unpack(counts)}
+end)

@@ -1,114 +1,125 @@
-#!lua flags=allow-oom
 -- complete.lua - ends delivered jobs: removes them from the pool (the jobs that have not ended).
 --
 -- ARGV from 2: id, nonce, the attempt's line if the topic had a retention or a history is on, or '', ...; then the follow-ups,
---      see follow.lua
+--      see follow_ups.lua
 -- A line describes an attempt (attempt_line.h). If the line of a worker's attempt is needed and empty, this script
 -- writes it. If it is not empty, the caller has read the job's record.
 -- Returns {now_us, result ...}. A result is 1 (done), 0 (stale), REPLACED, AGAIN or NO_RECORD; for a worker's lease,
 -- the time when the lease began instead of 1, or 2 if this worker has already completed the job.
--- uses: check fence follow hour keep late leases leave linger outbox pull revive
-if has_follow_ups() then take_follow_ups(2, 3) end
-check_ends(2, 3)
-local verdicts, claims = fence(2, 3)
-local replies = {now_us}
-local leased, others = {}, {} -- jobs that end and are not plain (see below): leased by consumers, and all others
-local pulled, pulled_by = {}, {} -- jobs leased by workers: ids, and the nonces of their leases
+
+local replies
+local leased, others -- jobs that end and are not plain (see below): leased by consumers, and all others
+local pulled, pulled_by -- jobs leased by workers: ids, and the nonces of their leases
 
 -- Returns the jobs of a topic whose leases this call ends.
-local by_topic = {}
+local by_topic
 local function ended_of(topic)
   local ended = by_topic[topic]
   if not ended then
     ended = {}
     by_topic[topic] = ended
-    touch_freed(topic)
+    Places.touch_freed(topic)
   end
   return ended
 end
 
 local function complete(id, verdict, line, nonce, claim, is_kept)
   local topic = topic_of(id)
-  if not verdict then return is_pulled(nonce) and was_completed(id, nonce, pulled, pulled_by) and 2 or 0 end
-  if is_kept and has_read_enough() then return RESULT_AGAIN end
-  local its_worker, began, callbacks = verdict == 'lease' and is_pulled(nonce), nil, nil
+  if not verdict then return Leases.is_pulled(nonce) and Pull.was_completed(id, nonce, pulled, pulled_by) and 2 or 0 end
+  if is_kept and Records.has_read_enough() then return RESULT.AGAIN end
+  local its_worker, began, callbacks = verdict == 'lease' and Leases.is_pulled(nonce), nil, nil
   if its_worker then
     began, callbacks = string.match(claim, '^(%d+) (.)', #nonce + 2)
-    if line == '' and callbacks == '+' then return RESULT_NO_RECORD end
+    if line == '' and callbacks == '+' then return RESULT.NO_RECORD end
     pulled[#pulled + 1], pulled_by[#pulled + 1] = id, nonce
-    if line == '' and is_kept then line = line_of_completed(id, claim) end
+    if line == '' and is_kept then line = Pull.line_of_completed(id, claim) end
   end
-  if verdict == 'dead' then bring_back(id) end
-  if is_kept then keep_job(id, 'delivered', line) end
+  if verdict == 'dead' then Ended.bring_back(id) end
+  if is_kept then Ended.keep_job(id, 'delivered', line) end
   local list = (verdict ~= 'lease' or its_worker) and others or leased
   list[#list + 1] = id
   if verdict == 'lease' then
     local ended = ended_of(topic)
     ended[#ended + 1] = id
   else
-    take_late(id)
+    Fence.take_late(id)
   end
   return its_worker and tonumber(began) or 1
 end
 
 -- Puts the plain jobs into the outbox together. Most jobs are plain: a consumer has leased them, and their topic has no
 -- retention. Jobs beyond the bytes that this call may read are not ended; their result is AGAIN.
-local is_archived, plain, plain_lines, plain_numbers = has_history(), {}, {}, {}
+local plain, plain_lines, plain_numbers
 local function archive_plain()
-  for i = #plain, archive_delivered(plain, plain_lines) + 1, -1 do
+  for i = #plain, Outbox.add_delivered(plain, plain_lines) + 1, -1 do
     local ended = by_topic[topic_of(plain[i])]
     for k = #ended, 1, -1 do
       if ended[k] == plain[i] then table.remove(ended, k) end
     end
-    replies[plain_numbers[i] + 1] = RESULT_AGAIN
+    replies[plain_numbers[i] + 1] = RESULT.AGAIN
     plain[i] = nil
   end
 end
 
-local number, topic, is_kept, ended = 0, nil, false, nil
-for i = 2, #ARGV, 3 do
-  local id, nonce = ARGV[i], ARGV[i + 1]
-  number = number + 1
-  if topics_of[id] ~= topic then
-    topic = topics_of[id]
-    is_kept, ended = has_settings() and keeps_ended(topic), nil
+script('complete', {'allow-oom'}, {
+  Attempts, Ended, Fence, FollowUps, Hours, Leases, Lingering, Outbox, Places, Pull, Records, WorkflowEnds
+}, function()
+  if FollowUps.are_there() then FollowUps.take(2, 3) end
+  check_ends(2, 3)
+  local verdicts, claims = Fence.verdicts(2, 3)
+  replies = {now_us}
+  leased, others = {}, {}
+  pulled, pulled_by = {}, {}
+  by_topic = {}
+  local is_archived = has_history()
+  plain = {}
+  plain_lines = {}
+  plain_numbers = {}
+  local number, topic, is_kept, ended = 0, nil, false, nil
+  for i = 2, #ARGV, 3 do
+    local id, nonce = ARGV[i], ARGV[i + 1]
+    number = number + 1
+    if topics_of[id] ~= topic then
+      topic = topics_of[id]
+      is_kept, ended = has_settings() and Ended.keeps_all(topic), nil
+    end
+    if not is_kept and verdicts[number] == 'lease' and string.byte(nonce) ~= 112 then -- see Leases.is_pulled
+      local at = #plain + 1
+      plain[at], plain_lines[at], plain_numbers[at] = id, ARGV[i + 2], number
+      ended = ended or ended_of(topic)
+      ended[#ended + 1] = id
+      replies[number + 1] = 1
+    else
+      replies[number + 1] = complete(id, verdicts[number], ARGV[i + 2], nonce, claims[number], is_kept or is_archived)
+      if replies[number + 1] == 0 then replies[number + 1] = Lingering.finish(id, nonce) end
+    end
   end
-  if not is_kept and verdicts[number] == 'lease' and string.byte(nonce) ~= 112 then -- see is_pulled
-    local at = #plain + 1
-    plain[at], plain_lines[at], plain_numbers[at] = id, ARGV[i + 2], number
-    ended = ended or ended_of(topic)
-    ended[#ended + 1] = id
-    replies[number + 1] = 1
-  else
-    replies[number + 1] = complete(id, verdicts[number], ARGV[i + 2], nonce, claims[number], is_kept or is_archived)
-    if replies[number + 1] == 0 then replies[number + 1] = end_lingering(id, nonce) end
+  if is_archived and #plain > 0 then archive_plain() end
+  for item = 1, next(FollowUps.by_item) and number or 0 do
+    if FollowUps.by_item[item] and verdicts[item] and replies[item + 1] > 0 then FollowUps.schedule(FollowUps.by_item[item], ARGV[3 * item - 1]) end
   end
-end
-if is_archived and #plain > 0 then archive_plain() end
-for item = 1, next(follow_ups) and number or 0 do
-  if follow_ups[item] and verdicts[item] and replies[item + 1] > 0 then follow(follow_ups[item], ARGV[3 * item - 1]) end
-end
-for its_topic, ids in pairs(by_topic) do
-  if #ids > 0 then
-    count(its_topic, 'd', #ids)
-    call('HDEL', holders_of(its_topic), unpack(ids))
+  for its_topic, ids in pairs(by_topic) do
+    if #ids > 0 then
+      Hours.count(its_topic, 'd', #ids)
+      call('HDEL', holders_of(its_topic), unpack(ids))
+    end
   end
-end
-local gone = plain -- becomes the list of all jobs that end
-for i = 1, #leased do gone[#gone + 1] = leased[i] end
-if #gone > 0 then call('ZREM', LEASES, unpack(gone)) end
-if #pulled > 0 then
-  call('ZREM', PULLED, unpack(pulled))
-  note_completed(pulled, pulled_by)
-end
-for i = 1, #others do gone[#gone + 1] = others[i] end
-if #gone > 0 then
-  call('HDEL', JOBS, unpack(gone))
-  if has(CRASHES) then call('HDEL', CRASHES, unpack(gone)) end
-  if has(WORKFLOW_JOBS) then leave_all(gone) end
-  forget_attempts(gone)
-end
-write_counts()
-date_dead_topics()
-finish()
-return replies
+  local gone = plain -- becomes the list of all jobs that end
+  for i = 1, #leased do gone[#gone + 1] = leased[i] end
+  if #gone > 0 then call('ZREM', LEASES, unpack(gone)) end
+  if #pulled > 0 then
+    call('ZREM', PULLED, unpack(pulled))
+    Pull.note_completed(pulled, pulled_by)
+  end
+  for i = 1, #others do gone[#gone + 1] = others[i] end
+  if #gone > 0 then
+    call('HDEL', JOBS, unpack(gone))
+    if has(CRASHES) then call('HDEL', CRASHES, unpack(gone)) end
+    if has(WORKFLOW_JOBS) then WorkflowEnds.leave_all(gone) end
+    Attempts.forget(gone)
+  end
+  Hours.write()
+  Ended.finish()
+  Places.finish()
+  return replies
+end)

@@ -1,25 +1,20 @@
-#!lua
 -- define.lua - writes definitions of schedules, unless the stored definition has changed since the caller read it.
 -- The flag allow-oom is not set, so a full Redis refuses new definitions.
 --
 -- ARGV from 2: id of the schedule; tag of the definition that the caller has read, or '-' if there was no definition;
 --      the definition; its next time, ms, or '-' if it does not fire any more, or '=' to keep the next time; ...
 -- Returns {now_us, 1 done or 0 changed, ...}.
--- uses: check schedules
-check(2, 4)
-for i = 5, #ARGV, 4 do
-  if not string.match(ARGV[i], '^%d+$') and ARGV[i] ~= '-' and ARGV[i] ~= '=' then error('not a number') end
-end
-local first, earliest = first_fire(), math.huge
+
+local earliest
 
 local function define(id, tag, definition, next_at)
-  local its_tag, last = fired_of(id)
+  local its_tag, last = Schedules.fired(id)
   if (its_tag or '-') ~= tag then return 0 end
   -- If the next time changes, an occurrence that waits to be fired (outcome 'hold') is dropped, because it comes from
   -- the old definition.
   if last and next_at ~= '=' then last = string.gsub(last, '^hold ', '- ') end
   call('HSET', SCHEDULES, id, definition)
-  call('HSET', FIRED, id, redis.sha1hex(definition) .. ' ' .. (last or NOT_FIRED))
+  call('HSET', FIRED, id, redis.sha1hex(definition) .. ' ' .. (last or Schedules.NOT_FIRED))
   if not its_tag then call('ZADD', SCHEDULE_NAMES, 0, id) end
   if its_tag and next_at ~= '=' then
     call('HDEL', SKIPPED, id)
@@ -34,9 +29,17 @@ local function define(id, tag, definition, next_at)
   return 1
 end
 
-local replies = {now_us}
-for i = 2, #ARGV, 4 do
-  replies[#replies + 1] = define(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3])
-end
-if earliest < first then publish('fire ' .. integer(earliest)) end
-return replies
+script('define', {}, {Schedules}, function()
+  check(2, 4)
+  for i = 5, #ARGV, 4 do
+    if not string.match(ARGV[i], '^%d+$') and ARGV[i] ~= '-' and ARGV[i] ~= '=' then error('not a number') end
+  end
+  local first = Schedules.first_fire()
+  earliest = math.huge
+  local replies = {now_us}
+  for i = 2, #ARGV, 4 do
+    replies[#replies + 1] = define(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3])
+  end
+  if earliest < first then publish('fire ' .. integer(earliest)) end
+  return replies
+end)

@@ -1,68 +1,50 @@
-# Puts each script into a C table as a library with one function: functions.awk makes it of the script and the helpers of
-# lib/ that it uses (compose.awk). The name of a function has the beginning of the SHA-1 of its library, so that several
-# versions can use one Redis. The table also has the commands that scripts run: all words in capitals between quotes.
+# Makes one library of Redis Functions of the scripts (library.awk) and puts it into C. The names of the library and of its
+# functions have the beginning of its SHA-1, so that several versions can use one Redis. C also gets the commands that
+# scripts run: all words in capitals between quotes.
 set(script_folder ${CMAKE_CURRENT_LIST_DIR})
 file(GLOB scripts CONFIGURE_DEPENDS ${script_folder}/*.lua)
 file(GLOB helpers CONFIGURE_DEPENDS ${script_folder}/lib/*.lua)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${scripts} ${helpers}
-  ${script_folder}/compose.awk ${script_folder}/functions.awk ${script_folder}/results.list)
+  ${script_folder}/library.awk ${script_folder}/results.list)
 
 find_program(AWK awk REQUIRED)
-set(composed ${CMAKE_BINARY_DIR}/generated/scripts)
-file(MAKE_DIRECTORY ${composed})
 execute_process(
-  COMMAND ${AWK} -v out=${composed} -v "needs=${DUEPOST_KNOWN_NEEDS}" -f ${script_folder}/compose.awk
+  COMMAND ${AWK} -v "needs=${DUEPOST_KNOWN_NEEDS}" -f ${script_folder}/library.awk
     ${script_folder}/results.list ${helpers} ${scripts}
+  OUTPUT_VARIABLE library
   COMMAND_ERROR_IS_FATAL ANY)
-set(composed_scripts "")
-foreach(path ${scripts})
-  get_filename_component(name ${path} NAME_WE)
-  list(APPEND composed_scripts ${composed}/${name}.lua)
-endforeach()
-execute_process(COMMAND ${AWK} -v out=${composed} -f ${script_folder}/functions.awk ${composed_scripts}
-  COMMAND_ERROR_IS_FATAL ANY)
-
-# Sets a variable to a text as C writes it, on several lines.
-function(as_c_string variable text)
-  string(REPLACE "\\" "\\\\" text "${text}")
-  string(REPLACE "\"" "\\\"" text "${text}")
-  string(REPLACE "\n" "\\n\"\n     \"" text "${text}")
-  set(${variable} "\"${text}\"" PARENT_SCOPE)
-endfunction()
-
-set(table "/* Made by src/store/scripts/embed.cmake from the scripts beside it. */\n#include \"store/script.h\"\n\n")
-string(APPEND table "const struct script_text script_texts[SCRIPT_COUNT] = {\n")
-set(commands "")
-foreach(path ${scripts} ${helpers})
-  file(READ ${path} text)
-  string(REGEX MATCHALL "'[A-Z][A-Z]+'" words "${text}")
-  list(APPEND commands ${words})
-endforeach()
+string(SHA1 digest "${library}")
+string(SUBSTRING ${digest} 0 16 digest)
+string(REPLACE "@DIGEST@" ${digest} library "${library}")
+string(REGEX MATCHALL "'[A-Z][A-Z]+'" commands "${library}")
 list(REMOVE_DUPLICATES commands)
 list(SORT commands)
 string(REPLACE ";" " " commands "${commands}")
 string(REPLACE "'" "" commands "${commands}")
-foreach(path ${scripts})
-  get_filename_component(name ${path} NAME_WE)
-  file(READ ${composed}/${name}.function library)
-  string(SHA1 sum "${library}")
-  string(SUBSTRING ${sum} 0 16 sum)
-  set(function "duepost_${name}_${sum}")
-  string(REPLACE "@NAME@" ${function} library "${library}")
-  as_c_string(library "${library}")
-  string(TOUPPER ${name} upper)
-  string(APPEND table "    [SCRIPT_${upper}] =\n    {\"${name}\", \"${function}\",\n     ${library}},\n")
-endforeach()
-string(APPEND table "};\n\nconst char *const script_commands = \"${commands}\";\n")
 
-# Each .lua file becomes a SCRIPT_<NAME>, and each line of results.list a RESULT_<NAME>.
+# As a text of C, on several lines.
+string(REPLACE "\\" "\\\\" library "${library}")
+string(REPLACE "\"" "\\\"" library "${library}")
+string(REPLACE "\n" "\\n\"\n    \"" library "${library}")
+
+# Each script becomes a SCRIPT_<NAME>, and each line of results.list a RESULT_<NAME>.
+set(table "/* Made by src/store/scripts/embed.cmake from the scripts beside it. */\n#include \"store/script.h\"\n\n")
+string(APPEND table "const char script_library_name[] = \"duepost_${digest}\";\n\n")
+string(APPEND table "const char script_library[] =\n    \"${library}\";\n\n")
+string(APPEND table "const char script_commands[] = \"${commands}\";\n\n")
+string(APPEND table "const struct script_text script_texts[SCRIPT_COUNT] = {\n")
 set(header "/* Made by src/store/scripts/embed.cmake from the scripts and results.list beside it. */\n")
 string(APPEND header "#ifndef DUEPOST_STORE_SCRIPT_LIST_H\n#define DUEPOST_STORE_SCRIPT_LIST_H\n\nenum script_id {\n")
 foreach(path ${scripts})
   get_filename_component(name ${path} NAME_WE)
   string(TOUPPER ${name} upper)
+  file(STRINGS ${path} registration REGEX "^(script|register)\\('${name}', {")
+  string(REGEX MATCH "'allow-oom'|'no-writes'" runs_when_full "${registration}")
+  string(COMPARE NOTEQUAL "${runs_when_full}" "" runs_when_full)
   string(APPEND header "    SCRIPT_${upper},\n")
+  string(APPEND table "    [SCRIPT_${upper}] = {\"${name}\", \"duepost_${name}_${digest}\", ${runs_when_full}},\n")
 endforeach()
+string(APPEND table "};\n")
 string(APPEND header "    SCRIPT_COUNT,\n};\n\nenum {\n")
 file(STRINGS ${script_folder}/results.list results REGEX "^[A-Z]")
 foreach(result ${results})

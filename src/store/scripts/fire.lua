@@ -1,4 +1,3 @@
-#!lua
 -- fire.lua - fires schedules: schedules the job of an occurrence (one time of a schedule), and writes the schedule's
 -- next time. Nothing happens if the definition has changed or the schedule's time is not the expected one. So if
 -- several processes fire the same occurrence, only the first creates its job. The flag allow-oom is not set, so a
@@ -28,11 +27,9 @@
 -- happened; FULL: no job was created, and the schedule keeps its time; only its entry in fired has changed; OVERLAP,
 -- TAKEN (another job has the id) or NO_URL: the time has passed without a job. If an earlier call has used the
 -- idempotency key: {'repeated', due, id} of that call's answer, or REUSED if it had other content.
--- uses: idempotency places probe put_send schedules url when
 
 local ITEM = 14 -- number of arguments of an item without endpoints
 local KINDS = {}
-for _, kind in ipairs({'fire', 'hold', 'skip', 'noGroup', 'unsendable', 'move'}) do KINDS[kind] = true end
 
 local function is_time(word) return word == '-' or string.find(word, '^%d+$') end
 
@@ -51,30 +48,17 @@ local function read_item(at)
   if item.kind == 'fire' and not is_of_id and owner_of(topic_of(item.job)) ~= owner_of(topic_of(item.id)) then error('another topic') end
   if number > 0 then
     item.mark, item.group, item.size = ARGV[at + 14], ARGV[at + 15], ITEM + 2 + 2 * number
-    item.endpoints, item.records = read_send_jobs(at + ITEM + 2, number)
+    item.endpoints, item.records = Sends.read_jobs(at + ITEM + 2, number)
     if not string.match(item.mark .. ' ' .. item.group, '^%S+ %S+$') then error('not a mark and a group') end
   end
   return item
 end
 
-local items, topics, is_known = {}, {}, {}
-local at = 4
-while at <= #ARGV do
-  local item = read_item(at)
-  items[#items + 1] = item
-  at = at + item.size
-  if item.kind == 'fire' and not is_known[topic_of(item.job)] then
-    topics[#topics + 1] = topic_of(item.job)
-    is_known[topic_of(item.job)] = true
-  end
-end
-probe()
-local max_jobs = tonumber(ARGV[2])
-local room = max_jobs > 0 and max_jobs - jobs_below(max_jobs) or math.huge
+local items, room
 
 -- Entries and times of all schedules of this call, which are read together. write_schedules writes the ones that have
 -- changed.
-local entries, times, changed_entries, changed_times = {}, {}, {}, {}
+local entries, times, changed_entries, changed_times
 local function read_schedules()
   local ids = {}
   for i = 1, #items do ids[i] = items[i].id end
@@ -86,7 +70,7 @@ local function write_all(command, key, words)
   if #words > 0 then call(command, key, unpack(words)) end
 end
 
-local skipped = {} -- id -> new text, or '-'
+local skipped -- id -> new text, or '-'
 local function write_skipped()
   local texts, scores, removed, not_scored = {}, {}, {}, {}
   for id, text in pairs(skipped) do
@@ -141,41 +125,41 @@ end
 -- Returns whether the job with this id, or a job that was sent to a group under this id, has not ended.
 local function is_in_pool(id)
   if call('HEXISTS', JOBS, id) == 1 then return true end
-  local _, _, endpoints, sent_at = send_of(id)
-  return endpoints and first_left(id, endpoints, sent_at) ~= nil
+  local _, _, endpoints, sent_at = Sends.read(id)
+  return endpoints and Sends.first_left(id, endpoints, sent_at) ~= nil
 end
 
 -- Schedules the jobs of an occurrence that is sent to a group.
 local function make_jobs(item)
-  if is_in_pool(item.job) or first_left(item.job, item.endpoints) then return RESULT_TAKEN, 'conflict' end
-  if room < #item.endpoints or not has_room_for_send() then return RESULT_FULL, 'full' end
+  if is_in_pool(item.job) or Sends.first_left(item.job, item.endpoints) then return RESULT.TAKEN, 'conflict' end
+  if room < #item.endpoints or not Sends.has_room() then return RESULT.FULL, 'full' end
   room = room - #item.endpoints
-  return put_send(item.job, item.when, item.mark, item.group, item.endpoints, item.records)[1], 'fire'
+  return Sends.put(item.job, item.when, item.mark, item.group, item.endpoints, item.records)[1], 'fire'
 end
 
 -- Schedules the job of an occurrence. Returns its due time and 'fire', or a result and a word that say why no
 -- job was created.
 local function make_job(item, previous)
-  if previous and previous ~= '' and is_in_pool(previous) then return RESULT_OVERLAP, 'overlap' end
+  if previous and previous ~= '' and is_in_pool(previous) then return RESULT.OVERLAP, 'overlap' end
   if item.endpoints then return make_jobs(item) end
-  local has_no_url = lacks_url(item.job, item.record)
+  local has_no_url = Records.lacks_url(item.job, item.record)
   if has_no_url or room < 1 then
-    if call('HEXISTS', JOBS, item.job) == 1 then return RESULT_TAKEN, 'conflict' end
-    if has_no_url then return RESULT_NO_URL, 'noUrl' end
-    return RESULT_FULL, 'full'
+    if call('HEXISTS', JOBS, item.job) == 1 then return RESULT.TAKEN, 'conflict' end
+    if has_no_url then return RESULT.NO_URL, 'noUrl' end
+    return RESULT.FULL, 'full'
   end
-  local at, created = due_of(item.when)
-  local record, expires = record_of(created, item.record)
-  if call('HSETNX', JOBS, item.job, record) == 0 then return RESULT_TAKEN, 'conflict' end
-  note_expiry(item.job, expires)
+  local at, created = Records.due_of(item.when)
+  local record, expires = Records.complete(created, item.record)
+  if call('HSETNX', JOBS, item.job, record) == 0 then return RESULT.TAKEN, 'conflict' end
+  Expiries.note(item.job, expires)
   room = room - 1
-  return put_new(item.job, at), 'fire'
+  return Places.put_new(item.job, at), 'fire'
 end
 
 -- Creates an occurrence that a client requests.
 local function run(item)
   local result = make_job(item)
-  if item.once ~= '-' and result > 1 then keep_answer(item.once, item.job, result, tonumber(ARGV[3])) end
+  if item.once ~= '-' and result > 1 then Idempotency.keep(item.once, item.job, result, tonumber(ARGV[3])) end
   return result
 end
 
@@ -192,7 +176,7 @@ end
 
 local function fire(item)
   local id, kind = item.id, item.kind
-  local answer = item.once ~= '-' and answered(item.once)
+  local answer = item.once ~= '-' and Idempotency.answer(item.once)
   if answer then return answer end
   local its_tag, last = string.match(entries[id] or '', '^(%S+) (.*)$')
   if its_tag ~= item.tag then
@@ -210,14 +194,35 @@ local function fire(item)
   local made = result > 1 and item.job or previous
   entries[id] = table.concat({item.tag, outcome, item.missed, item.time, integer(now), made}, ' ')
   changed_entries[id] = true
-  if result ~= RESULT_FULL then set_next(item) end
+  if result ~= RESULT.FULL then set_next(item) end
   return result
 end
 
-look_at_buckets(topics)
-read_schedules()
-local replies = {now_us}
-for i = 1, #items do replies[#replies + 1] = fire(items[i]) end
-write_schedules()
-finish()
-return replies
+script('fire', {}, {Expiries, Idempotency, Places, Records, Sends}, function()
+  for _, kind in ipairs({'fire', 'hold', 'skip', 'noGroup', 'unsendable', 'move'}) do KINDS[kind] = true end
+  items = {}
+  local topics = {}
+  local is_known = {}
+  local at = 4
+  while at <= #ARGV do
+    local item = read_item(at)
+    items[#items + 1] = item
+    at = at + item.size
+    if item.kind == 'fire' and not is_known[topic_of(item.job)] then
+      topics[#topics + 1] = topic_of(item.job)
+      is_known[topic_of(item.job)] = true
+    end
+  end
+  probe()
+  local max_jobs = tonumber(ARGV[2])
+  room = max_jobs > 0 and max_jobs - Expiries.jobs_below(max_jobs) or math.huge
+  entries, times, changed_entries, changed_times = {}, {}, {}, {}
+  skipped = {}
+  Places.look_at_buckets(topics)
+  read_schedules()
+  local replies = {now_us}
+  for i = 1, #items do replies[#replies + 1] = fire(items[i]) end
+  write_schedules()
+  Places.finish()
+  return replies
+end)

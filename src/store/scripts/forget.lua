@@ -1,39 +1,39 @@
-#!lua flags=allow-oom
 -- forget.lua - one step of limited size that removes idempotency keys whose window is over, the entries of sends whose
--- jobs have ended, and the names of pull topics for whose jobs no worker waits any more (pull_waiters.lua). Redis's own
+-- jobs have ended, and the names of pull topics for whose jobs no worker waits any more (turns.lua). Redis's own
 -- expiry (EXPIRE) is used for none of them. After a step of the clock, removes nothing for some time
--- (lib/removals.lua).
+-- (lib/clock_steps.lua).
 --
 -- ARGV[2] maximum number of keys, and of topics   [3] maximum number of sends
 -- Returns {now_us, number of keys removed, number of sends examined}.
--- uses: clock has idempotency probe removals sends
-local HOUR_MS = 3600000
-probe()
-if removals_rest() then return {now_us, 0, 0} end
-local keys = call('ZRANGEBYSCORE', WINDOWS, '-inf', now, 'LIMIT', 0, ARGV[2])
-if #keys > 0 then
-  call('HDEL', IDEMPOTENCY, unpack(keys))
-  call('ZREM', WINDOWS, unpack(keys))
-end
 
-local topics = has(PULL_WAITERS) and call('ZRANGEBYSCORE', PULL_WAITERS, '-inf', now, 'LIMIT', 0, ARGV[2]) or {}
-if #topics > 0 then call('ZREM', PULL_WAITERS, unpack(topics)) end
+local HOUR_MS = 3600000
 
 -- Returns whether a job of the send may still exist. If this call has read as many bytes as it may, returns true
 -- without reading more.
 local function may_be_left(id)
-  local _, _, endpoints, sent_at = send_of(id)
+  local _, _, endpoints, sent_at = Sends.read(id)
   for i = 1, endpoints and #endpoints or 0 do
-    if has_read_enough() or is_of_send(job_of(id, endpoints[i]), sent_at) then return true end
+    if Records.has_read_enough() or Sends.is_of_send(Sends.job(id, endpoints[i]), sent_at) then return true end
   end
 end
 
-local ids = call('ZRANGEBYSCORE', SENDS_UNTIL, '-inf', now, 'LIMIT', 0, ARGV[3])
-for i = 1, #ids do
-  if may_be_left(ids[i]) then
-    call('ZADD', SENDS_UNTIL, integer(now + HOUR_MS), ids[i])
-  else
-    drop_send(ids[i])
+script('forget', {'allow-oom'}, {ClockSteps, Records, Sends}, function()
+  probe()
+  if ClockSteps.removals_rest() then return {now_us, 0, 0} end
+  local keys = call('ZRANGEBYSCORE', WINDOWS, '-inf', now, 'LIMIT', 0, ARGV[2])
+  if #keys > 0 then
+    call('HDEL', IDEMPOTENCY, unpack(keys))
+    call('ZREM', WINDOWS, unpack(keys))
   end
-end
-return {now_us, #keys, #ids}
+  local topics = has(PULL_WAITERS) and call('ZRANGEBYSCORE', PULL_WAITERS, '-inf', now, 'LIMIT', 0, ARGV[2]) or {}
+  if #topics > 0 then call('ZREM', PULL_WAITERS, unpack(topics)) end
+  local ids = call('ZRANGEBYSCORE', SENDS_UNTIL, '-inf', now, 'LIMIT', 0, ARGV[3])
+  for i = 1, #ids do
+    if may_be_left(ids[i]) then
+      call('ZADD', SENDS_UNTIL, integer(now + HOUR_MS), ids[i])
+    else
+      Sends.drop(ids[i])
+    end
+  end
+  return {now_us, #keys, #ids}
+end)

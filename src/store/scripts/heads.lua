@@ -1,4 +1,3 @@
-#!lua flags=no-writes
 -- heads.lua - finds, in each of many topics, the first waiting or dead job that comes after a given job. A call is
 -- one step of a walk through all topics.
 --
@@ -9,10 +8,8 @@
 -- ARGV[12] only this topic and its siblings; may be empty
 -- Returns {now_us, the last name examined or '' at the end, number of jobs counted, then score, id of each
 -- first job}.
--- uses: names walk
-local state, behind, most, owner = ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[12] or ''
-local low, high = bounds_of(state, ARGV[7], ARGV[8], tonumber(ARGV[9]))
-local is_newest_first = ARGV[10] == 'newest'
+
+local behind, most, owner
 
 -- Returns the next names to examine. All siblings of a topic owner begin with owner~, so they are between 'owner~' and
 -- 'owner\127'.
@@ -25,19 +22,27 @@ local function next_names()
   return names
 end
 
-local names = next_names()
-local replies, counted = {now_us, '', 0}, 0
-for i = 1, #names do
-  if ARGV[11] == 'count' then
-    counted = counted + call('ZCOUNT', places_of(state, names[i]), from_text(low), below_text(high))
-  else
-    local head = entries_behind(state, names[i], low, high, ARGV[5], ARGV[6], 1, is_newest_first)
-    if head[1] then
-      replies[#replies + 1] = head[2]
-      replies[#replies + 1] = head[1]
+script('heads', {'no-writes'}, {Lists}, function()
+  local state = ARGV[2]
+  behind = ARGV[3]
+  most = tonumber(ARGV[4])
+  owner = ARGV[12] or ''
+  local low, high = Lists.bounds_of(state, ARGV[7], ARGV[8], tonumber(ARGV[9]))
+  local is_newest_first = ARGV[10] == 'newest'
+  local names = next_names()
+  local replies, counted = {now_us, '', 0}, 0
+  for i = 1, #names do
+    if ARGV[11] == 'count' then
+      counted = counted + call('ZCOUNT', Lists.key(state, names[i]), Lists.from_text(low), Lists.below_text(high))
+    else
+      local head = Lists.entries_behind(state, names[i], low, high, ARGV[5], ARGV[6], 1, is_newest_first)
+      if head[1] then
+        replies[#replies + 1] = head[2]
+        replies[#replies + 1] = head[1]
+      end
     end
   end
-end
-replies[2] = #names == most and names[most] or ''
-replies[3] = counted
-return replies
+  replies[2] = #names == most and names[most] or ''
+  replies[3] = counted
+  return replies
+end)

@@ -1,4 +1,3 @@
-#!lua flags=allow-oom
 -- lease.lua - leases due jobs of pull topics to workers. A worker requests jobs of one topic.
 --
 -- A job is leased until a deadline. The sorted set PULLED has the job's id with this deadline. The hash holders:<topic>
@@ -19,34 +18,25 @@
 -- or 1 or 2 for the leases of an earlier request, 1 if more jobs may be leased now or 0, earliest time for a job if it
 -- is known or -1, settings of the topic or '', then for each job: id, due time, time of the lease, deadline, record}. A
 -- job that has expired is leased for a short time, and the caller buries it.
--- uses: forget_lost head idempotency leases places probe pull_waiters record settings
+
 local SIZE = 6
 local READ_AT_ONCE = 16 -- records
 local EXPIRED_LEASE_MS = 5000
 local KEPT_MS = 60000
-if (#ARGV - 1) % SIZE ~= 0 then error('wrong number of arguments') end
-for i = 2, #ARGV, SIZE do
-  if not string.match(ARGV[i], '^[^/]+$') then error('not a topic') end
-  if not is_pulled(ARGV[i + 2]) then error('not a nonce') end
-  for k = 1, 4 do
-    if k ~= 2 and not string.match(ARGV[i + k], '^%d+$') then error('not a number') end
-  end
-end
-probe()
 
 -- Returns how many jobs of the topic may be leased now, and the time at which more jobs may be leased, or -1 if this
 -- time is not known. most: the requested number. first_due: score of the first waiting job, or nothing.
 local function most_of(topic, most, first_due)
   local own = settings_of(topic)
   if own.paused then return 0, -1 end
-  most = math.min(most, limit_of(topic) - call('HLEN', holders_of(topic)))
+  most = math.min(most, Turns.limit_of(topic) - call('HLEN', holders_of(topic)))
   if most < 1 then return 0, -1 end
   if not first_due then return 0, -1 end
   if not is_due(first_due) then return 0, ms_of(first_due) end
-  local line_at = own.order == 'fifo' and has(LINES) and line_until(topic)
+  local line_at = own.order == 'fifo' and has(LINES) and Fifo.wait_until(topic)
   if line_at then return 0, tonumber(line_at) end
   if not own.rate then return most, -1 end
-  local tokens, next_at = tokens_of(topic, tonumber(first_due))
+  local tokens, next_at = Rates.tokens(topic, tonumber(first_due))
   return math.min(most, tokens), next_at
 end
 
@@ -56,7 +46,7 @@ local function find_due(topic, most)
   for i = 2, #found, 2 do
     local score = found[i]
     local time = tonumber(score)
-    if time >= DUE_BEFORE then break end
+    if time >= due_before then break end
     number = number + 1
     ids[number], scores[number], times[number] = found[i - 1], score, time
   end
@@ -65,7 +55,7 @@ end
 
 -- Reads records until the call reaches its limit of bytes; the first record of a call is always returned. The result
 -- has false in place of a record that does not exist.
-local has_record = false
+local has_record
 local function read_records(ids)
   local records = {}
   for from = 1, #ids, READ_AT_ONCE do
@@ -73,8 +63,8 @@ local function read_records(ids)
     for i = 1, #found do
       local record = found[i]
       local bytes = record and #record or 0
-      if record and has_record and bytes > record_bytes_left then return records end
-      has_record, record_bytes_left = has_record or record ~= false, record_bytes_left - bytes
+      if record and has_record and bytes > Records.bytes_left then return records end
+      has_record, Records.bytes_left = has_record or record ~= false, Records.bytes_left - bytes
       records[from + i - 1] = record
     end
   end
@@ -90,7 +80,7 @@ end
 -- An id without a record, or a text that is not an id, is removed from the waiting jobs.
 local function lease_due(topic, most, nonce, lease_ms, result)
   local ids, scores, times = find_due(topic, most)
-  local records, dues, own = read_records(ids), held_dues(topic, ids), settings_of(topic)
+  local records, dues, own = read_records(ids), Holds.dues(topic, ids), settings_of(topic)
   local leases, holders, spending, number, given = {}, {}, 0, 0, 0
   local plain = nonce .. ' ' .. integer(now) .. ' - '
   local with_callbacks = nonce .. ' ' .. integer(now) .. ' + '
@@ -99,14 +89,14 @@ local function lease_due(topic, most, nonce, lease_ms, result)
   for i = 1, #records do
     local id, record, due = ids[i], records[i], dues[i]
     if not record or #id < least_bytes then
-      forget_lost(id)
+      Attempts.forget_all(id)
     else
       number = number + 2
       leases[number - 1], leases[number] = until_text, id
       holders[number - 1], holders[number] = id,
-        (may_have(record, 'c') and with_callbacks or opening) .. (due or scores[i])
+        (Records.may_have(record, 'c') and with_callbacks or opening) .. (due or scores[i])
       due = due and tonumber(due) or times[i]
-      if is_expired(record) then
+      if Records.is_expired(record) then
         leases[number - 1] = integer(now + EXPIRED_LEASE_MS)
         add_job(result, id, due, now, now + EXPIRED_LEASE_MS, record)
       else
@@ -117,15 +107,15 @@ local function lease_due(topic, most, nonce, lease_ms, result)
     end
   end
   if #records == 0 then return given end
-  leave_front(topic, #records == #ids and ids or {unpack(ids, 1, #records)})
-  touch(topic, 'left')
+  Places.leave_front(topic, #records == #ids and ids or {unpack(ids, 1, #records)})
+  Places.touch(topic, 'left')
   if number > 0 then
     call('ZADD', PULLED, unpack(leases))
     call('HSET', holders_of(topic), unpack(holders))
     is_there[PULLED] = true
-    keep_name(topic)
+    Names.keep(topic)
   end
-  if spending > 0 then spend_tokens(topic, spending, tonumber(scores[1])) end
+  if spending > 0 then Rates.spend(topic, spending, tonumber(scores[1])) end
   return given
 end
 
@@ -139,7 +129,7 @@ local function lease_again(topic, kept, result)
     local claim, deadline = call('HGET', holders_of(topic), id), call('ZSCORE', PULLED, id)
     local record = claim and deadline and string.match(claim, '^%S+') == nonce and tonumber(deadline) > now and call('HGET', JOBS, id)
     if record then
-      record_bytes_left = record_bytes_left - #record
+      Records.bytes_left = Records.bytes_left - #record
       local began, due = string.match(claim, '^%S+ (%d+)'), string.match(claim, '%S+$')
       add_job(result, id, tonumber(due), tonumber(began), tonumber(deadline), record)
     end
@@ -151,22 +141,22 @@ local HEAD = 5 -- number of values in a result before its jobs
 local function keep_leases(once, nonce, result, lease_ms)
   local words = {nonce}
   for i = HEAD + 1, #result, 5 do words[#words + 1] = result[i] end
-  keep_answer(once, table.concat(words, '\n'), now, math.max(lease_ms, KEPT_MS))
+  Idempotency.keep(once, table.concat(words, '\n'), now, math.max(lease_ms, KEPT_MS))
 end
 
 local function refusal_of(topic)
   local own = settings_of(topic)
-  if own == UNREADABLE then return RESULT_UNREADABLE end
-  if not knows_needs(topic) then return RESULT_LACKING end
-  if not is_pull(topic) then return RESULT_NOT_PULL end
+  if own == UNREADABLE then return RESULT.UNREADABLE end
+  if not knows_needs(topic) then return RESULT.LACKING end
+  if not is_pull(topic) then return RESULT.NOT_PULL end
 end
 
 local function lease(topic, most, nonce, lease_ms, wait_ms, once)
-  if has_read_enough() then return RESULT_AGAIN end
+  if Records.has_read_enough() then return RESULT.AGAIN end
   local useless, request = string.match(once, '^!(%S+) (.+)$')
   once = request or once
-  local kept = once ~= '-' and answered(once)
-  if kept == RESULT_REUSED then return kept end
+  local kept = once ~= '-' and Idempotency.answer(once)
+  if kept == RESULT.REUSED then return kept end
   local refusal = refusal_of(topic)
   if refusal then return refusal end
   local result = {nonce, 0, 0, -1, serving_text_of(topic)}
@@ -175,7 +165,7 @@ local function lease(topic, most, nonce, lease_ms, wait_ms, once)
     result[2] = 1
     if result[1] == useless then
       result[2] = 2
-      forget_answer(once)
+      Idempotency.forget(once)
     end
     return result
   end
@@ -186,14 +176,28 @@ local function lease(topic, most, nonce, lease_ms, wait_ms, once)
   -- If all leased jobs have expired, the worker gets no job, and nothing is stored under its key, because the caller
   -- repeats the request with the same key.
   if given > 0 and once ~= '-' then keep_leases(once, nonce, result, lease_ms) end
-  if given == 0 and left == 0 and wait_ms > 0 then await(topic, now + wait_ms) end
+  if given == 0 and left == 0 and wait_ms > 0 then Turns.await(topic, now + wait_ms) end
   return result
 end
 
-local replies = {now_us}
-for i = 2, #ARGV, SIZE do
-  local topic, most, nonce, lease_ms, wait_ms, once = unpack(ARGV, i, i + SIZE - 1)
-  replies[#replies + 1] = lease(topic, tonumber(most), nonce, tonumber(lease_ms), tonumber(wait_ms), once)
-end
-finish()
-return replies
+script('lease', {'allow-oom'}, {
+  Attempts, Fifo, Holds, Idempotency, Leases, Names, Places, Rates, Records, Turns
+}, function()
+  if (#ARGV - 1) % SIZE ~= 0 then error('wrong number of arguments') end
+  for i = 2, #ARGV, SIZE do
+    if not string.match(ARGV[i], '^[^/]+$') then error('not a topic') end
+    if not Leases.is_pulled(ARGV[i + 2]) then error('not a nonce') end
+    for k = 1, 4 do
+      if k ~= 2 and not string.match(ARGV[i + k], '^%d+$') then error('not a number') end
+    end
+  end
+  probe()
+  has_record = false
+  local replies = {now_us}
+  for i = 2, #ARGV, SIZE do
+    local topic, most, nonce, lease_ms, wait_ms, once = unpack(ARGV, i, i + SIZE - 1)
+    replies[#replies + 1] = lease(topic, tonumber(most), nonce, tonumber(lease_ms), tonumber(wait_ms), once)
+  end
+  Places.finish()
+  return replies
+end)

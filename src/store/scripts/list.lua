@@ -1,4 +1,3 @@
-#!lua flags=no-writes
 -- list.lua - returns a page of the jobs in one state, in the order of their times, then of their ids. Leased
 -- jobs are in the order of their ids.
 --
@@ -27,34 +26,17 @@
 -- the jobs}. Each job of 'jobs' has id, score, record, lost consumers, settings of its topic or '', time
 -- until which it is kept or 0, and line of its last attempt or '' if it has ended. Each job of 'seen' has id
 -- and tag. 'count' has no jobs.
--- uses: crashes head held kept leases tag_text until walk
-local state, topic, most = ARGV[2], ARGV[3], tonumber(ARGV[4])
-local look, bytes_left = tonumber(ARGV[7]), tonumber(ARGV[8])
-local after, before, host, tell, began = ARGV[9], ARGV[10], ARGV[11], ARGV[12], tonumber(ARGV[13])
-local prefix, reasons, statuses, labels, owner = ARGV[15], ARGV[16], ARGV[17], ARGV[21] or '', ARGV[23] or ''
-local has_ended = state == 'dead' or state == 'delivered' or state == 'cancelled'
-local key = bucket_of(topic)
-if state == 'leased' then key = LEASES end
-if has_ended then key = topic == '' and DEAD or index_of(state, topic) end
 
-local is_newest_first = ARGV[18] == 'newest'
-
-local low, high = bounds_of(state, after, before, began)
-local from = low > -math.huge and call('ZCOUNT', key, '-inf', '(' .. from_text(low)) or 0
-local to = call('ZCOUNT', key, '-inf', below_text(high)) - 1
-if ARGV[5] ~= '' and state ~= 'leased' then
-  local rank = rank_of(key, ARGV[5], ARGV[6], not is_newest_first)
-  if is_newest_first then to = math.min(to, rank - 1) else from = math.max(from, rank) end
-end
+local state, topic, most, look, bytes_left, host, tell, began, prefix, reasons, statuses, labels, has_ended, key, is_newest_first, low, high, from, to
 
 local function is_one_of(words, word) return string.find(',' .. words .. ',', ',' .. word .. ',', 1, true) ~= nil end
 
 -- Returns the members of a record without its body, or nothing if it is not a JSON object. Decoding a text takes longer
 -- than returning it, so each byte of a decoded text counts as several against the limit of bytes.
 local function decode(record)
-  local _, _, size = head_of(record)
+  local _, _, size = Records.head(record)
   bytes_left = bytes_left - 3 * (tonumber(size) or #record)
-  return members_of(record)
+  return Records.members(record)
 end
 
 -- Returns whether the job ended with one of the requested reasons and statuses. The C code has written reason and
@@ -64,16 +46,16 @@ local function ended_so(record, lines)
   local job = decode(record)
   if not job then return false end
   if reasons ~= '' and not is_one_of(reasons, tostring(job.reason or 'consumer_lost')) then return false end
-  local status = lines and string.match(last_line(lines), '^%S+ %d+ %d+ (%S+)')
+  local status = lines and string.match(Ended.last_line(lines), '^%S+ %d+ %d+ (%S+)')
   status = status or type(job.lastAttempt) == 'table' and tostring(job.lastAttempt.status) or ''
   return statuses == '' or is_one_of(statuses, status) or is_one_of(statuses, string.sub(status, 1, 1) .. 'xx')
 end
 
 -- Returns whether the job has all labels.
-local wanted = {}
-for label in string.gmatch(labels, '[^\n]+') do wanted[#wanted + 1] = label end
+local wanted
+
 local function has_labels(record)
-  local job = may_have(record, 'l') and decode(record)
+  local job = Records.may_have(record, 'l') and decode(record)
   if not job or type(job.labels) ~= 'table' then return false end
   local its = {}
   for _, label in ipairs(job.labels) do its[label] = true end
@@ -92,17 +74,17 @@ end
 -- Returns whether a waiting job became due, or was last attempted, after the walk began. An action on many jobs walks
 -- through the list. The action may have made this job due before, and the job may now wait for a retry, or be held.
 -- The action must not find the job again.
-local leaves_begun = ARGV[22] == 'unbegun' and began > 0 and not has_ended
+local leaves_begun
 local function has_begun(id, record)
-  local due = held_dues(topic_of(id), {id})[1]
+  local due = Holds.dues(topic_of(id), {id})[1]
   if due and tonumber(due) + 1 >= began then return true end
-  local job = may_have(record, 'a') and decode(record)
+  local job = Records.may_have(record, 'a') and decode(record)
   local last = job and job.lastAttempt
   return type(last) == 'table' and (tonumber(last.at) or 0) + 1 >= began
 end
 
 local function passes(id, record, lines)
-  if began > 0 and (created_of(record) or 0) > began then return false end
+  if began > 0 and (Records.created(record) or 0) > began then return false end
   if leaves_begun and has_begun(id, record) then return false end
   if not ended_so(record, lines) then return false end
   if labels ~= '' and not has_labels(record) then return false end
@@ -114,45 +96,40 @@ local function passes(id, record, lines)
   return there == host or there and string.sub(there, 1, #host + 1) == host .. ':'
 end
 
-local replies, found = {now_us, '', '', 0}, 0
+local replies, found
 local function add(id, score, record, losses, lines)
   found = found + 1
   if tell == 'count' then return end
   replies[#replies + 1] = id
   if tell == 'seen' then
-    replies[#replies + 1] = tag_text(state, tonumber(score), record)
+    replies[#replies + 1] = Tags.text(state, tonumber(score), record)
     return
   end
   local settings_text = serving_text_of(topic_of(id))
   bytes_left = bytes_left - #settings_text
   replies[#replies + 1] = tonumber(score)
   replies[#replies + 1] = record
-  replies[#replies + 1] = losses or losses_of(id)
+  replies[#replies + 1] = losses or Attempts.losses(id)
   replies[#replies + 1] = settings_text
-  replies[#replies + 1] = lines and kept_until(id, state, score) or 0
-  replies[#replies + 1] = lines and last_line(lines) or ''
+  replies[#replies + 1] = lines and Ended.kept_until(id, state, score) or 0
+  replies[#replies + 1] = lines and Ended.last_line(lines) or ''
 end
 
 -- Whether waiting jobs may have expired that expire.lua has not ended yet. Such jobs are left out.
-local leaves_expired = not has_ended and state ~= 'leased' and has(EXPIRIES) and call('ZCOUNT', EXPIRIES, '-inf', now) > 0
-
--- Returns whether the job with this entry belongs to the result. The job's record is read only if the filters need
--- it, and then counts against the limit of bytes of the call.
-local reads_record = host ~= '' or reasons ~= '' or statuses ~= '' or labels ~= '' or leaves_expired
-local needs_record = tell ~= 'count' or reads_record
+local leaves_expired, needs_record
 local function look_at(id, score)
   if topic ~= '' and topic_of(id) ~= topic then return end
   if prefix ~= '' and string.sub(id, #topic_of(id) + 2, #topic_of(id) + 1 + #prefix) ~= prefix then return end
   if not needs_record then return add(id, score) end
   local record, losses, lines, its_state, _
   if has_ended then
-    its_state, _, losses, record, lines = kept_job(id)
+    its_state, _, losses, record, lines = Ended.read(id)
     if its_state ~= state then return end
   else
     record = call('HGET', JOBS, id)
   end
   if record then bytes_left = bytes_left - #record end
-  if record and leaves_expired and is_expired(record) then return end
+  if record and leaves_expired and Records.is_expired(record) then return end
   if record and passes(id, record, lines) then add(id, score, record, losses, lines) end
 end
 
@@ -183,7 +160,7 @@ end
 local function visit_leased(ids)
   local last = string.match(ids, '[^\n]*$')
   for id in string.gmatch(ids, '[^\n]+') do
-    local score = deadline_of(id)
+    local score = Leases.deadline(id)
     if score and visit(id, score) then return id == last end
   end
   return true
@@ -193,7 +170,7 @@ end
 -- topic; its fields score and id are those of the first of them.
 local CHUNK_MAX = 64
 local function lane_refill(lane, score, id)
-  lane.entries = entries_behind(state, lane.topic, low, high, score, id, lane.chunk, is_newest_first)
+  lane.entries = Lists.entries_behind(state, lane.topic, low, high, score, id, lane.chunk, is_newest_first)
   lane.at, lane.chunk = 1, math.min(CHUNK_MAX, lane.chunk * 4)
   lane.id, lane.score = lane.entries[1], tonumber(lane.entries[2])
   return lane.id
@@ -207,7 +184,7 @@ local function lane_advance(lane)
   return lane.id or lane_refill(lane, score, id)
 end
 
-local function is_before(lane, other) return stands_before(lane.score, lane.id, other.score, other.id, is_newest_first) end
+local function is_before(lane, other) return Lists.stands_before(lane.score, lane.id, other.score, other.id, is_newest_first) end
 
 -- The lanes form a heap: the job of the first lane comes next in the list.
 local function heap_add(lanes, lane)
@@ -247,7 +224,7 @@ local function visit_topics(names, end_score, end_id)
   local lanes = heap_of(names)
   while lanes[1] and look > 0 do
     local lane = lanes[1]
-    if end_id ~= '' and stands_before(tonumber(end_score), end_id, lane.score, lane.id, is_newest_first) then break end
+    if end_id ~= '' and Lists.stands_before(tonumber(end_score), end_id, lane.score, lane.id, is_newest_first) then break end
     look = look - 1
     if visit(lane.id, lane.entries[lane.at + 1]) then return false end
     if lane_advance(lane) then
@@ -264,19 +241,54 @@ local function visit_topics(names, end_score, end_id)
   return look > 0
 end
 
--- If there are no filters, every entry belongs to the result. The entries are then counted without examining them.
-local is_plain = not reads_record and prefix == '' and owner == '' and (state ~= 'leased' or topic == '')
-local is_whole
-if tell == 'count' and is_plain then
-  found, is_whole = math.max(0, to - from + 1), true
-  if state == 'leased' and has(PULLED) then found = found + call('ZCOUNT', PULLED, from_text(low), below_text(high)) end
-elseif state == 'leased' then
-  is_whole = visit_leased(ARGV[14])
-elseif topic == '' and (owner ~= '' or not has_ended) then
-  is_whole = visit_topics(ARGV[14], ARGV[19], ARGV[20])
-else
-  is_whole = visit_range()
-end
-replies[4] = found
-if is_whole then replies[2], replies[3] = '', '' end
-return replies
+script('list', {'no-writes'}, {Attempts, Ended, Holds, Leases, Lists, Records, Tags}, function()
+  state, topic, most = ARGV[2], ARGV[3], tonumber(ARGV[4])
+  look, bytes_left = tonumber(ARGV[7]), tonumber(ARGV[8])
+  local after = ARGV[9]
+  local before = ARGV[10]
+  host = ARGV[11]
+  tell = ARGV[12]
+  began = tonumber(ARGV[13])
+  prefix = ARGV[15]
+  reasons = ARGV[16]
+  statuses = ARGV[17]
+  labels = ARGV[21] or ''
+  local owner = ARGV[23] or ''
+  has_ended = state == 'dead' or state == 'delivered' or state == 'cancelled'
+  key = bucket_of(topic)
+  if state == 'leased' then key = LEASES end
+  if has_ended then key = topic == '' and DEAD or index_of(state, topic) end
+  is_newest_first = ARGV[18] == 'newest'
+  low, high = Lists.bounds_of(state, after, before, began)
+  from = low > -math.huge and call('ZCOUNT', key, '-inf', '(' .. Lists.from_text(low)) or 0
+  to = call('ZCOUNT', key, '-inf', Lists.below_text(high)) - 1
+  if ARGV[5] ~= '' and state ~= 'leased' then
+    local rank = Lists.rank_of(key, ARGV[5], ARGV[6], not is_newest_first)
+    if is_newest_first then to = math.min(to, rank - 1) else from = math.max(from, rank) end
+  end
+  wanted = {}
+  for label in string.gmatch(labels, '[^\n]+') do wanted[#wanted + 1] = label end
+  leaves_begun = ARGV[22] == 'unbegun' and began > 0 and not has_ended
+  replies, found = {now_us, '', '', 0}, 0
+  leaves_expired = not has_ended and state ~= 'leased' and has(EXPIRIES) and call('ZCOUNT', EXPIRIES, '-inf', now) > 0
+  -- Returns whether the job with this entry belongs to the result. The job's record is read only if the filters need
+  -- it, and then counts against the limit of bytes of the call.
+  local reads_record = host ~= '' or reasons ~= '' or statuses ~= '' or labels ~= '' or leaves_expired
+  needs_record = tell ~= 'count' or reads_record
+  -- If there are no filters, every entry belongs to the result. The entries are then counted without examining them.
+  local is_plain = not reads_record and prefix == '' and owner == '' and (state ~= 'leased' or topic == '')
+  local is_whole
+  if tell == 'count' and is_plain then
+    found, is_whole = math.max(0, to - from + 1), true
+    if state == 'leased' and has(PULLED) then found = found + call('ZCOUNT', PULLED, Lists.from_text(low), Lists.below_text(high)) end
+  elseif state == 'leased' then
+    is_whole = visit_leased(ARGV[14])
+  elseif topic == '' and (owner ~= '' or not has_ended) then
+    is_whole = visit_topics(ARGV[14], ARGV[19], ARGV[20])
+  else
+    is_whole = visit_range()
+  end
+  replies[4] = found
+  if is_whole then replies[2], replies[3] = '', '' end
+  return replies
+end)

@@ -1,4 +1,3 @@
-#!lua flags=allow-oom
 -- mend.lua - one step of limited size through the data in Redis, which repairs inconsistent data.
 --
 -- ARGV[2] data to walk: 'jobs', 'leases', 'attempts', 'kept', 'dead', 'kept_until', 'dead_due', 'due',
@@ -15,7 +14,7 @@
 --     topic's first held job
 --   - a kept job (a job that has ended) without a time of removal gets the current time, so the next sweep removes it;
 --     an id that is not kept is removed from the indexes of kept jobs
---   - a line whose job is gone is removed, see line.lua
+--   - a line whose job is gone is removed, see fifo.lua
 --   - a topic that is missing in an index of topics is added, and a name without a topic is removed
 --   - a topic with waiting jobs that is in neither due nor turns is offered
 --   - a dead job that format 1 left in the pool is removed from the pool
@@ -23,19 +22,19 @@
 --     text
 --   - the stored number of waiting jobs becomes the number of jobs that are not leased
 -- Returns {now_us, next cursor ('0' at the end), repairs ...}.
--- uses: again attempts crashes ended expiries leases lingering locate outbox places probe
-local walk, cursor = ARGV[2], ARGV[3]
+
+local cursor
 local STEP = 32
-local replies = {now_us, '0'}
-probe()
+local replies
+
 local function mended(what) replies[#replies + 1] = what end
 
 -- Moves a dead job out of the pool. Data of format 1 has dead jobs in the pool, with the times of their deaths in DEAD.
 local function move_dead(id, at)
-  keep(id, 'dead', tonumber(at), losses_of(id), call('HGET', JOBS, id), lines_of(id))
+  Ended.keep(id, 'dead', tonumber(at), Attempts.losses(id), call('HGET', JOBS, id), Attempts.lines(id))
   call('HDEL', JOBS, id)
-  forget_crashes(id)
-  forget_attempts({id})
+  Attempts.forget_losses(id)
+  Attempts.forget({id})
   mended('moved ' .. id)
 end
 
@@ -49,7 +48,7 @@ end
 local function mend_leases(id)
   if not has(PULLED) or not call('ZSCORE', PULLED, id) or not call('ZSCORE', LEASES, id) then return end
   local claim = call('HGET', holders_of(topic_of(id)), id)
-  call('ZREM', claim and is_pulled(claim) and LEASES or PULLED, id)
+  call('ZREM', claim and Leases.is_pulled(claim) and LEASES or PULLED, id)
   mended('doubled ' .. id)
 end
 
@@ -58,15 +57,15 @@ local function mend_job(id)
     remove_foreign(id)
     return
   end
-  touch(topic_of(id), 'all')
-  local state = locate(id)
+  Places.touch(topic_of(id), 'all')
+  local state = Leases.locate(id)
   local death = not state and call('HEXISTS', KEPT, id) == 0 and call('ZSCORE', DEAD, id)
   if death then
     move_dead(id, death)
   elseif not state then
-    put(id, now)
+    Places.put(id, now)
     mended('lost ' .. id)
-  elseif state == 'leased' and leave_bucket(topic_of(id), {id}) > 0 then
+  elseif state == 'leased' and Places.leave_bucket(topic_of(id), {id}) > 0 then
     mended('doubled ' .. id)
   end
   if state == 'leased' then mend_leases(id) end
@@ -75,18 +74,18 @@ end
 
 local function mend_place(key, id, topic)
   if call('HEXISTS', JOBS, id) == 0 then
-    if topic then leave_bucket(topic, {id}) else call('ZREM', key, id) end
+    if topic then Places.leave_bucket(topic, {id}) else call('ZREM', key, id) end
     call('HDEL', holders_of(topic_of(id)), id)
-    forget_crashes(id)
-    forget_attempts({id})
-    touch(topic_of(id), 'all')
+    Attempts.forget_losses(id)
+    Attempts.forget({id})
+    Places.touch(topic_of(id), 'all')
     mended('empty ' .. id)
   end
 end
 
 -- Removes an entry of holders:<topic> without a lease, which would count as a job in flight for ever.
 local function mend_holder(holder, topic)
-  if deadline_of(holder) or is_lingering(holder) then return end
+  if Leases.deadline(holder) or Lingering.has(holder) then return end
   call('HDEL', holders_of(topic), holder)
   mended('holder ' .. string.gsub(holder, '\n', ' '))
 end
@@ -94,20 +93,20 @@ end
 local function mend_held(id, topic)
   if call('ZSCORE', bucket_of(topic), id) then return end
   is_there[HELD] = true
-  unhold(topic, {id})
+  Holds.remove(topic, {id})
   mended('held ' .. id)
 end
 
--- Makes write_held correct or remove the topic's entry in HELD at the end of the script. Called after mend_held has
+-- Makes Holds.write correct or remove the topic's entry in HELD at the end of the script. Called after mend_held has
 -- removed the held jobs of the topic that do not wait.
 local function mend_held_topic(topic)
-  held_topics[topic] = true
+  Holds.topics[topic] = true
   is_there[HELD] = true
 end
 
 local function mend_attempts(id)
   if call('HEXISTS', JOBS, id) == 0 then
-    forget_attempts({id})
+    Attempts.forget({id})
     mended('attempts ' .. id)
   end
 end
@@ -122,22 +121,22 @@ local function mend_kept(id, text)
   if not has_index then call('ZADD', index_of(state, topic), at, id) end
   if not is_whole then call('ZADD', is_dead and DEAD or KEPT_UNTIL, is_dead and at or integer(now), id) end
   if call('ZREM', is_dead and KEPT_UNTIL or DEAD, id) == 1 or not is_whole then mended('kept ' .. id) end
-  if is_dead then touch_dead(topic) end
-  add_name(topic)
+  if is_dead then Ended.touch_dead(topic) end
+  Names.add(topic)
 end
 
 local function mend_index(key, id)
-  if call('HEXISTS', KEPT, id) == 1 or key == DEAD and call('HEXISTS', JOBS, id) == 1 and not locate(id) then return end
+  if call('HEXISTS', KEPT, id) == 1 or key == DEAD and call('HEXISTS', JOBS, id) == 1 and not Leases.locate(id) then return end
   call('ZREM', key, id)
   for _, state in ipairs({'dead', 'delivered', 'cancelled'}) do call('ZREM', index_of(state, topic_of(id)), id) end
-  touch_dead(topic_of(id))
-  doubt_name(topic_of(id))
+  Ended.touch_dead(topic_of(id))
+  Names.doubt(topic_of(id))
   mended('kept ' .. id)
 end
 
 local function mend_name(topic)
-  doubt_name(topic)
-  for _, removed in ipairs(write_names()) do mended('name ' .. removed) end
+  Names.doubt(topic)
+  for _, removed in ipairs(Names.write()) do mended('name ' .. removed) end
 end
 
 local function scan(command, key)
@@ -172,7 +171,7 @@ local function mend_calendars()
   if #topics == CALENDARS_STEP then replies[2] = '(' .. topics[CALENDARS_STEP] end
   for i = 1, #topics do
     if not due[i] and not turns[i] and call('EXISTS', bucket_of(topics[i])) == 1 then
-      touch(topics[i], 'all')
+      Places.touch(topics[i], 'all')
       mended('stranded ' .. topics[i])
       offers = offers + 1
       if offers == OFFERS_MAX then
@@ -189,13 +188,13 @@ local function mend_outbox()
     if call('HLEN', ENDED) <= call('LLEN', ENDED_IDS) + call('LLEN', ENDED_READ) then return end
     call('UNLINK', ENDED_IDS, ENDED_READ)
     call('HDEL', NUMBERS, 'outbox_bytes')
-    disturb_archiver()
+    Outbox.disturb_archiver()
     mended('lists of the outbox')
   end
   local fields = scan_hash(ENDED)
   for i = 1, #fields, 2 do
     call('RPUSH', ENDED_IDS, fields[i])
-    call('HINCRBY', NUMBERS, 'outbox_bytes', outbox_size(fields[i], fields[i + 1]))
+    call('HINCRBY', NUMBERS, 'outbox_bytes', Outbox.size(fields[i], fields[i + 1]))
   end
 end
 
@@ -232,64 +231,72 @@ local function walk_topics(key, entries_of, mend_entry, mend_topic, mend_holder)
   end
 end
 
-if walk == 'jobs' then
-  local fields = scan_hash(JOBS)
-  for i = 1, #fields, 2 do
-    mend_job(fields[i])
-    local expires = expiry_of(fields[i + 1])
-    if expires < math.huge then note_expiry(fields[i], integer(expires)) end
+script('mend', {'allow-oom'}, {
+  Attempts, Ended, Expiries, Holds, Leases, Lingering, Names, Outbox, Places, Records
+}, function()
+  local walk = ARGV[2]
+  cursor = ARGV[3]
+  replies = {now_us, '0'}
+  probe()
+  if walk == 'jobs' then
+    local fields = scan_hash(JOBS)
+    for i = 1, #fields, 2 do
+      mend_job(fields[i])
+      local expires = Records.expiry(fields[i + 1])
+      if expires < math.huge then Expiries.note(fields[i], integer(expires)) end
+    end
+  elseif walk == 'attempts' then
+    local fields = scan_hash(ATTEMPTS)
+    for i = 1, #fields, 2 do mend_attempts(fields[i]) end
+  elseif walk == 'kept' then
+    local fields = scan_hash(KEPT)
+    for i = 1, #fields, 2 do mend_kept(fields[i], fields[i + 1]) end
+  elseif walk == 'kept_until' or walk == 'dead' then
+    local entries = scan('ZSCAN', base .. walk)
+    for i = 1, #entries, 2 do mend_index(base .. walk, entries[i]) end
+  elseif walk == 'dead_due' then
+    local entries = scan('ZSCAN', DEAD_DUE)
+    for i = 1, #entries, 2 do Ended.touch_dead(entries[i]) end
+  elseif walk == 'some_jobs' then
+    for _, id in ipairs(call('HRANDFIELD', JOBS, STEP)) do mend_job(id) end
+  elseif walk == 'names' then
+    local topics = call('ZRANGE', NAMES, cursor == '0' and '-' or cursor, '+', 'BYLEX', 'LIMIT', 0, STEP)
+    for i = 1, #topics do mend_name(topics[i]) end
+    if #topics == STEP then replies[2] = '(' .. topics[STEP] end
+  elseif walk == 'calendars' then
+    mend_calendars()
+  elseif walk == 'topics' then
+    local fields = scan_hash(TOPICS)
+    for i = 1, #fields, 2 do Places.touch(fields[i], 'all') end
+  elseif walk == 'lines' then
+    local fields = scan_hash(LINES)
+    for i = 1, #fields, 2 do
+      Places.touch(fields[i], 'all')
+      Places.leave_fifo(fields[i])
+    end
+  elseif walk == 'ended' then
+    mend_outbox()
+  elseif walk == 'waiting' then
+    local number = call('HLEN', JOBS) - call('ZCARD', LEASES) - call('ZCARD', PULLED)
+    if number ~= tonumber(call('HGET', NUMBERS, 'waiting') or 0) then
+      call('HSET', NUMBERS, 'waiting', number)
+      mended('number of waiting jobs')
+    end
+  elseif walk == 'leases' or walk == 'pulled' then
+    local entries = scan('ZSCAN', base .. walk)
+    for i = 1, #entries, 2 do mend_place(base .. walk, entries[i]) end
+  elseif walk == 'held' then
+    walk_topics(HELD, Holds.key, mend_held, mend_held_topic)
+  else -- 'due' or 'turns': walks the buckets of their topics
+    walk_topics(base .. walk, bucket_of, function(id, topic)
+      Places.touch(topic, 'all')
+      mend_place(bucket_of(topic), id, topic)
+    end, function(topic)
+      Places.touch(topic, 'all')
+      if call('EXISTS', Holds.key(topic)) == 1 then mend_held_topic(topic) end
+    end, mend_holder)
   end
-elseif walk == 'attempts' then
-  local fields = scan_hash(ATTEMPTS)
-  for i = 1, #fields, 2 do mend_attempts(fields[i]) end
-elseif walk == 'kept' then
-  local fields = scan_hash(KEPT)
-  for i = 1, #fields, 2 do mend_kept(fields[i], fields[i + 1]) end
-elseif walk == 'kept_until' or walk == 'dead' then
-  local entries = scan('ZSCAN', base .. walk)
-  for i = 1, #entries, 2 do mend_index(base .. walk, entries[i]) end
-elseif walk == 'dead_due' then
-  local entries = scan('ZSCAN', DEAD_DUE)
-  for i = 1, #entries, 2 do touch_dead(entries[i]) end
-elseif walk == 'some_jobs' then
-  for _, id in ipairs(call('HRANDFIELD', JOBS, STEP)) do mend_job(id) end
-elseif walk == 'names' then
-  local topics = call('ZRANGE', NAMES, cursor == '0' and '-' or cursor, '+', 'BYLEX', 'LIMIT', 0, STEP)
-  for i = 1, #topics do mend_name(topics[i]) end
-  if #topics == STEP then replies[2] = '(' .. topics[STEP] end
-elseif walk == 'calendars' then
-  mend_calendars()
-elseif walk == 'topics' then
-  local fields = scan_hash(TOPICS)
-  for i = 1, #fields, 2 do touch(fields[i], 'all') end
-elseif walk == 'lines' then
-  local fields = scan_hash(LINES)
-  for i = 1, #fields, 2 do
-    touch(fields[i], 'all')
-    leave_line(fields[i])
-  end
-elseif walk == 'ended' then
-  mend_outbox()
-elseif walk == 'waiting' then
-  local number = call('HLEN', JOBS) - call('ZCARD', LEASES) - call('ZCARD', PULLED)
-  if number ~= tonumber(call('HGET', NUMBERS, 'waiting') or 0) then
-    call('HSET', NUMBERS, 'waiting', number)
-    mended('number of waiting jobs')
-  end
-elseif walk == 'leases' or walk == 'pulled' then
-  local entries = scan('ZSCAN', base .. walk)
-  for i = 1, #entries, 2 do mend_place(base .. walk, entries[i]) end
-elseif walk == 'held' then
-  walk_topics(HELD, held_of, mend_held, mend_held_topic)
-else -- 'due' or 'turns': walks the buckets of their topics
-  walk_topics(base .. walk, bucket_of, function(id, topic)
-    touch(topic, 'all')
-    mend_place(bucket_of(topic), id, topic)
-  end, function(topic)
-    touch(topic, 'all')
-    if call('EXISTS', held_of(topic)) == 1 then mend_held_topic(topic) end
-  end, mend_holder)
-end
-date_dead_topics()
-finish()
-return replies
+  Ended.finish()
+  Places.finish()
+  return replies
+end)

@@ -1,4 +1,3 @@
-#!lua
 -- notify.lua - gives an event to the workflows that wait for it, or keeps it for a workflow that does not wait for it
 -- yet. The flag allow-oom is not set, so a full Redis refuses new work.
 --
@@ -8,38 +7,39 @@
 -- Returns {now_us, {kept, result ...}}. A result is 1 if the job got the event, or 0 if the job no longer waits. kept
 -- is 1 if the event was kept; NOT_FOUND if no such workflow is active; FULL if too many events are kept for the
 -- workflow, or for all; AGAIN, and nothing has changed, if the workflow waits with a job that the call does not name; else 0.
--- uses: linger probe topic waits leave
-if (#ARGV - 5) % 4 ~= 0 then error('wrong number of arguments') end
-for i = 6, #ARGV, 4 do
-  if not string.match(ARGV[i], '^[^/]+/.') or not string.match(ARGV[i + 1], '^[^/]+/.') then error('not a job') end
-  if owner_of(topic_of(ARGV[i])) ~= ARGV[2] or owner_of(topic_of(ARGV[i + 1])) ~= ARGV[2] then error('another owner') end
-end
-probe()
 
 local function notify(waiter, job, record, element)
-  local role, _, _, place = membership_of(waiter)
+  local role, _, _, place = Workflows.membership(waiter)
   if role ~= 'w' or call('HEXISTS', JOBS, job) == 1 then return 0 end
-  local mark = call('HGET', open_of(place), waiter)
-  drop_member(waiter)
-  add_member(place, 's', job, '0', record, element, mark)
+  local mark = call('HGET', Workflows.open_key(place), waiter)
+  WorkflowEnds.drop_member(waiter)
+  Workflows.add_member(place, 's', job, '0', record, element, mark)
   return 1
 end
 
 -- Keeps the event for the workflow in ARGV[4]. Called if no waiting job has got the event.
 local function keep_event(event, data)
-  local place = active_place(ARGV[4])
-  if not place then return RESULT_NOT_FOUND end
-  if call('ZCARD', waiters_of(place, event)) > 0 then return RESULT_AGAIN end
-  return put_event(place, event, data) and 1 or RESULT_FULL
+  local place = Workflows.active_place(ARGV[4])
+  if not place then return RESULT.NOT_FOUND end
+  if call('ZCARD', Events.waiters_key(place, event)) > 0 then return RESULT.AGAIN end
+  return Events.put(place, event, data) and 1 or RESULT.FULL
 end
 
-local results, taken = {0}, 0
-for i = 6, #ARGV, 4 do
-  local result = notify(unpack(ARGV, i, i + 3))
-  results[#results + 1] = result
-  taken = taken + result
-end
-if taken == 0 and ARGV[4] ~= '' then results[1] = keep_event(ARGV[3], ARGV[5]) end
-date_dead_topics()
-finish()
-return {now_us, results}
+script('notify', {}, {Ended, Events, Places, WorkflowEnds, Workflows}, function()
+  if (#ARGV - 5) % 4 ~= 0 then error('wrong number of arguments') end
+  for i = 6, #ARGV, 4 do
+    if not string.match(ARGV[i], '^[^/]+/.') or not string.match(ARGV[i + 1], '^[^/]+/.') then error('not a job') end
+    if owner_of(topic_of(ARGV[i])) ~= ARGV[2] or owner_of(topic_of(ARGV[i + 1])) ~= ARGV[2] then error('another owner') end
+  end
+  probe()
+  local results, taken = {0}, 0
+  for i = 6, #ARGV, 4 do
+    local result = notify(unpack(ARGV, i, i + 3))
+    results[#results + 1] = result
+    taken = taken + result
+  end
+  if taken == 0 and ARGV[4] ~= '' then results[1] = keep_event(ARGV[3], ARGV[5]) end
+  Ended.finish()
+  Places.finish()
+  return {now_us, results}
+end)

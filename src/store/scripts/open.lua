@@ -1,4 +1,3 @@
-#!lua flags=allow-oom
 -- open.lua - reads or sets the layout of the data in Redis: the number of its format, and the number of shards.
 --
 -- ARGV[2] the caller's format   [3] the caller's number of shards   [4] 1: if the data has no layout, it gets the
@@ -9,15 +8,17 @@
 --      too
 -- Returns {now_us, format, shards, born_ms} of the data. All three are 0 if Redis has no data of duepost yet. born_ms
 --      is the time when this data was created, so it changes after a FLUSHALL
--- uses: clock format has probe
-probe_slot()
-if ARGV[4] == '1' then
-  raise_format(tonumber(ARGV[2]))
-  call('HSETNX', META, 'shards', ARGV[3])
-  call('HSETNX', META, 'born', integer(now))
-end
-if ARGV[4] == '1' and (ARGV[5] or '0') ~= '0' and call('EXISTS', HISTORY) == 0 then
-  call('HSET', HISTORY, 'backlog', ARGV[5], 'bodies', ARGV[6])
-end
-local meta = call('HMGET', META, 'format', 'shards', 'born')
-return {now_us, tonumber(meta[1] or 0), tonumber(meta[2] or 0), tonumber(meta[3] or 0)}
+
+script('open', {'allow-oom'}, {}, function()
+  probe_slot()
+  if ARGV[4] == '1' then
+    raise_format(tonumber(ARGV[2]))
+    call('HSETNX', META, 'shards', ARGV[3])
+    call('HSETNX', META, 'born', integer(now))
+  end
+  if ARGV[4] == '1' and (ARGV[5] or '0') ~= '0' and call('EXISTS', HISTORY) == 0 then
+    call('HSET', HISTORY, 'backlog', ARGV[5], 'bodies', ARGV[6])
+  end
+  local meta = call('HMGET', META, 'format', 'shards', 'born')
+  return {now_us, tonumber(meta[1] or 0), tonumber(meta[2] or 0), tonumber(meta[3] or 0)}
+end)

@@ -1,20 +1,21 @@
-#!lua flags=no-writes
 -- pulled.lua - reads jobs that workers have leased. Called before such leases are ended, if the records are needed.
 --
 -- ARGV from 2: id, nonce, ...
 -- Returns {now_us, result ...}. A result is {due time, time of the lease, record, settings of its topic or ''}, {} if the nonce does
 -- not hold the lease, or AGAIN.
--- uses: clock leases record settings
-local replies = {now_us}
-for i = 2, #ARGV, 2 do
-  local id, nonce = ARGV[i], ARGV[i + 1]
-  local claim = call('HGET', holders_of(topic_of(id)), id)
-  local holder, started, due = string.match(claim or '', '^(%S+) (%d+) %S+ (%S+)$')
-  if holder ~= nonce or not is_pulled(nonce) or call('HEXISTS', JOBS, id) == 0 then
-    replies[#replies + 1] = {}
-  else
-    local record = answer_record(id)
-    replies[#replies + 1] = record and {tonumber(due) or now, tonumber(started), record, serving_text_of(topic_of(id))} or RESULT_AGAIN
+
+script('pulled', {'no-writes'}, {Leases, Records}, function()
+  local replies = {now_us}
+  for i = 2, #ARGV, 2 do
+    local id, nonce = ARGV[i], ARGV[i + 1]
+    local claim = call('HGET', holders_of(topic_of(id)), id)
+    local holder, started, due = string.match(claim or '', '^(%S+) (%d+) %S+ (%S+)$')
+    if holder ~= nonce or not Leases.is_pulled(nonce) or call('HEXISTS', JOBS, id) == 0 then
+      replies[#replies + 1] = {}
+    else
+      local record = Records.read(id)
+      replies[#replies + 1] = record and {tonumber(due) or now, tonumber(started), record, serving_text_of(topic_of(id))} or RESULT.AGAIN
+    end
   end
-end
-return replies
+  return replies
+end)

@@ -1,4 +1,3 @@
-#!lua flags=no-writes
 -- read.lua - reads jobs.
 --
 -- ARGV from 2: id, ...
@@ -8,30 +7,31 @@
 --      and line of its last attempt, or ''
 --   AGAIN: the call has read as many bytes as it may, so the caller must read this job with another call
 -- A waiting job that has expired is dead, even before expire.lua has ended it. The time is when the job is due, when its lease ends, or when it ended.
--- uses: crashes head kept locate outbox until
-local replies = {now_us}
 
 local function read_kept(id)
   local is_kept = call('HEXISTS', KEPT, id) == 1
   local field = call('HGET', ENDED_LAST, id) or id
   if not is_kept and call('HEXISTS', ENDED, field) == 0 then return {} end
-  if has_read_enough() then return RESULT_AGAIN end
-  local state, at, losses, record, lines = kept_job(id, ENDED, field)
-  return {state, at, record, losses, serving_text_of(topic_of(id)), is_kept and kept_until(id, state, at) or 0, last_line(lines)}
+  if Records.has_read_enough() then return RESULT.AGAIN end
+  local state, at, losses, record, lines = Ended.read(id, ENDED, field)
+  return {state, at, record, losses, serving_text_of(topic_of(id)), is_kept and Ended.kept_until(id, state, at) or 0, Ended.last_line(lines)}
 end
 
-for i = 2, #ARGV do
-  local id = ARGV[i]
-  if call('HEXISTS', JOBS, id) == 0 then
-    replies[i] = read_kept(id)
-  else
-    local record = answer_record(id)
-    local state, score = locate(id)
-    if record and state ~= 'leased' and is_expired(record) then state, score = 'dead', expiry_of(record) end
-    replies[i] = record and {
-      state or 'ready', -- an id in neither the leases nor the waiting jobs (lost data): the janitor will make the job ready
-      tonumber(score) or now, record, losses_of(id), serving_text_of(topic_of(id)),
-    } or RESULT_AGAIN
+script('read', {'no-writes'}, {Attempts, Ended, Leases, Records}, function()
+  local replies = {now_us}
+  for i = 2, #ARGV do
+    local id = ARGV[i]
+    if call('HEXISTS', JOBS, id) == 0 then
+      replies[i] = read_kept(id)
+    else
+      local record = Records.read(id)
+      local state, score = Leases.locate(id)
+      if record and state ~= 'leased' and Records.is_expired(record) then state, score = 'dead', Records.expiry(record) end
+      replies[i] = record and {
+        state or 'ready', -- an id in neither the leases nor the waiting jobs (lost data): the janitor will make the job ready
+        tonumber(score) or now, record, Attempts.losses(id), serving_text_of(topic_of(id)),
+      } or RESULT.AGAIN
+    end
   end
-end
-return replies
+  return replies
+end)

@@ -1,4 +1,3 @@
-#!lua flags=no-writes
 -- receivers.lua - reads the record of one receiver, or a page of the records of all receivers, in the order of their
 -- versions (report.lua): the record that was changed last comes last.
 --
@@ -7,9 +6,8 @@
 -- Returns {now_us, version of the last record that exists, version of the last record examined, then for
 -- each: name, record}. report.lua describes records. Records that the next call of report.lua may remove are left
 -- out.
--- uses: clock reported
-local one, after, most = ARGV[2], ARGV[3], tonumber(ARGV[4])
-local replies = {now_us, tonumber(call('HGET', RECEIVERS, 'version')) or 0, tonumber(after)}
+
+local replies
 
 local function tell(name)
   local record = call('HGET', RECEIVERS, name)
@@ -19,11 +17,15 @@ local function tell(name)
   replies[#replies + 1] = record
 end
 
-if one ~= '' then
-  tell(one)
-else
-  local page = call('ZRANGEBYSCORE', REPORTED, '(' .. after, '+inf', 'WITHSCORES', 'LIMIT', 0, most)
-  for i = 1, #page, 2 do tell(page[i]) end
-  replies[3] = #page < 2 * most and replies[2] or tonumber(page[#page])
-end
-return replies
+script('receivers', {'no-writes'}, {}, function()
+  local one, after, most = ARGV[2], ARGV[3], tonumber(ARGV[4])
+  replies = {now_us, tonumber(call('HGET', RECEIVERS, 'version')) or 0, tonumber(after)}
+  if one ~= '' then
+    tell(one)
+  else
+    local page = call('ZRANGEBYSCORE', REPORTED, '(' .. after, '+inf', 'WITHSCORES', 'LIMIT', 0, most)
+    for i = 1, #page, 2 do tell(page[i]) end
+    replies[3] = #page < 2 * most and replies[2] or tonumber(page[#page])
+  end
+  return replies
+end)

@@ -1,4 +1,3 @@
-#!lua flags=no-writes
 -- recurring.lua - reads one schedule, or a page of schedules by name.
 --
 -- ARGV[2] an id, or empty for a page   [3] a topic, or empty for all   [4] the id after which the page begins, or empty
@@ -6,29 +5,30 @@
 --         or empty
 -- Returns {now_us, 1 if there are more, then for each schedule: id, next time in ms or -1, definition, entry in fired}.
 -- A page ends early if it has some MiB of definitions.
--- uses: record schedules
-local one, topic, after, most = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
-local names = {one}
-if one == '' then
-  local start = (topic ~= '' and topic .. '/' or '') .. ARGV[6]
-  local goes_on = after ~= '' and string.sub(after, 1, #start) == start -- otherwise the page begins with the first name
-  local from = goes_on and '(' .. after or start ~= '' and '[' .. start or '-'
-  local to = start ~= '' and '(' .. start .. '\255' or '+' -- no name contains the byte 255
-  names = call('ZRANGE', SCHEDULE_NAMES, from, to, 'BYLEX', 'LIMIT', 0, most + 1)
-end
 
-local replies, told = {now_us, 0}, 0
-for i = 1, math.min(#names, most) do
-  local definition = call('HGET', SCHEDULES, names[i])
-  record_bytes_left = record_bytes_left - #(definition or '')
-  if i > 1 and has_read_enough() then break end
-  told = i
-  if definition then
-    local next_at = call('ZSCORE', FIRES, names[i])
-    for _, word in ipairs({names[i], next_at and tonumber(next_at) or -1, definition, call('HGET', FIRED, names[i]) or ''}) do
-      replies[#replies + 1] = word
+script('recurring', {'no-writes'}, {Records}, function()
+  local one, topic, after, most = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
+  local names = {one}
+  if one == '' then
+    local start = (topic ~= '' and topic .. '/' or '') .. ARGV[6]
+    local goes_on = after ~= '' and string.sub(after, 1, #start) == start -- otherwise the page begins with the first name
+    local from = goes_on and '(' .. after or start ~= '' and '[' .. start or '-'
+    local to = start ~= '' and '(' .. start .. '\255' or '+' -- no name contains the byte 255
+    names = call('ZRANGE', SCHEDULE_NAMES, from, to, 'BYLEX', 'LIMIT', 0, most + 1)
+  end
+  local replies, told = {now_us, 0}, 0
+  for i = 1, math.min(#names, most) do
+    local definition = call('HGET', SCHEDULES, names[i])
+    Records.bytes_left = Records.bytes_left - #(definition or '')
+    if i > 1 and Records.has_read_enough() then break end
+    told = i
+    if definition then
+      local next_at = call('ZSCORE', FIRES, names[i])
+      for _, word in ipairs({names[i], next_at and tonumber(next_at) or -1, definition, call('HGET', FIRED, names[i]) or ''}) do
+        replies[#replies + 1] = word
+      end
     end
   end
-end
-replies[2] = #names > told and 1 or 0
-return replies
+  replies[2] = #names > told and 1 or 0
+  return replies
+end)

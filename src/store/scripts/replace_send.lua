@@ -1,8 +1,8 @@
-#!lua
 -- replace_send.lua - schedules jobs that are sent to a group, and replaces the jobs that were sent under the same id:
 -- one job for each endpoint, all of them or none. Jobs that have these ids and have not ended are replaced, with all
--- their data; if an attempt of such a job is running, it is cancelled, see make_way in lib/linger.lua. If the earlier send had other endpoints, too, their jobs are cancelled. The flag allow-oom is not set, so
--- a full Redis refuses new work.
+-- their data; if an attempt of such a job is running, it is cancelled, see Lingering.make_way in lib/lingering.lua. If
+-- the earlier send had other endpoints, too, their jobs are cancelled. The flag allow-oom is not set, so a full Redis
+-- refuses new work.
 --
 -- ARGV[2]  maximum number of jobs that have not ended; 0: no limit
 -- then for each send:
@@ -14,57 +14,59 @@
 --   number  of endpoints, at least 1, for each of which a name and a record as in schedule.lua follow
 -- Returns {now_us, result ...}. A result is {'replaced', number of jobs replaced, how many of these during an attempt,
 -- number cancelled, due time of each job ...}, FULL, NOT_AS_SEEN, EXPIRED or AGAIN.
--- uses: cancel linger probe put_send record when
--- plain: take
 
-local sends = read_sends(3, 'only', 1)
-probe()
-local max_jobs = tonumber(ARGV[2])
-local is_placed = {} -- jobs that this call has scheduled, but not written to the waiting jobs yet
+local max_jobs
+local is_placed -- jobs that this call has scheduled, but not written to the waiting jobs yet
 
 -- Lists the jobs that have not ended and that the send replaces or cancels: those with its ids, and those of the
 -- earlier send to other endpoints.
 local function met_jobs(send)
   local same, others, is_new = {}, {}, {}
   for i = 1, #send.endpoints do
-    local id = job_of(send.id, send.endpoints[i])
+    local id = Sends.job(send.id, send.endpoints[i])
     is_new[id] = true
     if call('HEXISTS', JOBS, id) == 1 then same[#same + 1] = id end
   end
-  local _, _, endpoints, sent_at = send_of(send.id)
+  local _, _, endpoints, sent_at = Sends.read(send.id)
   for i = 1, #(endpoints or {}) do
-    local id = job_of(send.id, endpoints[i])
-    if not is_new[id] and is_of_send(id, sent_at) then others[#others + 1] = id end
+    local id = Sends.job(send.id, endpoints[i])
+    if not is_new[id] and Sends.is_of_send(id, sent_at) then others[#others + 1] = id end
   end
   return same, others
 end
 
 local function replace_send(send)
-  if has_read_enough() then return RESULT_AGAIN end
+  if Records.has_read_enough() then return RESULT.AGAIN end
   local same, others = met_jobs(send)
-  if send.only == '!' and #same + #others > 0 then return RESULT_NOT_AS_SEEN end
-  local at, created = due_of(send.when)
-  if tonumber(expiry_in(created, send.records[1]) or 'inf') <= at then return RESULT_EXPIRED end -- all jobs expire at the same time
+  if send.only == '!' and #same + #others > 0 then return RESULT.NOT_AS_SEEN end
+  local at, created = Records.due_of(send.when)
+  if tonumber(Records.expiry_in(created, send.records[1]) or 'inf') <= at then return RESULT.EXPIRED end -- all jobs expire at the same time
   local more = #send.endpoints - #same - #others
-  if more > 0 and (max_jobs > 0 and jobs_below(max_jobs) + more > max_jobs or not has_room_for_send()) then return RESULT_FULL end
+  if more > 0 and (max_jobs > 0 and Expiries.jobs_below(max_jobs) + more > max_jobs or not Sends.has_room()) then return RESULT.FULL end
   for i = 1, #others do
-    if is_placed[others[i]] then return RESULT_AGAIN end
+    if is_placed[others[i]] then return RESULT.AGAIN end
   end
   for i = 1, #others do
-    read_on()
-    cancel(others[i], '')
+    Records.read_on()
+    Cancels.cancel(others[i], '')
   end
   local leased = 0
   for i = 1, #same do
-    read_on()
-    if make_way(same[i]) then leased = leased + 1 end
+    Records.read_on()
+    if Lingering.make_way(same[i]) then leased = leased + 1 end
   end
-  for i = 1, #send.endpoints do is_placed[job_of(send.id, send.endpoints[i])] = true end
-  return {'replaced', #same, leased, #others, unpack(put_send(send.id, send.when, send.mark, send.group, send.endpoints, send.records))}
+  for i = 1, #send.endpoints do is_placed[Sends.job(send.id, send.endpoints[i])] = true end
+  return {'replaced', #same, leased, #others, unpack(Sends.put(send.id, send.when, send.mark, send.group, send.endpoints, send.records))}
 end
 
-local replies = {now_us}
-for i = 1, #sends do replies[#replies + 1] = replace_send(sends[i]) end
-date_dead_topics()
-finish()
-return replies
+script('replace_send', {}, {Cancels, Ended, Expiries, Lingering, Places, Records, Sends}, function()
+  local sends = Sends.read_arguments(3, 'only', 1)
+  probe()
+  max_jobs = tonumber(ARGV[2])
+  is_placed = {}
+  local replies = {now_us}
+  for i = 1, #sends do replies[#replies + 1] = replace_send(sends[i]) end
+  Ended.finish()
+  Places.finish()
+  return replies
+end)

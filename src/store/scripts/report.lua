@@ -1,4 +1,3 @@
-#!lua flags=allow-oom
 -- report.lua - stores how receivers (servers that jobs are POSTed to) answered. If the circuit breaker of a receiver is
 -- open, the script decides which process may probe it, that is, send it one attempt.
 --
@@ -29,21 +28,12 @@
 -- cause of the last failure, time of this report. Each record gets a new version, by which other processes find it. If
 -- there are too many records, those with the lowest versions are removed. Changes that affect attempts are published at
 -- once on the wake-up channel, as 'receivers'.
--- uses: clock probe publish reported
+
 local FAILURES_MAX, WAIT_MAX_MS, LIMIT_MAX, HALVE_MS = 20, 600000, 1000, 1000
 local PACE_MIN_MS, PACES = 1000, 6 -- time between probes of a round: wait / PACES, at least PACE_MIN_MS
 local KEPT_MAX, FORGET_MAX = 10000, 16
 local SIZE = 8
-local first_wait = tonumber(ARGV[2])
-
-if (#ARGV - 2) % SIZE ~= 0 then error('wrong number of arguments') end
-for i = 3, #ARGV, SIZE do
-  if not string.match(ARGV[i], '^[^/]+:%d+$') and not string.match(ARGV[i], '^[^/]+:%d+/') then error('not a receiver') end
-  for _, k in ipairs({1, 2, 4, 5, 6}) do
-    if not string.match(ARGV[i + k], '^%d+$') then error('not a number') end
-  end
-end
-probe()
+local first_wait
 
 local NOTHING = '0 0 0 0 0 0 0 0 -'
 local SHAPE = '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%S+)'
@@ -176,20 +166,30 @@ local function report(i)
   return {granted, changes, version, record or ''}
 end
 
-local replies, is_told = {now_us}, false
-for i = 3, #ARGV, SIZE do
-  local reply = report(i)
-  replies[#replies + 1] = reply
-  is_told = is_told or reply[1] > 0 or reply[2] > 0
-end
-if is_told then publish('receivers') end
-
--- Removes records that have not changed for REPORTED_KEPT_MS, and the oldest ones if there are more than KEPT_MAX.
-local excess = call('ZCARD', REPORTED) - KEPT_MAX
-local oldest = call('ZRANGE', REPORTED, 0, FORGET_MAX + #replies)
-for i = 1, #oldest do
-  local at = tonumber(string.match(call('HGET', RECEIVERS, oldest[i]) or '0', '%d+$')) or 0
-  if i > excess and at > now - REPORTED_KEPT_MS then break end
-  forget(oldest[i])
-end
-return replies
+script('report', {'allow-oom'}, {}, function()
+  first_wait = tonumber(ARGV[2])
+  if (#ARGV - 2) % SIZE ~= 0 then error('wrong number of arguments') end
+  for i = 3, #ARGV, SIZE do
+    if not string.match(ARGV[i], '^[^/]+:%d+$') and not string.match(ARGV[i], '^[^/]+:%d+/') then error('not a receiver') end
+    for _, k in ipairs({1, 2, 4, 5, 6}) do
+      if not string.match(ARGV[i + k], '^%d+$') then error('not a number') end
+    end
+  end
+  probe()
+  local replies, is_told = {now_us}, false
+  for i = 3, #ARGV, SIZE do
+    local reply = report(i)
+    replies[#replies + 1] = reply
+    is_told = is_told or reply[1] > 0 or reply[2] > 0
+  end
+  if is_told then publish('receivers') end
+  -- Removes records that have not changed for REPORTED_KEPT_MS, and the oldest ones if there are more than KEPT_MAX.
+  local excess = call('ZCARD', REPORTED) - KEPT_MAX
+  local oldest = call('ZRANGE', REPORTED, 0, FORGET_MAX + #replies)
+  for i = 1, #oldest do
+    local at = tonumber(string.match(call('HGET', RECEIVERS, oldest[i]) or '0', '%d+$')) or 0
+    if i > excess and at > now - REPORTED_KEPT_MS then break end
+    forget(oldest[i])
+  end
+  return replies
+end)

@@ -1,17 +1,10 @@
-#!lua flags=allow-oom
 -- retry.lua - ends attempts that failed, or whose receiver asked for a later delivery. Puts the jobs back among the
 -- waiting jobs of their topics, for their next attempt or with their old due time.
 --
 -- ARGV from 2: id, nonce, wait in ms from now, or -1, record, the attempt's line or '', ...; then the
---      follow-ups, see follow.lua
+--      follow-ups, see follow_ups.lua
 -- An attempt with a 2xx status in its line has not failed, so it is not counted as a failure.
 -- Returns {now_us, result ...}. A result is 1 (done), 0 (stale) or REPLACED.
--- uses: again attempts check fence follow hour linger revive take
--- plain: take
-if has_follow_ups() then take_follow_ups(2, 5) end
-check_ends(2, 5, 3)
-local verdicts, claims = fence(2, 5)
-local replies = {now_us}
 
 -- Returns the earliest next due time of a job whose lease was lost: the due time that recover.lua has given it, or
 -- the time of its death. The job's new due time is not before this time, so it is not delivered early if the clock
@@ -20,34 +13,40 @@ local function earliest_of(id)
   return math.max(now, ms_of(call('ZSCORE', bucket_of(topic_of(id)), id) or call('ZSCORE', DEAD, id) or now))
 end
 
-for i = 2, #ARGV, 5 do
-  local number, id = (i + 3) / 5, ARGV[i]
-  replies[number + 1] = verdicts[number] and 1 or 0
-  if verdicts[number] then
-    local wait = tonumber(ARGV[i + 2])
-    local due = claims[number] and string.match(claims[number], '(%S+)$')
-    local keeps_place = has_settings() and is_fifo(topic_of(id))
-    local earliest = wait < 0 and not due and earliest_of(id)
-    if keeps_place then due = due or call('ZSCORE', bucket_of(topic_of(id)), id) end
-    if verdicts[number] == 'dead' then bring_back(id) end
-    take(id)
-    forget_crashes(id)
-    note_attempt(id, ARGV[i + 4])
-    call('HSET', JOBS, id, ARGV[i + 3])
-    note_expiry_of(id, ARGV[i + 3])
-    if not string.find(ARGV[i + 4], '^%S+ %d+ %d+ 2%d%d') then count_failure(topic_of(id), 'r', ARGV[i + 4]) end
-    local at = earliest or soonest + wait
-    if keeps_place and due then
-      again(id, due, wait >= 0 and at)
+script('retry', {'allow-oom'}, {Attempts, Ended, Expiries, Fence, FollowUps, Hours, Lingering, Places}, function()
+  if FollowUps.are_there() then FollowUps.take(2, 5) end
+  check_ends(2, 5, 3)
+  local verdicts, claims = Fence.verdicts(2, 5)
+  local replies = {now_us}
+  for i = 2, #ARGV, 5 do
+    local number, id = (i + 3) / 5, ARGV[i]
+    replies[number + 1] = verdicts[number] and 1 or 0
+    if verdicts[number] then
+      local wait = tonumber(ARGV[i + 2])
+      local due = claims[number] and string.match(claims[number], '(%S+)$')
+      local keeps_place = has_settings() and is_fifo(topic_of(id))
+      local earliest = wait < 0 and not due and earliest_of(id)
+      if keeps_place then due = due or call('ZSCORE', bucket_of(topic_of(id)), id) end
+      if verdicts[number] == 'dead' then Ended.bring_back(id) end
+      Places.take(id)
+      Attempts.forget_losses(id)
+      Attempts.note(id, ARGV[i + 4])
+      call('HSET', JOBS, id, ARGV[i + 3])
+      Expiries.note_of(id, ARGV[i + 3])
+      if not string.find(ARGV[i + 4], '^%S+ %d+ %d+ 2%d%d') then Hours.count_failure(topic_of(id), 'r', ARGV[i + 4]) end
+      local at = earliest or soonest + wait
+      if keeps_place and due then
+        Places.put_for_retry(id, due, wait >= 0 and at)
+      else
+        if wait < 0 and due then Places.put_back(id, due) else Places.put_new(id, at) end
+      end
+      if FollowUps.by_item[number] then FollowUps.schedule(FollowUps.by_item[number], id) end
     else
-      if wait < 0 and due then put_back(id, due) else put_new(id, at) end
+      replies[number + 1] = Lingering.finish(id, ARGV[i + 1])
     end
-    if follow_ups[number] then follow(follow_ups[number], id) end
-  else
-    replies[number + 1] = end_lingering(id, ARGV[i + 1])
   end
-end
-write_counts()
-date_dead_topics()
-finish()
-return replies
+  Hours.write()
+  Ended.finish()
+  Places.finish()
+  return replies
+end)

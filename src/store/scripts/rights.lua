@@ -1,4 +1,3 @@
-#!lua flags=no-writes
 -- rights.lua - tests which commands the Redis user of duepost may run, without changing data. The script is declared as
 -- one that does not write. So Redis refuses its writing commands, but first checks whether the user has the right to
 -- run them.
@@ -6,7 +5,6 @@
 -- ARGV[1] commands, separated by blanks
 -- Returns, as a flat list, each command and the error with which it failed, or ''. The caller finds the errors that mean
 -- that a right is missing.
--- uses: keys
 
 local function error_of(command)
   local arguments = {base .. 'never', '0', '0', '0', '0'}
@@ -20,9 +18,13 @@ local function error_of(command)
   return ''
 end
 
-local errors = {}
-for command in string.gmatch(ARGV[1], '%S+') do
-  errors[#errors + 1] = command
-  errors[#errors + 1] = error_of(command)
-end
-return errors
+-- Not registered as the other scripts are, because these read the time first, and the user may lack the right to do so.
+register('rights', {'no-writes'}, function(keys, arguments)
+  begin_keys(keys, arguments)
+  local errors = {}
+  for command in string.gmatch(ARGV[1], '%S+') do
+    errors[#errors + 1] = command
+    errors[#errors + 1] = error_of(command)
+  end
+  return errors
+end)

@@ -1,4 +1,3 @@
-#!lua
 -- schedule_all.lua - schedules lists of new jobs: all new jobs of a list, or none. The flag allow-oom is not set, so a
 -- full Redis refuses new work.
 --
@@ -8,22 +7,8 @@
 -- Returns {now_us, result ...}. A result is a list with a due time for each new job, and {'repeated', due, id} for each
 -- job whose idempotency key an earlier call has used. If nothing of the list was scheduled, the result is FULL; TAKEN
 -- if an id belongs to a job, or if an id or a key is twice in the list; or REUSED if a key belongs to another request.
--- uses: idempotency places probe when
-local lists, at = {}, 4
-while at <= #ARGV do
-  local number = tonumber(string.match(ARGV[at], '^[1-9]%d*$'))
-  if not number or at + 4 * number > #ARGV then error('wrong number of arguments') end
-  for i = at + 1, at + 4 * number, 4 do
-    if not string.match(ARGV[i], '^[^/]+/.') then error('not an id') end
-    if not string.match(ARGV[i + 1], '^@?%d+$') then error('not a number') end
-    if not string.match(ARGV[i + 3], '^%S+ .') and ARGV[i + 3] ~= '-' then error('not a key') end
-  end
-  lists[#lists + 1] = at
-  at = at + 1 + 4 * number
-end
-probe()
-local max_jobs = tonumber(ARGV[2])
-local room = max_jobs > 0 and max_jobs - jobs_below(max_jobs) or math.huge
+
+local room
 
 -- Checks a list before anything is written. Returns the answers to earlier requests (index of a job in ARGV -> answer)
 -- and the number of new jobs. If the list is refused, returns nil and the result.
@@ -31,13 +16,13 @@ local function look(first, last)
   local answers, number, is_new = {}, 0, {}
   for i = first, last, 4 do
     local id, once = ARGV[i], ARGV[i + 3]
-    local answer = once ~= '-' and answered(once)
-    if answer == RESULT_REUSED then return nil, answer end
+    local answer = once ~= '-' and Idempotency.answer(once)
+    if answer == RESULT.REUSED then return nil, answer end
     if answer then
       answers[i] = answer
     else
       local is_taken = is_new[id] or once ~= '-' and is_new[once]
-      if is_taken or call('HEXISTS', JOBS, id) == 1 then return nil, RESULT_TAKEN end
+      if is_taken or call('HEXISTS', JOBS, id) == 1 then return nil, RESULT.TAKEN end
       is_new[id], is_new[once], number = true, true, number + 1
     end
   end
@@ -45,12 +30,12 @@ local function look(first, last)
 end
 
 local function add(id, when, record, once)
-  local due, created = due_of(when)
-  local text, expires = record_of(created, record)
+  local due, created = Records.due_of(when)
+  local text, expires = Records.complete(created, record)
   call('HSET', JOBS, id, text)
-  note_expiry(id, expires)
-  local placed_at = put_new(id, due)
-  if once ~= '-' then keep_answer(once, id, placed_at, tonumber(ARGV[3])) end
+  Expiries.note(id, expires)
+  local placed_at = Places.put_new(id, due)
+  if once ~= '-' then Idempotency.keep(once, id, placed_at, tonumber(ARGV[3])) end
   return placed_at
 end
 
@@ -58,14 +43,31 @@ local function schedule_all(at)
   local first, last = at + 1, at + 4 * tonumber(ARGV[at])
   local answers, number = look(first, last)
   if not answers then return number end
-  if number > room then return RESULT_FULL end
+  if number > room then return RESULT.FULL end
   room = room - number
   local results = {}
   for i = first, last, 4 do results[#results + 1] = answers[i] or add(unpack(ARGV, i, i + 3)) end
   return results
 end
 
-local replies = {now_us}
-for i = 1, #lists do replies[#replies + 1] = schedule_all(lists[i]) end
-finish()
-return replies
+script('schedule_all', {}, {Expiries, Idempotency, Places, Records}, function()
+  local lists, at = {}, 4
+  while at <= #ARGV do
+    local number = tonumber(string.match(ARGV[at], '^[1-9]%d*$'))
+    if not number or at + 4 * number > #ARGV then error('wrong number of arguments') end
+    for i = at + 1, at + 4 * number, 4 do
+      if not string.match(ARGV[i], '^[^/]+/.') then error('not an id') end
+      if not string.match(ARGV[i + 1], '^@?%d+$') then error('not a number') end
+      if not string.match(ARGV[i + 3], '^%S+ .') and ARGV[i + 3] ~= '-' then error('not a key') end
+    end
+    lists[#lists + 1] = at
+    at = at + 1 + 4 * number
+  end
+  probe()
+  local max_jobs = tonumber(ARGV[2])
+  room = max_jobs > 0 and max_jobs - Expiries.jobs_below(max_jobs) or math.huge
+  local replies = {now_us}
+  for i = 1, #lists do replies[#replies + 1] = schedule_all(lists[i]) end
+  Places.finish()
+  return replies
+end)

@@ -1,4 +1,3 @@
-#!lua
 -- send.lua - schedules jobs that are sent to a group of endpoints. A send becomes one job for each endpoint: all of
 -- these are scheduled, or none. The flag allow-oom is not set, so a full Redis refuses new work.
 --
@@ -15,33 +14,29 @@
 -- content was sent before and one of its jobs has not ended: {'same', endpoint, state, time, ...} as in sent.lua. If
 -- another job has one of the ids: {'taken', id}. If an earlier call has used the idempotency key: {'repeated', due, id
 -- and endpoints with a newline between} of that call's answer.
--- uses: idempotency probe put_send sent when
 
-local sends = read_sends(4, 'once', 0)
-probe()
-local max_jobs = tonumber(ARGV[2])
-local room = max_jobs > 0 and max_jobs - jobs_below(max_jobs) or math.huge
+local room
 
 -- Looks for an earlier send with this id, if one of its jobs has not ended. Returns {'same', endpoint, state, time,
 -- ...} if it had the same content, else {'taken', id of such a job}, or nothing.
 local function earlier(send)
-  local mark, group, endpoints, sent_at = send_of(send.id)
-  local left = mark and first_left(send.id, endpoints, sent_at)
+  local mark, group, endpoints, sent_at = Sends.read(send.id)
+  local left = mark and Sends.first_left(send.id, endpoints, sent_at)
   if not left then return end
-  if mark == send.mark and group == send.group then return add_states({'same'}, send.id, endpoints, sent_at) end
+  if mark == send.mark and group == send.group then return Sends.add_states({'same'}, send.id, endpoints, sent_at) end
   return {'taken', left}
 end
 
 local function put_all(send)
-  local result = {'sent', unpack(put_send(send.id, send.when, send.mark, send.group, send.endpoints, send.records))}
-  for i = 1, #send.endpoints do placed[job_of(send.id, send.endpoints[i])] = result[i + 1] end
+  local result = {'sent', unpack(Sends.put(send.id, send.when, send.mark, send.group, send.endpoints, send.records))}
+  for i = 1, #send.endpoints do Sends.placed[Sends.job(send.id, send.endpoints[i])] = result[i + 1] end
   room = room - #send.endpoints
   return result
 end
 
 -- Keeps the answer to a send under its idempotency key. due: when its first job is due, ms.
 local function keep_sent(send, endpoints, due)
-  if send.once ~= '-' then keep_answer(send.once, send.id .. '\n' .. table.concat(endpoints, ' '), due, tonumber(ARGV[3])) end
+  if send.once ~= '-' then Idempotency.keep(send.once, send.id .. '\n' .. table.concat(endpoints, ' '), due, tonumber(ARGV[3])) end
 end
 
 -- Keeps the answer {'same', endpoint, state, time, ...}, so that a repeated request does not send the jobs again after
@@ -57,25 +52,31 @@ local function keep_same(send, answer)
 end
 
 local function send_all(send)
-  local answer = send.once ~= '-' and answered(send.once)
+  local answer = send.once ~= '-' and Idempotency.answer(send.once)
   if answer then return answer end
   answer = earlier(send)
   if answer then
     if answer[1] == 'same' then keep_same(send, answer) end
     return answer
   end
-  if #send.endpoints == 0 then return RESULT_NOT_FOUND end
-  local taken = first_left(send.id, send.endpoints)
+  if #send.endpoints == 0 then return RESULT.NOT_FOUND end
+  local taken = Sends.first_left(send.id, send.endpoints)
   if taken then return {'taken', taken} end
-  local at, created = due_of(send.when)
-  if tonumber(expiry_in(created, send.records[1]) or 'inf') <= at then return RESULT_EXPIRED end -- all jobs expire at the same time
-  if room < #send.endpoints or not has_room_for_send() then return RESULT_FULL end
+  local at, created = Records.due_of(send.when)
+  if tonumber(Records.expiry_in(created, send.records[1]) or 'inf') <= at then return RESULT.EXPIRED end -- all jobs expire at the same time
+  if room < #send.endpoints or not Sends.has_room() then return RESULT.FULL end
   local result = put_all(send)
   keep_sent(send, send.endpoints, result[2])
   return result
 end
 
-local replies = {now_us}
-for i = 1, #sends do replies[#replies + 1] = send_all(sends[i]) end
-finish()
-return replies
+script('send', {}, {Expiries, Idempotency, Places, Records, Sends}, function()
+  local sends = Sends.read_arguments(4, 'once', 0)
+  probe()
+  local max_jobs = tonumber(ARGV[2])
+  room = max_jobs > 0 and max_jobs - Expiries.jobs_below(max_jobs) or math.huge
+  local replies = {now_us}
+  for i = 1, #sends do replies[#replies + 1] = send_all(sends[i]) end
+  Places.finish()
+  return replies
+end)

@@ -1,10 +1,9 @@
-#!lua flags=allow-oom
 -- set_patterns.lua - replaces the settings of all patterns, unless they have changed since the caller read them.
 --
 -- Each shard has a copy of all patterns under one version; if copies differ, the copy with the highest version is
 -- valid. After a change, it must be decided again which topics may be served: this script does so for some of them, and
--- reoffer.lua for the others. reoffer.lua also resumes held jobs of topics that have lost their circuit breaker, or have
--- a url again.
+-- reoffer.lua for the others. reoffer.lua also resumes held jobs of topics that have lost their circuit breaker, or
+-- have a url again.
 --
 -- ARGV from 2, for each set:
 --   old      the version that was read, or '' for a copy, which replaces only a lower version
@@ -13,9 +12,6 @@
 --   number   number of patterns; then for each pattern:
 --     pattern, text
 -- Returns {now_us, the version in this shard for each set, or 0 if a change was refused}.
--- uses: ended format places probe reoffer resume
-probe()
-local at, replies = 2, {now_us}
 
 -- Returns the patterns whose setting breaker is true, as pattern -> true. The table is empty if no job is held, because
 -- there is no job to resume then.
@@ -39,8 +35,8 @@ local function write(version, format, first, number)
   for name in pairs(is_lost) do lost[#lost + 1] = name end
   -- 'redate' makes the next calls of sweep.lua apply changed retentions to dead jobs.
   call('HSET', META, 'patterns', integer(version), 'redate', '0')
-  start_reoffer()
-  start_resuming_all(lost)
+  Reoffer.start()
+  Resuming.start_all(lost)
 end
 
 local function set(old, new, format, first, number)
@@ -56,11 +52,15 @@ local function set(old, new, format, first, number)
   return version
 end
 
-while at <= #ARGV do
-  local number = tonumber(ARGV[at + 3])
-  replies[#replies + 1] = set(ARGV[at], ARGV[at + 1], ARGV[at + 2], at + 4, number)
-  at = at + 4 + 2 * number
-end
-reoffer(200)
-finish()
-return replies
+script('set_patterns', {'allow-oom'}, {Places, Reoffer, Resuming}, function()
+  probe()
+  local at, replies = 2, {now_us}
+  while at <= #ARGV do
+    local number = tonumber(ARGV[at + 3])
+    replies[#replies + 1] = set(ARGV[at], ARGV[at + 1], ARGV[at + 2], at + 4, number)
+    at = at + 4 + 2 * number
+  end
+  Reoffer.step(200)
+  Places.finish()
+  return replies
+end)

@@ -1,50 +1,51 @@
-#!lua flags=allow-oom
 -- settings.lua - writes the settings of topics, unless they have changed since the caller read them.
 --
 -- ARGV from 2: topic; the text that was read, or empty; the text to write, or empty to remove the settings; ...
 -- Returns {now_us, 1 done or 0 changed, ...}.
--- uses: again ended format places probe resume resumed
 -- If a topic turns its circuit breaker off, or has a url again, its held jobs must resume: this script resumes some of them, and
 -- reoffer.lua the others.
-local RESUME_MAX = 500 -- number of jobs, as in resumer.c; takes less than 5 ms of Redis's time
-probe()
+
+local RESUME_MAX = 500 -- number of jobs, as in hold.c; takes less than 5 ms of Redis's time
 -- Makes changed settings take effect. had_breaker: the setting "breaker" was true before this change.
 local function apply(topic, had_breaker)
   if not settings_of(topic).rate then
     call('HDEL', RATES, topic)
-    call('DEL', begun_of(topic))
+    call('DEL', Rates.begun_key(topic))
   end
   if is_pull(topic) then raise_format(FORMAT_PULL) end
-  touch(topic, 'all')
-  leave_line(topic)
-  start_resuming(topic, had_breaker)
-  touch_dead(topic)
+  Places.touch(topic, 'all')
+  Places.leave_fifo(topic)
+  Resuming.start(topic, had_breaker)
+  Ended.touch_dead(topic)
   local first_sibling = call('ZRANGE', NAMES, '[' .. topic .. '~', '(' .. topic .. '\127', 'BYLEX', 'LIMIT', 0, 1)[1]
   -- The retention also applies to dead jobs of sibling topics (orders~callbacks), so the next sweeps correct the
   -- times at which these are removed.
   if first_sibling then call('HSET', META, 'redate', '0') end
 end
 
-local replies = {now_us}
-for i = 2, #ARGV, 3 do
-  local topic, old, new = ARGV[i], ARGV[i + 1], ARGV[i + 2]
-  if (call('HGET', TOPICS, topic) or '') ~= old then
-    replies[#replies + 1] = 0
-  else
-    local had_breaker, was_paused = has(HELD) and settings_of(topic).breaker == true, settings_of(topic).paused
-    if new == '' then
-      call('HDEL', TOPICS, topic)
+script('settings', {'allow-oom'}, {Ended, Holds, Places, Rates, Resuming}, function()
+  probe()
+  local replies = {now_us}
+  for i = 2, #ARGV, 3 do
+    local topic, old, new = ARGV[i], ARGV[i + 1], ARGV[i + 2]
+    if (call('HGET', TOPICS, topic) or '') ~= old then
+      replies[#replies + 1] = 0
     else
-      call('HSET', TOPICS, topic, new)
-      note_settings_key(TOPICS, true)
+      local had_breaker, was_paused = has(HELD) and settings_of(topic).breaker == true, settings_of(topic).paused
+      if new == '' then
+        call('HDEL', TOPICS, topic)
+      else
+        call('HSET', TOPICS, topic, new)
+        note_settings_key(TOPICS, true)
+      end
+      note_settings(topic, new ~= '' and new or nil)
+      if was_paused and not settings_of(topic).paused then Holds.note_resumed(topic) end
+      apply(topic, had_breaker)
+      replies[#replies + 1] = 1
     end
-    note_settings(topic, new ~= '' and new or nil)
-    if was_paused and not settings_of(topic).paused then note_resumed(topic) end
-    apply(topic, had_breaker)
-    replies[#replies + 1] = 1
   end
-end
-if has(HELD) then resume_step(RESUME_MAX) end
-date_dead_topics()
-finish()
-return replies
+  if has(HELD) then Resuming.step(RESUME_MAX) end
+  Ended.finish()
+  Places.finish()
+  return replies
+end)

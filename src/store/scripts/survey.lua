@@ -1,4 +1,3 @@
-#!lua flags=allow-oom
 -- survey.lua - counts due jobs in steps of limited size, if there are too many topics for one call. Topics that
 -- change during the survey may be missed or counted twice.
 --
@@ -6,11 +5,8 @@
 -- ARGV[4] [5] results of the previous steps: number of due jobs, and due time of the first due job or -1
 -- Returns {now_us, next cursor, number of due jobs, first due time}. If the cursor is empty, the survey is
 -- complete, and its result is stored.
--- uses: probe survey turns_page
-local cursor, left = ARGV[2], tonumber(ARGV[3])
-due_jobs, oldest_due = tonumber(ARGV[4]), tonumber(ARGV[5])
-local where, from, last = string.match(cursor, '^(%a*)/?([^/]*)/?(.*)$')
-local next_cursor
+
+local left, last
 
 -- A step examines topics in chunks, and ends after the chunk that uses up its time.
 local CHUNK, STEP_US = 100, 4000
@@ -22,20 +18,20 @@ end
 -- step_due, step_turns and step_behind count the due jobs of some topics (maximum: most) of the sets "due", "turns"
 -- and "behind". Each returns the position at which its next step begins, or nothing at the end of its set.
 local function step_due(rank, most)
-  local number = survey_due(rank, most)
+  local number = Survey.count_due(rank, most)
   if number == most then return rank + number end
 end
 
 -- Topics that were served since the survey began have scores above last, and are skipped.
 local function step_turns(score, most)
-  local topics, next_score = turns_page(score, last, most)
-  for i = 1, #topics do survey(topics[i]) end
+  local topics, next_score = Turns.page(score, last, most)
+  for i = 1, #topics do Survey.count(topics[i]) end
   return next_score
 end
 
 local function step_behind(name, most)
   local topics = call('ZRANGE', BEHIND, name == '' and '-' or '(' .. name, '+', 'BYLEX', 'LIMIT', 0, most)
-  for i = 1, #topics do survey(topics[i]) end
+  for i = 1, #topics do Survey.count(topics[i]) end
   if #topics == most then return topics[most] end
 end
 
@@ -48,20 +44,27 @@ local function walk(step, place)
   return place
 end
 
-if where == '' or where == 'due' then
-  local rank = walk(step_due, where == '' and 0 or tonumber(from))
-  next_cursor = rank and 'due/' .. rank or 'turns/-inf/'
-elseif where == 'turns' then
-  if last == '' then last = call('ZRANGE', TURNS, 0, 0, 'REV', 'WITHSCORES')[2] or '-inf' end
-  local score = walk(step_turns, from)
-  next_cursor = score and table.concat({'turns', score, last}, '/') or 'behind/'
-else
-  local name = walk(step_behind, from)
-  next_cursor = name and 'behind/' .. name or ''
-end
-
-if next_cursor == '' then
-  probe()
-  call('HSET', SURVEY, 'due', due_jobs, 'oldest', integer(oldest_due), 'at', integer(now))
-end
-return {now_us, next_cursor, due_jobs, oldest_due}
+script('survey', {'allow-oom'}, {Survey, Turns}, function()
+  local cursor = ARGV[2]
+  left = tonumber(ARGV[3])
+  Survey.due_jobs, Survey.oldest_due = tonumber(ARGV[4]), tonumber(ARGV[5])
+  local where, from
+  where, from, last = string.match(cursor, '^(%a*)/?([^/]*)/?(.*)$')
+  local next_cursor
+  if where == '' or where == 'due' then
+    local rank = walk(step_due, where == '' and 0 or tonumber(from))
+    next_cursor = rank and 'due/' .. rank or 'turns/-inf/'
+  elseif where == 'turns' then
+    if last == '' then last = call('ZRANGE', TURNS, 0, 0, 'REV', 'WITHSCORES')[2] or '-inf' end
+    local score = walk(step_turns, from)
+    next_cursor = score and table.concat({'turns', score, last}, '/') or 'behind/'
+  else
+    local name = walk(step_behind, from)
+    next_cursor = name and 'behind/' .. name or ''
+  end
+  if next_cursor == '' then
+    probe()
+    call('HSET', SURVEY, 'due', Survey.due_jobs, 'oldest', integer(Survey.oldest_due), 'at', integer(now))
+  end
+  return {now_us, next_cursor, Survey.due_jobs, Survey.oldest_due}
+end)

@@ -1,7 +1,6 @@
-#!lua flags=allow-oom
 -- sweep.lua - one step of retention, of limited size. Removes delivered and cancelled jobs whose time is
 -- over, and dead jobs beyond the retention of their topic or beyond the server's limits. After a step of the clock,
--- removes nothing by age for some time (lib/removals.lua).
+-- removes nothing by age for some time (lib/clock_steps.lua).
 --
 -- ARGV[2] maximum number of jobs to remove, and of topics that get new times (see redate) [3] maximum age of dead
 --      jobs, ms; 0: no limit
@@ -9,11 +8,8 @@
 -- Returns {now_us, number of delivered and cancelled jobs removed, number of dead jobs removed by the
 -- retention of their topic, by age, by number, how late the next removal is, ms, or -1 if nothing is left to
 -- remove now}.
--- uses: ended probe rate removals
-local most, age_ms, dead_max = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local left = most
-probe()
-local rests = removals_rest()
+
+local most, age_ms, dead_max, left, rests
 
 -- A step removes jobs in chunks, with few commands for each chunk. A step ends after the chunk that uses up the step's
 -- time, so that large records or many topics block Redis for a few ms only.
@@ -47,7 +43,7 @@ local function date_topics(topics)
   if call('EXISTS', unpack(keys)) == 0 then
     call('ZREM', DEAD_DUE, unpack(topics))
   else
-    for i = 1, #topics do date_dead(topics[i]) end
+    for i = 1, #topics do Ended.date_dead(topics[i]) end
   end
 end
 
@@ -72,8 +68,8 @@ local function drop(ids, topics)
   if are_bare(topics) then
     call('ZREM', NAMES, unpack(topics))
   else
-    for i = 1, #topics do doubt_name(topics[i]) end
-    write_names()
+    for i = 1, #topics do Names.doubt(topics[i]) end
+    Names.write()
   end
   left = left - #ids
 end
@@ -164,13 +160,13 @@ local function redate()
   local cursor = call('HGET', META, 'redate')
   if not cursor then return end
   local page = call('ZSCAN', DEAD_DUE, cursor, 'COUNT', most)
-  for i = 1, #page[2], 2 do touch_dead(page[2][i]) end
-  date_dead_topics()
+  for i = 1, #page[2], 2 do Ended.touch_dead(page[2][i]) end
+  Ended.finish()
   if page[1] == '0' then call('HDEL', META, 'redate') else call('HSET', META, 'redate', page[1]) end
   return page[1] ~= '0'
 end
 
--- Removes entries of the hash RATES (lib/rate.lua) if there are many, because topics of a pattern with a rate come and
+-- Removes entries of the hash RATES (lib/rates.lua) if there are many, because topics of a pattern with a rate come and
 -- go. An entry whose time has passed has the same effect as no entry, so it can be removed.
 local RATES_MAX, SOME_RATES = 1000, 200
 local function sweep_rates()
@@ -178,7 +174,7 @@ local function sweep_rates()
   while may_go_on() and call('HLEN', RATES) > RATES_MAX do
     local entries, void = call('HRANDFIELD', RATES, SOME_RATES, 'WITHVALUES'), {}
     for i = 1, #entries, 2 do
-      if (tonumber(entries[i + 1]) or 0) < now_us - CREDIT_US then void[#void + 1] = entries[i] end
+      if (tonumber(entries[i + 1]) or 0) < now_us - Rates.CREDIT_US then void[#void + 1] = entries[i] end
     end
     if #void > 0 then call('HDEL', RATES, unpack(void)) end
     if #void < SOME_RATES / 4 then return end
@@ -196,9 +192,15 @@ local function lateness()
   return due <= now and now - due or -1
 end
 
-local ended, by_retention, by_age, by_number = sweep_ended(), sweep_by_retention(), sweep_by_age(), sweep_by_number()
-sweep_rates()
-local is_redating = redate()
-local late_ms = lateness()
-if is_redating and late_ms < 0 then late_ms = 0 end
-return {now_us, ended, by_retention, by_age, by_number, late_ms}
+script('sweep', {'allow-oom'}, {ClockSteps, Ended, Names, Rates}, function()
+  most, age_ms, dead_max = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+  left = most
+  probe()
+  rests = ClockSteps.removals_rest()
+  local ended, by_retention, by_age, by_number = sweep_ended(), sweep_by_retention(), sweep_by_age(), sweep_by_number()
+  sweep_rates()
+  local is_redating = redate()
+  local late_ms = lateness()
+  if is_redating and late_ms < 0 then late_ms = 0 end
+  return {now_us, ended, by_retention, by_age, by_number, late_ms}
+end)

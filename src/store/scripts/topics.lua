@@ -1,4 +1,3 @@
-#!lua flags=no-writes
 -- topics.lua - reads the current state of one topic, or of a page of topics with jobs, kept jobs or settings,
 -- by name.
 --
@@ -8,18 +7,18 @@
 -- Returns {now_us, 1 if there are more topics, then for each topic: name, settings or '', delayed, ready, leased, dead,
 -- due time of the first waiting job or -1, time until which the first ready job may not be attempted, ms, or -1 if it
 -- may be attempted, or -2 if this does not depend on time (the topic is paused, for example); number of held jobs, see
--- held.lua; delivered, retried and dead within the last hour; the topic's own settings or '', its longest pattern or
+-- holds.lua; delivered, retried and dead within the last hour; the topic's own settings or '', its longest pattern or
 -- ''; id of the job for which a fifo topic waits or ''; for a rate with a window, when the window under way began, ms,
 -- and the number of its attempts, else 0 and 0; 1 if the topic holds jobs because neither they nor the topic have a url,
--- else 0; 1 if the topic fails (hour.lua), else 0; the last answer to a failed attempt within the hour or ''}. If [2] is a pull topic with leases, the start of the oldest lease
+-- else 0; 1 if the topic fails (hours.lua), else 0; the last answer to a failed attempt within the hour or ''}. If [2] is a pull topic with leases, the start of the oldest lease
 -- follows, ms; if there are very many leases, only some are examined. If a topic has many ready jobs, only some of them
 -- are examined, to find held jobs whose hold has ended. A page ends early if it has some MiB of settings.
--- uses: breaker held hour names offer record url
-local one, after, most = ARGV[2], ARGV[3], tonumber(ARGV[4])
+
+local most
 
 local function held(topic, due)
   if due == -1 or due > now then return -1 end
-  local at = held_until(topic, due)
+  local at = Turns.held_until(topic, due)
   return not at and -1 or at == 'inf' and -2 or tonumber(at)
 end
 
@@ -46,31 +45,31 @@ end
 local function window_parts(topic)
   local rate = settings_of(topic).rate
   if not rate or not rate.window then return 0, 0 end
-  local began, number = window_of(topic, rate)
+  local began, number = Rates.window(topic, rate)
   return began and math.floor(began / 1000) or 0, number or 0
 end
 
 local LOOK = 100
 local function number_held(topic, ready)
   if not has(HELD) then return 0, 0 end
-  local number = call('ZCARD', held_of(topic))
+  local number = call('ZCARD', Holds.key(topic))
   if number == 0 or ready == 0 then return number, 0 end
   local ids, found = call('ZRANGE', bucket_of(topic), 0, math.min(ready, LOOK) - 1), 0
-  for _, due in ipairs(call('ZMSCORE', held_of(topic), unpack(ids))) do found = found + (due and 1 or 0) end
+  for _, due in ipairs(call('ZMSCORE', Holds.key(topic), unpack(ids))) do found = found + (due and 1 or 0) end
   return number, math.min(number, math.floor(found * ready / #ids))
 end
 
 local function holds_without_url(topic, number)
-  return number > 0 and not needs_no_url(topic) and call('EXISTS', breaker_of(no_url_of(topic))) or 0
+  return number > 0 and not Records.needs_no_url(topic) and call('EXISTS', Holds.breaker_key(Holds.no_url_of(topic))) or 0
 end
 
 local function first_due(topic, due)
-  local first = has(HELD) and call('ZRANGE', held_of(topic), 0, 0, 'WITHSCORES')[2]
+  local first = has(HELD) and call('ZRANGE', Holds.key(topic), 0, 0, 'WITHSCORES')[2]
   return first and math.min(due, ms_of(first)) or due
 end
 
--- Returns the most urgent topics: first those with the oldest overdue jobs, then those with the next due jobs. Examines a
--- bounded number of topics. If there are no more topics than requested, returns all of them.
+-- Returns the most urgent topics: first those with the oldest overdue jobs, then those with the next due jobs. Examines
+-- a bounded number of topics. If there are no more topics than requested, returns all of them.
 local URGENT_LOOK = 200
 local function urgent_names()
   local found, dues, ranks = {}, {}, {}
@@ -93,51 +92,56 @@ local function urgent_names()
   return found
 end
 
-local names, failing = {one}, {}
 local FAILING_MAX = 20
-if ARGV[5] == '1' then
-  names, failing = urgent_names(), failing_names(FAILING_MAX)
-elseif ARGV[5] == '2' then
-  names = failing_names(most)
-elseif one == '' then
-  names = call('ZRANGE', NAMES, after == '' and '-' or '(' .. after, '+', 'BYLEX', 'LIMIT', 0, most + 1)
-end
 
-local replies, told, number = {now_us, 0}, 0, math.min(#names, most)
-if #failing > 0 then
-  local is_named = {}
-  for i = 1, number do is_named[names[i]] = true end
-  for i = 1, #failing do
-    if not is_named[failing[i]] then
-      number = number + 1
-      names[number] = failing[i]
+script('topics', {'no-writes'}, {Holds, Hours, Rates, Records, Turns}, function()
+  local one = ARGV[2]
+  local after = ARGV[3]
+  most = tonumber(ARGV[4])
+  local names, failing = {one}, {}
+  if ARGV[5] == '1' then
+    names, failing = urgent_names(), Hours.failing_names(FAILING_MAX)
+  elseif ARGV[5] == '2' then
+    names = Hours.failing_names(most)
+  elseif one == '' then
+    names = call('ZRANGE', NAMES, after == '' and '-' or '(' .. after, '+', 'BYLEX', 'LIMIT', 0, most + 1)
+  end
+  local replies, told, number = {now_us, 0}, 0, math.min(#names, most)
+  if #failing > 0 then
+    local is_named = {}
+    for i = 1, number do is_named[names[i]] = true end
+    for i = 1, #failing do
+      if not is_named[failing[i]] then
+        number = number + 1
+        names[number] = failing[i]
+      end
     end
   end
-end
-local hours = last_hours({unpack(names, 1, number)})
-for i = 1, number do
-  local topic = names[i]
-  local settings_text = settings_text_of(topic)
-  local own_text = settings_texts[topic] or ''
-  record_bytes_left = record_bytes_left - #settings_text - #own_text
-  if i > 1 and has_read_enough() then break end
-  local first = call('ZRANGE', bucket_of(topic), 0, 0, 'WITHSCORES')[2]
-  local due = first and ms_of(first) or -1
-  local ready = due > -1 and due <= now and call('ZCOUNT', bucket_of(topic), '-inf', DUE_NOW) or 0
-  local waiting = first and call('ZCARD', bucket_of(topic)) or 0
-  local held_number, held_ready = number_held(topic, ready)
-  local hour, window_began, window_number = hours[topic], window_parts(topic)
-  for _, part in ipairs({
-    topic, settings_text, waiting - ready - held_number + held_ready, ready - held_ready, call('HLEN', holders_of(topic)),
-    call('ZCARD', index_of('dead', topic)), first_due(topic, due), held(topic, due), held_number, hour.d, hour.r, hour.x,
-    own_text, pattern_of_topic[topic] or '',
-    line_head_of(topic), window_began, window_number, holds_without_url(topic, held_number),
-    hour.fails and 1 or 0, hour.answer,
-  }) do
-    replies[#replies + 1] = part
+  local hours = Hours.last({unpack(names, 1, number)})
+  for i = 1, number do
+    local topic = names[i]
+    local settings_text = settings_text_of(topic)
+    local own_text = settings_texts[topic] or ''
+    Records.bytes_left = Records.bytes_left - #settings_text - #own_text
+    if i > 1 and Records.has_read_enough() then break end
+    local first = call('ZRANGE', bucket_of(topic), 0, 0, 'WITHSCORES')[2]
+    local due = first and ms_of(first) or -1
+    local ready = due > -1 and due <= now and call('ZCOUNT', bucket_of(topic), '-inf', '(' .. integer(due_before)) or 0
+    local waiting = first and call('ZCARD', bucket_of(topic)) or 0
+    local held_number, held_ready = number_held(topic, ready)
+    local hour, window_began, window_number = hours[topic], window_parts(topic)
+    for _, part in ipairs({
+      topic, settings_text, waiting - ready - held_number + held_ready, ready - held_ready, call('HLEN', holders_of(topic)),
+      call('ZCARD', index_of('dead', topic)), first_due(topic, due), held(topic, due), held_number, hour.d, hour.r, hour.x,
+      own_text, pattern_of_topic[topic] or '',
+      line_head_of(topic), window_began, window_number, holds_without_url(topic, held_number),
+      hour.fails and 1 or 0, hour.answer,
+    }) do
+      replies[#replies + 1] = part
+    end
+    told = i
   end
-  told = i
-end
-replies[2] = #names > told and 1 or 0
-if one ~= '' then replies[#replies + 1] = first_lease(one) end
-return replies
+  replies[2] = #names > told and 1 or 0
+  if one ~= '' then replies[#replies + 1] = first_lease(one) end
+  return replies
+end)

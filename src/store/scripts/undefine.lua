@@ -1,14 +1,12 @@
-#!lua flags=allow-oom
 -- undefine.lua - deletes schedules. A deleted schedule creates no more jobs.
 --
 -- ARGV from 2: id, tag of the definition that the caller has read, or '*' to delete any definition; ...
 -- Returns {now_us, 1 done, NOT_FOUND or NOT_AS_SEEN, ...}.
--- uses: check schedules
-check(2, 2)
+
 local function undefine(id, tag)
-  local its_tag = fired_of(id)
-  if not its_tag then return RESULT_NOT_FOUND end
-  if tag ~= '*' and its_tag ~= tag then return RESULT_NOT_AS_SEEN end
+  local its_tag = Schedules.fired(id)
+  if not its_tag then return RESULT.NOT_FOUND end
+  if tag ~= '*' and its_tag ~= tag then return RESULT.NOT_AS_SEEN end
   call('HDEL', SCHEDULES, id)
   call('HDEL', FIRED, id)
   call('ZREM', FIRES, id)
@@ -18,6 +16,9 @@ local function undefine(id, tag)
   return 1
 end
 
-local replies = {now_us}
-for i = 2, #ARGV, 2 do replies[#replies + 1] = undefine(ARGV[i], ARGV[i + 1]) end
-return replies
+script('undefine', {'allow-oom'}, {Schedules}, function()
+  check(2, 2)
+  local replies = {now_us}
+  for i = 2, #ARGV, 2 do replies[#replies + 1] = undefine(ARGV[i], ARGV[i + 1]) end
+  return replies
+end)

@@ -1,4 +1,3 @@
-#!lua
 -- wait.lua - makes a workflow wait for an event, or gives it an event that was kept for it. The flag allow-oom is not
 -- set, so a full Redis refuses new work.
 --
@@ -10,40 +9,43 @@
 -- ARGV[14] name of the step (lib/workflows.lua), or ''. If the workflow has this step, nothing changes, and the result is 1
 -- Returns {now_us, 1}: the workflow waits; {now_us, 2}: it has taken the event; {now_us, {data}} if the first
 -- kept event is another one, and nothing has changed; NOT_FOUND, TAKEN or FULL.
--- uses: clock places probe topic waits workflows
-local id, event, step = ARGV[3], ARGV[4], ARGV[14]
-if #ARGV ~= 14 then error('wrong number of arguments') end
-if not string.match(id, '^[^/~]+/[^/]+$') then error('not an id') end
-for _, job in ipairs({ARGV[6], ARGV[11]}) do
-  if not string.match(job, '^[^/]+/.') or owner_of(topic_of(job)) ~= topic_of(id) then error('not a job') end
-end
-if not string.match(ARGV[7], '^@?%d+$') then error('not a number') end
-if not is_step(step) then error('not a step') end
-probe()
+
+local id, event, step
 
 local function wait()
-  local place, max_jobs = active_place(id), tonumber(ARGV[2])
-  if not place then return RESULT_NOT_FOUND end
-  if job_of_step(place, step) then return 1 end
-  if max_jobs > 0 and jobs_below(max_jobs) >= max_jobs or call('HLEN', open_of(place)) >= OPEN_MAX then return RESULT_FULL end
-  if call('LLEN', elements_of(place)) >= ELEMENTS_MAX then return RESULT_FULL end
-  local kept = call('LRANGE', events_of(place, event), '0', '0')[1]
+  local place, max_jobs = Workflows.active_place(id), tonumber(ARGV[2])
+  if not place then return RESULT.NOT_FOUND end
+  if Workflows.job_of_step(place, step) then return 1 end
+  if max_jobs > 0 and Expiries.jobs_below(max_jobs) >= max_jobs or call('HLEN', Workflows.open_key(place)) >= Workflows.OPEN_MAX then return RESULT.FULL end
+  if call('LLEN', Workflows.elements_key(place)) >= Workflows.ELEMENTS_MAX then return RESULT.FULL end
+  local kept = call('LRANGE', Events.key(place, event), '0', '0')[1]
   if kept and kept ~= ARGV[10] then return {kept} end
   local job = kept and ARGV[11] or ARGV[6]
-  if call('HEXISTS', JOBS, job) == 1 then return RESULT_TAKEN end
+  if call('HEXISTS', JOBS, job) == 1 then return RESULT.TAKEN end
   if kept then
-    take_event(place, event)
-    add_member(place, 's', job, '0', ARGV[12], ARGV[13], note_step(place, step, job))
+    Events.take(place, event)
+    Workflows.add_member(place, 's', job, '0', ARGV[12], ARGV[13], Workflows.note_step(place, step, job))
     return 2
   end
-  if is_hook(event) then note_hook(place, event) end
-  add_member(place, 'w', job, ARGV[7], ARGV[8], '', note_step(place, step, job))
+  if Events.is_hook(event) then Events.note_hook(place, event) end
+  Workflows.add_member(place, 'w', job, ARGV[7], ARGV[8], '', Workflows.note_step(place, step, job))
   call('HSET', WAITS, job, table.concat({#event, ' ', #ARGV[5], ' ', event, ARGV[5], ARGV[9]}))
-  call('ZADD', waiters_of(owner_of_place(place), event), integer(now), job)
-  call('ZADD', waiters_of(place, event), integer(now), job)
+  call('ZADD', Events.waiters_key(Events.owner_of_place(place), event), integer(now), job)
+  call('ZADD', Events.waiters_key(place, event), integer(now), job)
   return 1
 end
 
-local reply = {now_us, wait()}
-finish()
-return reply
+script('wait', {}, {Events, Expiries, Places, Workflows}, function()
+  id, event, step = ARGV[3], ARGV[4], ARGV[14]
+  if #ARGV ~= 14 then error('wrong number of arguments') end
+  if not string.match(id, '^[^/~]+/[^/]+$') then error('not an id') end
+  for _, job in ipairs({ARGV[6], ARGV[11]}) do
+    if not string.match(job, '^[^/]+/.') or owner_of(topic_of(job)) ~= topic_of(id) then error('not a job') end
+  end
+  if not string.match(ARGV[7], '^@?%d+$') then error('not a number') end
+  if not Workflows.is_step(step) then error('not a step') end
+  probe()
+  local reply = {now_us, wait()}
+  Places.finish()
+  return reply
+end)

@@ -1,10 +1,15 @@
--- attempts.lua - reads and writes what is stored about the last attempts of jobs: one line of text for each attempt.
--- uses: has
+-- attempts.lua - what is stored about the attempts of jobs: the last ones, and how many consumers were lost.
+
+local Attempts = {uses = {}}
+
+-- ---- last attempts ----
+
+-- One line of text is stored for each of the last attempts of a job, see attempt_line.h.
 
 -- Returns lines, the text with a job's last attempts, the oldest first, with line appended. If there are more than
 -- ATTEMPTS_MAX lines then, the oldest are left out. If line is empty, returns lines unchanged.
 local ATTEMPTS_MAX = 10
-local function with_attempt(lines, line)
+function Attempts.with_line(lines, line)
   if line == '' then return lines end
   if lines == '' then return line .. '\n' end
   lines = lines .. line .. '\n'
@@ -13,17 +18,47 @@ local function with_attempt(lines, line)
   return lines
 end
 
-local function lines_of(id) return has(ATTEMPTS) and call('HGET', ATTEMPTS, id) or '' end
+function Attempts.lines(id) return has(ATTEMPTS) and call('HGET', ATTEMPTS, id) or '' end
 
-local function note_attempt(id, line)
+function Attempts.note(id, line)
   if line == '' then return end
-  call('HSET', ATTEMPTS, id, with_attempt(lines_of(id), line))
+  call('HSET', ATTEMPTS, id, Attempts.with_line(Attempts.lines(id), line))
   is_there[ATTEMPTS] = true
 end
 
 -- Removes the stored attempts of these jobs, and their entries in the index of expiries (expiries.lua). Called when the
 -- jobs have ended, or when they begin again without attempts.
-local function forget_attempts(ids)
+function Attempts.forget(ids)
   if has(EXPIRIES) then call('ZREM', EXPIRIES, unpack(ids)) end
   if has(ATTEMPTS) then call('HDEL', ATTEMPTS, unpack(ids)) end
 end
+
+-- ---- lost consumers ----
+
+-- CRASHES counts for each job how many consumers were lost while they attempted the job. A lost consumer has crashed,
+-- or could not renew its lease.
+
+-- Returns the number of lost consumers in an entry of CRASHES, or 0 if there is no entry.
+function Attempts.losses_in(crash) return crash and tonumber(string.match(crash, '^%d+')) or 0 end
+
+-- Returns how many consumers were lost with this job since an attempt last had an outcome.
+function Attempts.losses(id) return Attempts.losses_in(call('HGET', CRASHES, id)) end
+
+-- Returns whether the nonce of a lease (or the value in holders:<topic>, which begins with the nonce) belongs to
+-- recovery. Recovery leases a job that has lost too many consumers, and then buries the job. The nonces of recovery
+-- begin with '!'; those of consumers and workers do not.
+function Attempts.is_recovering(nonce_or_claim) return string.byte(nonce_or_claim) == 33 end
+
+-- Removes the count of a job's lost consumers. Called when the job's owner changes the job, and when an attempt has an
+-- outcome.
+function Attempts.forget_losses(id)
+  if has(CRASHES) then call('HDEL', CRASHES, id) end
+end
+
+-- Removes the counts and attempts of a job whose record is missing in Redis.
+function Attempts.forget_all(id)
+  Attempts.forget_losses(id)
+  Attempts.forget({id})
+end
+
+return Attempts

@@ -1,6 +1,51 @@
--- check.lua - checks the arguments of a script before its first write. Most scripts take a list of items (jobs and what
--- to do with each), a fixed number of arguments each.
--- uses: probe topic
+-- check.lua - checks before the first write of a script: the arguments, the slot of the keys, and the data format.
+
+-- ---- format of the data ----
+
+-- The number of the data format grows when earlier versions of duepost cannot use the data any more. A process does not
+-- start with data of a newer format than it supports. A process that is running when the format grows starts nothing
+-- new: its scripts that write fail, except those that end its own attempts.
+
+local FORMAT_PULL = 4 -- see STORE_FORMAT_PULL in store.h
+local FORMAT_MAX = 4 -- see STORE_FORMAT_MAX in store.h
+local function raise_format(format)
+  if format > (tonumber(call('HGET', META, 'format')) or 0) then call('HSET', META, 'format', format) end
+end
+
+-- Ends the script with an error if a later version of duepost has raised the format.
+local function refuse_newer_format()
+  local format = call('HGET', META, 'format')
+  if format and tonumber(format) > FORMAT_MAX then
+    error({err = 'NEWER format ' .. format .. ' of the data, this duepost supports ' .. FORMAT_MAX})
+  end
+end
+
+-- ---- slot and format ----
+
+-- A script stops before its first write if Redis Cluster is just moving its keys (a slot) to another node, or if the
+-- data has a newer format than this version supports.
+--
+-- Every script that writes begins with probe(), or with probe_slot() and refuse_newer_format(). Scripts that end the
+-- attempts of their caller, or renew their leases, do not check the format: they use probe_slot() or probe_keys().
+--
+-- While a slot is being moved, a script can use the keys that are still on this node. The script fails at the first key
+-- that does not exist on this node. So it could fail between two writes, for example at a key that the script itself
+-- has just deleted. The check therefore reads a key that never exists: if the slot is being moved, this read fails,
+-- before the script has written anything.
+local function probe_slot() call('EXISTS', base .. 'never') end
+
+-- The same check for scripts that use many of the rare keys (keys.lua), most of which often do not exist. This one
+-- query also checks all these keys. If none of them exists, has() need not query each of them.
+local function probe_keys() has_rare_keys = call('EXISTS', unpack(RARE_KEYS)) > 0 end
+
+local function probe()
+  probe_keys()
+  refuse_newer_format()
+end
+
+-- ---- arguments ----
+
+-- Most scripts take a list of items (jobs and what to do with each), a fixed number of arguments each.
 
 local has_repeats = false -- whether two items may have the same id
 
@@ -28,4 +73,8 @@ end
 local function check_ends(first, size, number)
   check_items(first, size, number)
   probe_keys()
+end
+
+local function begin_check()
+  has_repeats = false
 end

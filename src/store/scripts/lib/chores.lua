@@ -1,12 +1,13 @@
 -- chores.lua - finds out which calls of the carry lock's owner have work to do, so that an idle Redis runs few scripts.
--- uses: kept_keys keys offer outbox rate resume
 
-local function has_turns() return call('EXISTS', TURNS) == 1 end
+local Chores = {uses = {}}
+
+function Chores.has_turns() return call('EXISTS', TURNS) == 1 end
 
 -- Returns a letter for each of these calls that has, or may have, work to do: e for expire.lua, within the second until
 -- the next query, s for sweep.lua, o for reoffer.lua, a for archive.lua.
 local EXPIRY_MS = 1000
-local function chores_to_do()
+function Chores.to_do()
   local walks = call('HMGET', META, 'redate', 'reoffer', 'reoffer_lines', 'resume_held', 'leap')
   local sweeps = walks[1] or call('EXISTS', KEPT_UNTIL, DEAD_DUE, DEAD, RATES) > 0
   local offers = walks[2] or walks[3] or walks[4] or walks[5] or call('EXISTS', RESUMING) == 1
@@ -15,3 +16,5 @@ local function chores_to_do()
   local expires = expiry and tonumber(expiry) <= now + EXPIRY_MS
   return (expires and 'e' or '') .. (sweeps and 's' or '') .. (offers and 'o' or '') .. (archives and 'a' or '')
 end
+
+return Chores

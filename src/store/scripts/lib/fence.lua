@@ -1,17 +1,17 @@
 -- fence.lua - checks whether a caller still holds the lease of a job. Each lease has a nonce, which the caller sends
 -- with the outcome of its attempt.
--- uses: check crashes kept topic
+
+local Fence = {uses = {Attempts, Ended, Hours, Places}}
 
 -- Returns whether the job is dead because the consumer with this nonce was lost.
 local function died_with(id, nonce)
   if call('HEXISTS', JOBS, id) == 1 or not call('ZSCORE', DEAD, id) then return false end
-  local _, _, _, _, _, last = kept_job(id)
+  local _, _, _, _, _, last = Ended.read(id)
   return last == nonce
 end
 
--- Returns 'late', 'dead' or nothing for an outcome that comes after its lease was lost; fence below explains these
+-- Returns 'late', 'dead' or nothing for an outcome that comes after its lease was lost; Fence.verdicts explains these
 -- words.
--- rare: ended
 local function late_verdict(id, nonce)
   local crash = call('HGET', CRASHES, id)
   if crash then return string.match(crash, '%S+$') == nonce and 'late' or nil end
@@ -20,18 +20,16 @@ end
 
 -- Does the same as late_verdict if recovery now holds the lease. Returns nothing if another consumer or a worker holds
 -- it.
--- rare: ended
-local function verdict_of_other(id, nonce, claim) return is_recovering(claim) and late_verdict(id, nonce) or nil end
+local function verdict_of_other(id, nonce, claim) return Attempts.is_recovering(claim) and late_verdict(id, nonce) or nil end
 
 -- Checks the nonces of a list of items. The items begin at ARGV[first]; each has size arguments, and its first two are
 -- the id of a job and a nonce. Returns a verdict for each item. 'lease': the lease with this nonce is the job's current
 -- lease. 'late': this lease was lost, and since then the job was not changed and not leased, except by recovery, which
--- leases jobs to bury them. 'dead': the job was buried because of that loss and was not changed since (revive.lua can
--- bring it back). Nothing in all other cases. If two items have the same id, only the first one gets a verdict, because
+-- leases jobs to bury them. 'dead': the job was buried because of that loss and was not changed since (Ended.bring_back
+-- can undo it). Nothing in all other cases. If two items have the same id, only the first one gets a verdict, because
 -- it ends the lease. A script that does not end leases sets keeps_lease; then both items get a verdict. The second
--- result has for each item whose job is leased its value in holders:<topic>, which begins with the nonce of the
--- lease.
-local function fence(first, size, keeps_lease)
+-- result has for each item whose job is leased its value in holders:<topic>, which begins with the nonce of the lease.
+function Fence.verdicts(first, size, keeps_lease)
   local topics, ids, numbers, number, topic = {}, {}, {}, 0, nil
   local its_ids, its_numbers
   for i = first, #ARGV, size do
@@ -76,3 +74,12 @@ local function fence(first, size, keeps_lease)
   end
   return verdicts, claims
 end
+
+-- Removes the id of a job whose delivery is reported after its lease was lost from the leases or from the waiting jobs,
+-- and counts the job as delivered.
+function Fence.take_late(id)
+  Places.take(id)
+  Hours.count(topic_of(id), 'd', 1)
+end
+
+return Fence

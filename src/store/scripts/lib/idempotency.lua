@@ -1,7 +1,6 @@
 -- idempotency.lua - the stored answers of requests with an idempotency key.
--- uses: clock
 
-local IDEMPOTENCY, WINDOWS = base .. 'idempotency', base .. 'windows' -- key -> its answer; key -> its expiry
+local Idempotency = {uses = {}}
 
 local FORGOTTEN_MS = 10000 -- time after an expiry in which the answer is removed
 
@@ -11,18 +10,16 @@ local FORGOTTEN_MS = 10000 -- time after an expiry in which the answer is remove
 --
 -- An answer is removed within seconds of its expiry (forget.lua). An answer that has expired long ago and still exists
 -- is one that must not be removed, because the clock has stepped ahead, so it counts.
--- rare: idempotency
-local function answered(once)
+function Idempotency.answer(once)
   local fingerprint, key = string.match(once, '^(%S+) (.+)$')
   local kept = call('HGET', IDEMPOTENCY, key)
   if not kept then return end
   local its_fingerprint, due, expiry, id = string.match(kept, '^(%S+) (%S+) (%S+) (.+)$')
   if tonumber(expiry) <= now and now - expiry <= FORGOTTEN_MS then return end
-  return its_fingerprint == fingerprint and {'repeated', tonumber(due), id} or RESULT_REUSED
+  return its_fingerprint == fingerprint and {'repeated', tonumber(due), id} or RESULT.REUSED
 end
 
--- rare: idempotency
-local function forget_answer(once)
+function Idempotency.forget(once)
   local key = string.match(once, '^%S+ (.+)$')
   call('HDEL', IDEMPOTENCY, key)
   call('ZREM', WINDOWS, key)
@@ -30,11 +27,12 @@ end
 
 -- Stores the answer for window ms. If the fingerprint ends in '@' and a number, stores it for this number of ms
 -- instead. The stored text is 'fingerprint due expiry id'.
--- rare: idempotency
-local function keep_answer(once, id, due, window)
+function Idempotency.keep(once, id, due, window)
   local fingerprint, key = string.match(once, '^(%S+) (.+)$')
   window = tonumber(string.match(fingerprint, '@(%d+)$') or window)
   local expiry = integer(now + window)
   call('HSET', IDEMPOTENCY, key, table.concat({fingerprint, integer(due), expiry, id}, ' '))
   call('ZADD', WINDOWS, expiry, key)
 end
+
+return Idempotency

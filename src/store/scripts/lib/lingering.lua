@@ -1,32 +1,78 @@
 -- lingering.lua - attempts that still run although their job was cancelled or replaced.
--- uses: has topic
 
--- Such an attempt lingers: it counts as in flight until it ends or the deadline of its lease passes. The sorted set
--- LINGERING has the deadlines of these attempts: id, newline, nonce of the lease -> deadline, ms. If the consumer
--- renews the lease, the deadline changes. The hash holders:<topic>, whose size is the number of jobs in flight, has a
--- field with the same name as the entry in LINGERING; its value is 'replaced' if a new job has replaced the job of this
--- attempt, else ''. The entries of jobs that workers have leased are in
--- PULL_LINGERING instead, because their deadlines may be hours away.
-local function place_of(id, nonce) return id .. '\n' .. nonce end
+local Lingering = {uses = {Attempts, Ended, Leases, Places}}
+
+-- Such an attempt lingers: it counts against the topic's limit of jobs in flight until it ends or the deadline of its
+-- lease passes. The sorted set LINGERING has the deadlines of these attempts: id, newline, nonce of the lease ->
+-- deadline, ms. If the consumer renews the lease, the deadline changes. The hash holders:<topic>, whose size is the
+-- number of jobs in flight, has a field with the same name as the entry in LINGERING; its value is 'replaced' if a new
+-- job has replaced the job of this attempt, else ''. The entries of jobs that workers have leased are in PULL_LINGERING
+-- instead, because their deadlines may be hours away.
+function Lingering.place(id, nonce) return id .. '\n' .. nonce end
 
 local function lingering_of(place) return string.find(place, '\np', 1, true) and PULL_LINGERING or LINGERING end
 
--- rare: lingering
-local function is_lingering(place)
+function Lingering.has(place)
   local key = lingering_of(place)
   return has(key) and call('ZSCORE', key, place) ~= false
 end
 
 -- Returns why an attempt lingers, 'replaced' or '', or nothing if it does not.
--- rare: lingering
-local function why_lingering(place)
-  return is_lingering(place) and call('HGET', holders_of(topic_of(place)), place) or nil
+function Lingering.why(place)
+  return Lingering.has(place) and call('HGET', holders_of(topic_of(place)), place) or nil
 end
 
 -- Removes the entries of a lingering attempt, which then no longer counts as in flight. The caller must then offer the
--- topic (offer.lua), because another job may now be leased. place: id, newline, nonce.
--- rare: lingering
-local function free_place(place)
+-- topic (turns.lua), because another job may now be leased. place: id, newline, nonce.
+function Lingering.free(place)
   call('ZREM', lingering_of(place), place)
   call('HDEL', holders_of(topic_of(place)), place)
 end
+
+-- ---- cancelled and replaced jobs ----
+
+-- Removes the id of a cancelled or replaced job from the leases or from the waiting jobs. If a consumer or a worker has
+-- leased the job, its attempt lingers. why: '' or 'replaced'. Returns 'leased', 'waiting', or nothing if the id was in
+-- neither.
+function Lingering.take_cancelled(id, why)
+  local deadline = Leases.deadline(id)
+  if not deadline then return Places.leave_bucket(topic_of(id), {id}) == 1 and 'waiting' or nil end
+  local claim = call('HGET', holders_of(topic_of(id)), id)
+  local was = Places.take(id)
+  if claim and not Attempts.is_recovering(claim) then
+    local place = Lingering.place(id, string.match(claim, '^%S+'))
+    local key = lingering_of(place)
+    call('ZADD', key, deadline, place)
+    is_there[key] = true
+    call('HSET', holders_of(topic_of(id)), place, why or '')
+  end
+  return was
+end
+
+-- Prepares the replacement of a job that has not ended by a new job with its id. If an attempt of the old job is
+-- running, this is a cancel: the old job is kept as cancelled, with the reason 'replaced', and its attempt lingers, so
+-- the outcome of this attempt does not touch the new job. A job that waits leaves nothing behind. Returns whether an
+-- attempt was running. The caller must write the new record and put the job into its bucket.
+function Lingering.make_way(id)
+  local is_leased = Leases.deadline(id) and true or false
+  if is_leased then
+    if has_history() or has_settings() then Ended.keep_job(id, 'cancelled', nil, 'replaced') end
+    Lingering.take_cancelled(id, 'replaced')
+  end
+  Attempts.forget_losses(id)
+  Attempts.forget({id})
+  return is_leased
+end
+
+-- Called when an attempt ends. If its job was cancelled or replaced during the attempt, the attempt no longer counts as
+-- in flight. nonce: that of the attempt's lease. Returns the result for the caller: REPLACED, or 0 (stale).
+function Lingering.finish(id, nonce)
+  local place = Lingering.place(id, nonce)
+  local why = Lingering.why(place)
+  if not why then return 0 end
+  Lingering.free(place)
+  Places.touch_freed(topic_of(id))
+  return why == 'replaced' and RESULT.REPLACED or 0
+end
+
+return Lingering

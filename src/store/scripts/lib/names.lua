@@ -1,21 +1,19 @@
 -- names.lua - NAMES, the sorted set of all topics that have jobs, kept jobs (jobs that have ended) or settings, for
 -- lists of topics by name.
--- uses: kept_keys
 
-local NAMES = base .. 'names'
+local Names = {uses = {}}
 
--- names_added: topics that may be new. names_doubted: topics that may be empty now. write_names updates NAMES, after
+-- names_added: topics that may be new. names_doubted: topics that may be empty now. Names.write updates NAMES, after
 -- all other writes of the call.
 local names_added, names_doubted, is_doubted = {}, {}, {}
 local has_no_bucket = {} -- doubted topics that will certainly have no waiting jobs at the end of this call
-local function add_name(topic)
+function Names.add(topic)
   names_added[#names_added + 1] = '0'
   names_added[#names_added + 1] = topic
 end
 
 -- Notes that a topic may be empty now. lacks_bucket: the topic has no waiting jobs, and this call will not add any.
--- rare: names
-local function doubt_name(topic, lacks_bucket)
+function Names.doubt(topic, lacks_bucket)
   has_no_bucket[topic] = lacks_bucket or has_no_bucket[topic]
   if not is_doubted[topic] then
     is_doubted[topic] = true
@@ -25,7 +23,7 @@ end
 
 -- Keeps the name of a topic, even if a later step of this call takes the topic for empty. Called for topics with
 -- leases.
-local function keep_name(topic) is_doubted[topic] = true end
+function Names.keep(topic) is_doubted[topic] = true end
 
 -- Returns whether all these topics are empty.
 local function have_nothing(topics)
@@ -47,7 +45,6 @@ end
 
 -- Returns the doubted topics that have no data left. Usually no doubted topic has data left, so one query for all of
 -- them comes first.
--- rare: names
 local function names_to_remove()
   if have_nothing(names_doubted) then return names_doubted end
   local removed = {}
@@ -59,7 +56,7 @@ local function names_to_remove()
 end
 
 -- Writes the changes to NAMES. Returns the names that were removed.
-local function write_names()
+function Names.write()
   local removed = {}
   if #names_doubted > 0 then
     removed, names_doubted, is_doubted = names_to_remove(), {}, {}
@@ -71,3 +68,12 @@ local function write_names()
   if #removed > 0 then call('ZREM', NAMES, unpack(removed)) end
   return removed
 end
+
+function Names.begin()
+  if #names_added > 0 then names_added = {} end
+  if #names_doubted > 0 then names_doubted = {} end
+  if next(is_doubted) then is_doubted = {} end
+  if next(has_no_bucket) then has_no_bucket = {} end
+end
+
+return Names

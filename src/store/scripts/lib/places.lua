@@ -1,32 +1,44 @@
 -- places.lua - the only writer of buckets. A bucket is the sorted set of a topic's waiting jobs. The score of a job
 -- there, its place, is its due time in ms and a fraction for its order within this ms.
--- uses: bell expiries held line suspects topic waiting
+
+local Places = {uses = {Attempts, Expiries, Fifo, Holds, Names, Suspects, Turns}}
+
+-- ---- number of waiting jobs ----
+
+-- The number of waiting jobs of all topics is stored, because adding up all buckets would take long. waiting_change is
+-- by how much this call has changed it. Places.write_number adds this to the stored number at the end of the script.
+local waiting_change = 0
+function Places.write_number()
+  if waiting_change ~= 0 then call('HINCRBY', NUMBERS, 'waiting', waiting_change) end
+end
+
+-- ---- touched topics ----
 
 -- Scripts touch each topic whose jobs they change. touched lists the touched topics in order. At the end of a script,
--- finish() offers each touched topic once (offer.lua), except topics whose has_changed is false. extents[topic] is
--- 'left' if the topic's bucket may be empty now, and 'all' if entries of the topic in other keys may be wrong.
+-- Places.finish() offers each touched topic once (turns.lua), except topics whose has_changed is false. extents[topic]
+-- is 'left' if the topic's bucket may be empty now, and 'all' if entries of the topic in other keys may be wrong.
 local touched, has_changed, extents = {}, {}, {}
-local function touch(topic, extent)
+function Places.touch(topic, extent)
   if has_changed[topic] == nil then touched[#touched + 1] = topic end
   has_changed[topic] = true
   if extent and extents[topic] ~= 'all' then extents[topic] = extent end
 end
 
--- Touches a topic because fewer of its jobs are in flight (being attempted). If nothing else has changed, finish()
--- offers the topic only if it may have waited because of its limit of jobs in flight.
+-- Touches a topic because fewer of its jobs are in flight (being attempted). If nothing else has changed,
+-- Places.finish() offers the topic only if it may have waited because of its limit of jobs in flight.
 local FREED, has_freed = 'freed', false
-local function touch_freed(topic)
+function Places.touch_freed(topic)
   if has_changed[topic] then return end
   if has_changed[topic] == nil then touched[#touched + 1] = topic end
   has_changed[topic], has_freed = FREED, true
 end
 
--- Topics that had no waiting jobs when this call began, and so are in neither "due" nor "turns" (offer.lua).
+-- Topics that had no waiting jobs when this call began, and so are in neither "due" nor "turns" (turns.lua).
 local had_none = {}
 
 -- Checks with one query whether any of these topics has waiting jobs. If none has, writes all these topics to
 -- had_none.
-local function look_at_buckets(topics)
+function Places.look_at_buckets(topics)
   local keys, asked = {}, {}
   for i = 1, #topics do
     if not had_none[topics[i]] and not extents[topics[i]] then
@@ -38,16 +50,18 @@ local function look_at_buckets(topics)
   for i = 1, #asked do had_none[asked[i]] = true end
 end
 
--- topic -> new entries of its bucket: score, id, score, id ...; finish() writes these entries.
-local places = {}
+-- ---- places ----
+
+-- topic -> new entries of its bucket: score, id, score, id ...; Places.finish() writes these entries.
+Places.new = {}
 
 -- Puts a job back into its bucket, with the score that it had before it was leased or held.
-local function put_back(id, score, topic)
+function Places.put_back(id, score, topic)
   topic = topic or topic_of(id)
-  local list = places[topic]
+  local list = Places.new[topic]
   if not list then
     list = {}
-    places[topic] = list
+    Places.new[topic] = list
     if has_changed[topic] == nil then
       has_changed[topic] = false
       touched[#touched + 1] = topic
@@ -55,32 +69,32 @@ local function put_back(id, score, topic)
   end
   list[#list + 1] = score
   list[#list + 1] = id
-  if has(HELD) then unhold(topic, {id}) end -- the job may have been a held job, in the bucket with another score
+  if has(HELD) then Holds.remove(topic, {id}) end -- the job may have been a held job, in the bucket with another score
 end
 
 -- Removes ids of a topic from its bucket. Returns how many of the ids were in the bucket.
-local function leave_bucket(topic, ids)
+function Places.leave_bucket(topic, ids)
   local number = call('ZREM', bucket_of(topic), unpack(ids))
   waiting_change = waiting_change - number
-  touch(topic, 'left')
-  if has(HELD) then unhold(topic, ids) end
+  Places.touch(topic, 'left')
+  if has(HELD) then Holds.remove(topic, ids) end
   return number
 end
 
 -- Removes the first #ids entries of a topic's bucket. ids: their ids. is_all: the bucket has no others, so
--- delete_buckets later deletes the whole key.
+-- Places.delete_buckets later deletes the whole key.
 local deleted = {}
-local function leave_front(topic, ids, is_all)
+function Places.leave_front(topic, ids, is_all)
   if is_all then
     deleted[#deleted + 1] = bucket_of(topic)
   else
     call('ZREMRANGEBYRANK', bucket_of(topic), '0', #ids - 1)
   end
   waiting_change = waiting_change - #ids
-  if has(HELD) then unhold(topic, ids) end
+  if has(HELD) then Holds.remove(topic, ids) end
 end
 
-local function delete_buckets()
+function Places.delete_buckets()
   if #deleted > 0 then call('DEL', unpack(deleted)) end
   deleted = {}
 end
@@ -117,7 +131,6 @@ local function last_score(topic, ms)
   return known[ms]
 end
 
--- rare: ties
 local function is_full(topic, ms)
   local last = last_score(topic, ms)
   return last and last >= ms + LAST_TIE
@@ -125,7 +138,6 @@ end
 
 -- Returns the first millisecond with room for a job after ms, which is full. All full milliseconds after ms follow
 -- each other without gaps, so the search doubles its step until it finds a free one, and then bisects.
--- rare: ties
 local function next_ms(topic, ms)
   local full, free = ms, ms + 1
   while is_full(topic, free) do full, free = free, free + 2 * (free - ms) end
@@ -138,7 +150,7 @@ end
 
 -- Puts a job into its bucket, after all others that are due in the same ms. If this ms is full, the job is due in the
 -- next ms with room. Returns the ms in which the job is due.
-local function put(id, at)
+function Places.put(id, at)
   local topic, ms = topic_of(id), tonumber(at)
   local known = last_scores[topic]
   local last = known and known[ms] or last_score(topic, ms)
@@ -148,39 +160,38 @@ local function put(id, at)
   end
   local score = last and last + TIE or ms
   last_scores[topic][ms] = score
-  put_back(id, last and score or integer(ms), topic)
+  Places.put_back(id, last and score or integer(ms), topic)
   return ms
 end
 
--- Puts a job before all others of its fifo topic, which wait for it, see line.lua. Returns the ms in which the job is
+-- Puts a job before all others of its fifo topic, which wait for it, see fifo.lua. Returns the ms in which the job is
 -- due.
--- rare: head
 local function put_head(id, at)
   local topic = topic_of(id)
   local first = call('ZRANGE', bucket_of(topic), '0', '0', 'WITHSCORES')[2]
-  if not first or tonumber(first) > at then return put(id, at) end
+  if not first or tonumber(first) > at then return Places.put(id, at) end
   local score = string.format('%.17g', tonumber(first) - TIE)
-  put_back(id, score, topic)
-  touch(topic)
-  hold_line(id, score, at)
+  Places.put_back(id, score, topic)
+  Places.touch(topic)
+  Fifo.hold(id, score, at)
   return math.max(at, ms_of(score))
 end
 
 -- Puts a job that is new, or was dead, into its bucket. If a fifo topic is paused because its head has died
--- (pause.lua), and the job has the id of this head, the job is the head again. Returns the ms in which the job is due.
-local function put_new(id, at)
+-- (fifo.lua), and the job has the id of this head, the job is the head again. Returns the ms in which the job is due.
+function Places.put_new(id, at)
   local own = has_settings() and settings_of(topic_of(id))
   if own and own.paused and own.order == 'fifo' and own.pauseReason == 'job ' .. string.match(id, '/(.*)$') .. ' is dead' then
     return put_head(id, tonumber(at))
   end
-  return put(id, at)
+  return Places.put(id, at)
 end
 
 -- Writes new entries to a topic's bucket, and touches the topic if its first entry may have changed. The first entry
 -- does not change if all ids are new in the bucket, and their scores are higher than all others, or higher than that
 -- of a first job that is not due yet. list: score, id, score, id ...; if it has an id several times, the last score
 -- counts.
-local function write_places(topic, list)
+function Places.write(topic, list)
   local number, highest = call('ZADD', bucket_of(topic), unpack(list)), highest_scores[topic]
   local first = tonumber(list[1])
   waiting_change = waiting_change + number
@@ -190,31 +201,33 @@ local function write_places(topic, list)
   end
   local are_new = 2 * number == #list
   if highest and are_new and first >= highest then return end
-  if highest == false or had_none[topic] then add_name(topic) end
+  if highest == false or had_none[topic] then Names.add(topic) end
   if had_none[topic] and are_new then
-    first_scores[topic] = first
+    Turns.first_scores[topic] = first
   else
     local front = call('ZRANGE', bucket_of(topic), '0', '0', 'WITHSCORES')[2]
-    first_scores[topic] = front
+    Turns.first_scores[topic] = front
     if are_new and tonumber(front) < first and not is_due(front) then return end
   end
-  touch(topic)
+  Places.touch(topic)
 end
+
+-- ---- held jobs ----
 
 -- Resumes jobs of a topic. Does nothing for jobs that are no longer held, because they were cancelled, changed or
 -- claimed since the walk found them. Returns whether a job was resumed.
-local function resume_jobs(topic, ids)
+function Places.resume(topic, ids)
   local has_resumed = false
   if #ids == 0 then return false end
-  local dues, places_now = held_dues(topic, ids), call('ZMSCORE', bucket_of(topic), unpack(ids))
+  local dues, places_now = Holds.dues(topic, ids), call('ZMSCORE', bucket_of(topic), unpack(ids))
   for i = 1, #ids do
     if dues[i] and places_now[i] and tonumber(dues[i]) <= tonumber(places_now[i]) then
-      put_back(ids[i], dues[i])
+      Places.put_back(ids[i], dues[i])
       has_resumed = true
     end
     if dues[i] and has_settings() and is_fifo(topic) then
-      let_go(ids[i], dues[i])
-      touch(topic)
+      Fifo.let_go(ids[i], dues[i])
+      Places.touch(topic)
     end
   end
   return has_resumed
@@ -223,27 +236,66 @@ end
 -- If no suspect is attempted or on offer, offers the one that has waited longest (suspects.lua). A job that no longer
 -- waits as a suspect leaves the list.
 local SUSPECTS_LOOK_MAX = 16
--- rare: suspects
 local function offer_suspect()
-  local place, score = suspect_ahead()
+  local place, score = Suspects.first()
   if place then
-    if is_attempted(place) or score < 0 and now + score < OFFERED_MS and now + score >= 0 then return end
+    if Suspects.is_attempted(place) or score < 0 and now + score < Suspects.OFFERED_MS and now + score >= 0 then return end
     call('ZREM', SUSPECTS, place)
   end
   local ids = call('ZRANGE', SUSPECTS, '0', SUSPECTS_LOOK_MAX - 1)
   for i = 1, #ids do
     local id = ids[i]
     call('ZREM', SUSPECTS, id)
-    if losses_of(id) >= SUSPECT_LOSSES and call('ZSCORE', bucket_of(topic_of(id)), id) then
-      resume_jobs(topic_of(id), {id})
+    if Attempts.losses(id) >= Suspects.LOSSES and call('ZSCORE', bucket_of(topic_of(id)), id) then
+      Places.resume(topic_of(id), {id})
       call('ZADD', SUSPECTS, integer(-now), id .. '\n')
       return
     end
   end
 end
 
--- Sets has_changed to false for topics that were touched only by touch_freed and have a finite time in "due". Such a
--- topic waits for this time, and not until fewer of its jobs are in flight, so it need not be offered now.
+-- ---- leased jobs ----
+
+-- Removes an id from the leases, or from the waiting jobs of its topic. Returns 'leased' or 'waiting', which says where
+-- it was, or nothing if it was in neither.
+function Places.take(id)
+  local topic = topic_of(id)
+  Places.touch(topic)
+  if call('ZREM', LEASES, id) == 1 or has(PULLED) and call('ZREM', PULLED, id) == 1 then
+    call('HDEL', holders_of(topic), id)
+    return 'leased'
+  end
+  if Places.leave_bucket(topic, {id}) == 1 then return 'waiting' end
+end
+
+-- Puts a leased job back into its bucket, for its next attempt. due: the score that the job had there before it was
+-- leased. at: the time at which its next attempt may begin, ms; if at is false, the job is due at once, with its old
+-- score. In a fifo topic, the job keeps its old score, and all later jobs wait for this job, see fifo.lua.
+function Places.put_for_retry(id, due, at)
+  local keeps_place = has_settings() and is_fifo(topic_of(id))
+  Expiries.note_again(id)
+  -- If at is before the old time, because the clock has stepped back, the job keeps its old time and so is not early.
+  if keeps_place or not at or tonumber(due) > at then Places.put_back(id, due) else Places.put(id, at) end
+  if keeps_place then Fifo.hold(id, due, at or 0) end
+end
+
+-- Removes a topic's entry in LINES if the topic is no longer fifo. The entry (see fifo.lua) names the topic's first job
+-- and the time at which its next attempt may begin. This time becomes the job's score in the bucket.
+function Places.leave_fifo(topic)
+  local at, score, id = Fifo.line(topic)
+  if not at or has_settings() and is_fifo(topic) then return end
+  local place, held_due = call('ZSCORE', bucket_of(topic), id), Holds.dues(topic, {id})[1]
+  if place and tonumber(place) == tonumber(score) and tonumber(at) > ms_of(place) then
+    Places.put(id, at)
+    if held_due then Holds.add(topic, id, held_due) end
+  end
+  call('HDEL', LINES, topic)
+end
+
+-- ---- end of a script ----
+
+-- Sets has_changed to false for topics that were touched only by Places.touch_freed and have a finite time in "due".
+-- Such a topic waits for this time, and not until fewer of its jobs are in flight, so it need not be offered now.
 local function drop_freed()
   local topics = {}
   for i = 1, #touched do
@@ -254,30 +306,41 @@ local function drop_freed()
   for i = 1, #topics do
     if times[i] and times[i] ~= 'inf' then has_changed[topics[i]] = false else offered[#offered + 1] = topics[i] end
   end
-  look_at_holders(offered, #offered) -- may set in_flight to 0 for all these topics
+  Turns.look_at_holders(offered, #offered) -- may set Turns.in_flight to 0 for all these topics
 end
 
--- Writes buckets, offers topics, rings the doorbell (bell.lua) and wakes the carry worker (calendar.lua). Called at the
--- end of each script that changes leases or waiting jobs.
-local function finish()
+-- Writes buckets, offers topics, rings the doorbell and wakes the carry worker (turns.lua). Called at the end of each
+-- script that changes leases or waiting jobs.
+function Places.finish()
   if has(SUSPECTS) then offer_suspect() end
-  look_at_buckets(touched)
+  Places.look_at_buckets(touched)
   for i = 1, #touched do
-    if places[touched[i]] then write_places(touched[i], places[touched[i]]) end
+    if Places.new[touched[i]] then Places.write(touched[i], Places.new[touched[i]]) end
   end
-  write_waiting()
-  write_expiries()
-  if has(HELD) then write_held() end
+  Places.write_number()
+  Expiries.write()
+  if has(HELD) then Holds.write() end
   if has_freed then drop_freed() end
   if #touched > 1 and has_settings() then fetch_settings(touched) end
   for i = 1, #touched do
     local topic = touched[i]
-    if had_none[topic] and not places[topic] then first_scores[topic] = false end
-    if extents[topic] == 'all' then add_name(topic) end
-    if has_changed[topic] then offer(topic, had_none[topic], not extents[topic]) end
+    if had_none[topic] and not Places.new[topic] then Turns.first_scores[topic] = false end
+    if extents[topic] == 'all' then Names.add(topic) end
+    if has_changed[topic] then Turns.offer(topic, had_none[topic], not extents[topic]) end
   end
-  if #touched > 0 then write_offers() end
-  write_names()
-  if #turns_added > 0 then ring() end
-  wake()
+  if #touched > 0 then Turns.write() end
+  Names.write()
+  if #Turns.added > 0 then Turns.ring() end
+  Turns.wake()
 end
+
+function Places.begin()
+  waiting_change, has_freed = 0, false
+  if #touched > 0 then touched, has_changed, extents = {}, {}, {} end
+  if next(had_none) then had_none = {} end
+  if next(Places.new) then Places.new = {} end
+  if #deleted > 0 then deleted = {} end
+  if next(last_scores) then last_scores, highest_scores = {}, {} end
+end
+
+return Places

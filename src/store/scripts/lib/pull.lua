@@ -1,5 +1,6 @@
 -- pull.lua - helpers to end the leases of workers (clients that pull jobs over HTTP), see lease.lua.
--- uses: attempts clock has kept
+
+local Pull = {uses = {Attempts}}
 
 -- Returns the name of a hash with the jobs that workers have completed with this nonce. Workers send the nonce of their
 -- lease as a token. Each field of the hash has the jobs of one call: its name is the first id, and its value has the
@@ -9,8 +10,7 @@ local function completed_by(nonce) return base .. 'completed:' .. nonce end
 
 -- Stores which jobs were completed, so that a repeated request is recognised. Called at the end of a script that
 -- completes workers' leases. nonces[i] is the nonce of the lease of ids[i].
--- rare: pull
-local function note_completed(ids, nonces)
+function Pull.note_completed(ids, nonces)
   local lists = {}
   for i = 1, #ids do
     local list = lists[nonces[i]]
@@ -29,8 +29,7 @@ end
 
 -- Returns whether the job was already completed with this nonce, in an earlier call or in this one. ids, nonces: the
 -- jobs that this call has completed so far, and the nonces of their leases.
--- rare: pull
-local function was_completed(id, nonce, ids, nonces)
+function Pull.was_completed(id, nonce, ids, nonces)
   for i = 1, #ids do
     if ids[i] == id and nonces[i] == nonce then return true end
   end
@@ -44,12 +43,13 @@ end
 
 -- Returns the line of text (attempt_line.h) that is stored about the attempt with which a worker has completed a job.
 -- claim: the value of the lease in holders:<topic>.
--- rare: pull
-local function line_of_completed(id, claim)
+function Pull.line_of_completed(id, claim)
   local began = string.match(claim, '^%S+ (%d+)') or integer(now)
-  local number, round, status = string.match(lines_of(id), '(%d+)@?(%d*) %d+ %d+ (%S+)[^\n]*\n$')
+  local number, round, status = string.match(Attempts.lines(id), '(%d+)@?(%d*) %d+ %d+ (%S+)[^\n]*\n$')
   number, round = tonumber(number) or 0, tonumber(round) or 1
   if status and string.find(status, '^2%d%d$') then number, round = 0, round + 1 end
   local name = round > 1 and number + 1 .. '@' .. round or number + 1
   return table.concat({name, began, integer(math.max(0, now - tonumber(began))), '200'}, ' ')
 end
+
+return Pull

@@ -1,5 +1,50 @@
--- settings.lua - settings of topics, which operators change.
--- uses: has needs patterns topic
+-- settings.lua - settings of topics and patterns, which operators change.
+
+-- ---- features that this version supports ----
+
+-- The settings of a topic list the features that they use by name, in their member needs. CMakeLists.txt fills in the
+-- features that this version supports, here and in job/unknown_members.c.
+local KNOWN_NEEDS = ' @KNOWN_NEEDS@ '
+
+local function knows_all(names)
+  for _, name in ipairs(names) do
+    if not string.find(KNOWN_NEEDS, ' ' .. tostring(name) .. ' ', 1, true) then return false end
+  end
+  return true
+end
+
+-- ---- patterns ----
+
+-- A pattern, such as orders-*, has settings for all topics whose names match. If a topic does not have a setting
+-- itself, the setting of the longest pattern that matches the topic's name applies. The text of a pattern already
+-- contains the settings of shorter patterns (see topic_patterns.h), so scripts read one pattern only. Here, patterns do
+-- not match sibling topics, such as orders~callbacks.
+
+-- pattern_sizes: the different lengths of the patterns without their '*', the longest length first.
+local is_pattern, pattern_sizes
+local function read_patterns()
+  local names, has_size = call('HKEYS', PATTERNS), {}
+  is_pattern, pattern_sizes = {}, {}
+  for i = 1, #names do
+    local size = #names[i] - 1
+    is_pattern[names[i]] = true
+    if not has_size[size] then pattern_sizes[#pattern_sizes + 1] = size end
+    has_size[size] = true
+  end
+  table.sort(pattern_sizes, function(a, b) return a > b end)
+end
+
+-- Returns the longest pattern that matches the topic, or nothing.
+local function pattern_of(topic)
+  if not is_pattern then read_patterns() end
+  if string.find(topic, '~', 1, true) then return end
+  for i = 1, #pattern_sizes do
+    local name = string.sub(topic, 1, pattern_sizes[i]) .. '*'
+    if is_pattern[name] then return name end
+  end
+end
+
+-- ---- settings of topics ----
 
 local CALLBACKS = {'onDelivered', 'onDead', 'onAttempt'}
 
@@ -28,7 +73,6 @@ end
 -- UNREADABLE if scripts cannot use this text; no process serves such a topic.
 local settings_texts, settings = {}, {}
 local NO_SETTINGS, UNREADABLE = {}, {}
--- rare: settings
 local function read_settings(text)
   local is_json, read = pcall(cjson.decode, text)
   if not is_json or type(read) ~= 'table' then return UNREADABLE end
@@ -41,7 +85,6 @@ end
 
 -- Caches of this call: topic -> the pattern that applies to it, and pattern -> its settings.
 local pattern_of_topic, pattern_settings = {}, {}
--- rare: settings
 local function with_pattern(topic, own)
   local name = pattern_of(topic)
   if not name then return own end
@@ -61,7 +104,6 @@ local function with_pattern(topic, own)
   return merged
 end
 
--- rare: settings
 local function note_settings(topic, text)
   local own = text and read_settings(text) or NO_SETTINGS
   settings_texts[topic] = text
@@ -90,16 +132,13 @@ local function settings_of(topic)
   return settings[topic]
 end
 
--- Returns whether the topic is delivered in order, one job at a time, see line.lua.
--- rare: settings
+-- Returns whether the topic is delivered in order, one job at a time, see fifo.lua.
 local function is_fifo(topic) return settings_of(topic).order == 'fifo' end
 
 -- Returns whether workers lease the jobs of the topic, see lease.lua. Such jobs are not POSTed.
--- rare: settings
 local function is_pull(topic) return settings_of(topic).delivery == 'pull' end
 
 -- Reads the settings of many topics at once, if this call has not read them yet.
--- rare: settings
 local function fetch_settings(topics)
   if #topics < 2 or not has(TOPICS) then return end
   local unread = {}
@@ -125,12 +164,10 @@ end
 local function serving_text_of(topic) return settings_text_of(owner_of(topic)) end
 
 -- Returns whether this version supports all features that the topic's settings use. If one is not supported, the
--- topic stays in turns (offer.lua), because a process of another version may support it.
--- rare: settings
+-- topic stays in turns (turns.lua), because a process of another version may support it.
 local function knows_needs(topic) return knows_all(settings_of(topic).needs or {}) end
 
 -- Appends topic and settings (a text) to replies, for each topic that has settings.
--- rare: settings
 local function add_settings(replies, topics)
   for i = 1, #topics do
     local text = serving_text_of(topics[i])
@@ -139,4 +176,23 @@ local function add_settings(replies, topics)
       replies[#replies + 1] = text
     end
   end
+end
+
+-- ---- retention ----
+
+-- Returns for how many ms a job of the topic can be read after its end. Returns nothing if the topic has no retention:
+-- in this case, a dead job can be read as long as the server's limits allow, and other jobs cannot be read after their
+-- end. A sibling topic (orders~callbacks) has the retention of its owner topic (orders), because its jobs may contain
+-- all data of the owner's jobs.
+local function retention_of(topic)
+  local seconds = settings_of(owner_of(topic)).retention
+  return seconds and math.floor(seconds * 1000 + 0.5)
+end
+
+-- ---- beginning of a call ----
+
+local function begin_settings()
+  is_pattern, pattern_sizes = nil, nil
+  are_settings = nil
+  if next(settings) then settings, settings_texts, pattern_of_topic, pattern_settings = {}, {}, {}, {} end
 end
