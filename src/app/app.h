@@ -53,7 +53,8 @@ struct app {
 
 enum {
     APP_FROM_SIZE = 64,
-    APP_PAGE_MAX = 1000, /* maximum number of items in one page */
+    APP_PAGE_MAX = 1000,   /* maximum number of items in one page */
+    APP_CURSOR_MAX = 2048, /* bytes of a cursor */
 };
 
 /* The client that makes a request. */

@@ -97,7 +97,7 @@ static void turn_side(struct bulk *bulk)
 
 static void bulk_end(struct bulk *bulk)
 {
-    char room[CURSOR_TEXT_MAX + 1];
+    char room[APP_CURSOR_MAX + 1];
     struct buffer cursor = buffer_of(room, sizeof room);
     cursor_write(&cursor, &bulk->next, &bulk->progress);
     struct app_verdict verdict = {

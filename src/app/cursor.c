@@ -160,6 +160,30 @@ bool cursor_parse_topic(struct slice text, size_t shards, struct topic_cursor *c
     return text.size == 0 || topic_is_valid(text);
 }
 
+void cursor_write_place(struct buffer *text, size_t shard, struct slice place)
+{
+    struct buffer plain;
+    if (place.size == 0 && shard == 0)
+        return;
+    buffer_init(&plain, APP_CURSOR_MAX);
+    buffer_printf(&plain, "%zu@", shard);
+    buffer_append(&plain, place);
+    base64url_append(text, buffer_slice(&plain));
+    buffer_fini(&plain);
+}
+
+bool cursor_parse_place(struct slice text, size_t shards, struct buffer *room, size_t *shard,
+                        struct slice *place)
+{
+    struct slice digits;
+    uint64_t number;
+    if (!base64url_decode(text, room) || !slice_cut(buffer_slice(room), '@', &digits, place) ||
+        !slice_to_number(digits, shards - 1, &number))
+        return false;
+    *shard = number;
+    return true;
+}
+
 void cursor_write_receiver(struct buffer *text, const struct receiver_cursor *cursor)
 {
     write_shard(text, cursor->shard);

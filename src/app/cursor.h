@@ -9,6 +9,7 @@
 #ifndef DUEPOST_APP_CURSOR_H
 #define DUEPOST_APP_CURSOR_H
 
+#include "app/app.h"
 #include "app/progress.h"
 #include "base/buffer.h"
 #include "job/job.h"
@@ -16,7 +17,6 @@
 
 enum {
     CURSOR_ROOM = JOB_KEY_MAX + 192, /* bytes of a decoded cursor of jobs */
-    CURSOR_TEXT_MAX = 2048,
 };
 
 /* Writes a cursor of jobs. Writes nothing at the end of a list. */
@@ -41,6 +41,13 @@ bool cursor_parse_history(struct slice text, struct history_position *, struct a
 /* Write and read the cursor of a list of topics, which is empty at the end of the list. */
 void cursor_write_topic(struct buffer *, const struct topic_cursor *);
 bool cursor_parse_topic(struct slice text, size_t shards, struct topic_cursor *);
+
+/* Write and read the cursor of a list of schedules or workflows: "shard@place" in base64url, where the place
+ * names the last item of the page in this shard. Nothing is written for an empty place in shard 0: the list
+ * ends there. room is the decoded cursor, into which the place points. */
+void cursor_write_place(struct buffer *, size_t shard, struct slice place);
+bool cursor_parse_place(struct slice text, size_t shards, struct buffer *room, size_t *shard,
+                        struct slice *place);
 
 /* Write and read the cursor of a list of receivers. */
 void cursor_write_receiver(struct buffer *, const struct receiver_cursor *);

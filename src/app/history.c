@@ -55,7 +55,7 @@ static bool is_off(const struct app *app, app_verdict_fn *fn, void *arg)
 static void on_page(void *arg, enum status status, const struct history_page *page, const char *why)
 {
     struct history_call *call = arg;
-    char room[CURSOR_TEXT_MAX + 1];
+    char room[APP_CURSOR_MAX + 1];
     struct buffer text = buffer_of(room, sizeof room);
     if (status != STATUS_OK) {
         history_call_fail(call, status, why);

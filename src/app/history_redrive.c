@@ -49,7 +49,7 @@ static void walk_free(struct walk *walk)
 
 static void walk_end(struct walk *walk)
 {
-    char room[CURSOR_TEXT_MAX + 1];
+    char room[APP_CURSOR_MAX + 1];
     struct buffer cursor = buffer_of(room, sizeof room);
     if (walk->next.began_ms)
         cursor_write_history(&cursor, &walk->next, &walk->progress);

@@ -52,7 +52,7 @@ static struct list_call *list_call_new(struct app *app, const struct app_list *l
 static void end_list(struct list_call *call, enum status status, int64_t count,
                      const struct list_cursor *next)
 {
-    char room[CURSOR_TEXT_MAX + 1];
+    char room[APP_CURSOR_MAX + 1];
     struct buffer text = buffer_of(room, sizeof room);
     if (status == STATUS_OK) {
         cursor_write(&text, next, &(struct app_progress){.left = 0});

@@ -4,6 +4,7 @@
 #include "app/cursor.h"
 #include "app/schedule_view.h"
 #include "app/use_case.h"
+#include "app/walk.h"
 #include "base/base64.h"
 #include "base/memory.h"
 #include "job/job_id.h"
@@ -191,8 +192,9 @@ enum { LOOKS_MAX = 1000 /* maximum number of schedules that a page with filters 
 struct list_call {
     struct app *app;
     struct app_schedule_list list;
-    struct recurring_cursor next;
+    struct app_walk walk;
     size_t found, looks;
+    enum status status;
     app_schedule_fn *each;
     app_verdict_fn *fn;
     void *arg;
@@ -200,26 +202,10 @@ struct list_call {
 
 bool app_schedule_cursor_parse(const struct app *app, struct slice text, struct recurring_cursor *cursor)
 {
-    struct buffer plain = buffer_of(cursor->room, sizeof cursor->room);
-    struct slice number, topic, schedule_id;
-    uint64_t shard;
-    if (!base64url_decode(text, &plain) || !slice_cut(buffer_slice(&plain), '@', &number, &cursor->id) ||
-        !slice_to_number(number, store_shards(app->store) - 1, &shard))
-        return false;
-    cursor->shard = shard;
-    return cursor->id.size == 0 || job_key_parse(cursor->id, &topic, &schedule_id);
-}
-
-static void write_cursor(struct buffer *text, struct recurring_cursor next)
-{
-    struct buffer plain;
-    if (next.id.size == 0 && next.shard == 0)
-        return;
-    buffer_init(&plain, sizeof((struct recurring_cursor *)NULL)->room);
-    buffer_printf(&plain, "%zu@", next.shard);
-    buffer_append(&plain, next.id);
-    base64url_append(text, buffer_slice(&plain));
-    buffer_fini(&plain);
+    struct buffer room = buffer_of(cursor->room, sizeof cursor->room);
+    struct slice topic, schedule_id;
+    return cursor_parse_place(text, store_shards(app->store), &room, &cursor->shard, &cursor->id) &&
+           (cursor->id.size == 0 || job_key_parse(cursor->id, &topic, &schedule_id));
 }
 
 static bool has_filters(const struct app_schedule_list *list)
@@ -272,55 +258,48 @@ static enum status pass_on(struct list_call *call, const struct store_recurring 
     return STATUS_OK;
 }
 
-static void list_ask(struct list_call *);
-
 static void on_page(void *arg, enum status status, const struct store_recurring *schedules, size_t count,
                     struct recurring_cursor next)
 {
     struct list_call *call = arg;
-    struct buffer cursor;
-    if (status == STATUS_OK)
-        status = pass_on(call, schedules, count, &next);
-    bool is_over = next.id.size == 0 && next.shard == 0;
-    if (status == STATUS_OK && has_filters(&call->list) && !is_over && call->found < call->list.max &&
-        call->looks < LOOKS_MAX && next.id.size < sizeof call->next.room) {
-        if (next.id.size) /* no schedule follows in this shard: the next page begins with the next shard */
-            memcpy(call->next.room, next.id.data, next.id.size);
-        call->next.shard = next.shard;
-        call->next.id = slice_from(call->next.room, next.id.size);
-        list_ask(call);
-        return;
-    }
-    buffer_init(&cursor, CURSOR_TEXT_MAX);
-    if (status == STATUS_OK) {
-        write_cursor(&cursor, next);
-        call->fn(call->arg,
-                 &(struct app_verdict){.end = STATUS_OK, .page = {.cursor = buffer_slice(&cursor)}});
-    } else {
-        use_case_end(call->app, SLICE(""), status, NULL, call->fn, call->arg);
-    }
-    buffer_fini(&cursor);
-    free(call);
+    call->status = status == STATUS_OK ? pass_on(call, schedules, count, &next) : status;
+    app_walk_keep(&call->walk, next.shard, next.id);
+    app_walk_on(&call->walk, call->status == STATUS_OK && has_filters(&call->list) &&
+                                 call->found < call->list.max && call->looks < LOOKS_MAX);
 }
 
-static void list_ask(struct list_call *call)
+static void list_read(void *arg)
 {
+    struct list_call *call = arg;
     struct store_recurrings list = {.topic = call->list.topic,
                                     .prefix = call->list.prefix,
                                     .max = has_filters(&call->list) ? LOOKS_MAX : call->list.max,
-                                    .from = {.shard = call->next.shard, .id = call->next.id}};
+                                    .from = {.shard = call->walk.shard, .id = call->walk.place}};
     store_recurrings(call->app->store, &list, on_page, call);
+}
+
+static void list_end(void *arg)
+{
+    struct list_call *call = arg;
+    struct buffer cursor;
+    buffer_init(&cursor, APP_CURSOR_MAX);
+    if (call->status == STATUS_OK) {
+        cursor_write_place(&cursor, call->walk.shard, call->walk.place);
+        call->fn(call->arg,
+                 &(struct app_verdict){.end = STATUS_OK, .page = {.cursor = buffer_slice(&cursor)}});
+    } else {
+        use_case_end(call->app, SLICE(""), call->status, NULL, call->fn, call->arg);
+    }
+    buffer_fini(&cursor);
+    free(call);
 }
 
 void app_schedules(struct app *app, const struct app_schedule_list *list, app_schedule_fn *each,
                    app_verdict_fn *fn, void *arg)
 {
     struct list_call *call = NEW(struct list_call);
-    call->app = app;
-    call->list = *list;
-    call->next = (struct recurring_cursor){.shard = list->from->shard, .id = list->from->id};
-    call->each = each;
-    call->fn = fn;
-    call->arg = arg;
-    list_ask(call);
+    *call = (struct list_call){.app = app, .list = *list, .each = each, .fn = fn, .arg = arg};
+    call->walk = (struct app_walk){.page = list_read, .end = list_end, .arg = call};
+    app_walk_keep(&call->walk, list->from->shard, list->from->id);
+    app_walk_begin(&call->walk);
 }

@@ -4,8 +4,6 @@
 #include "app/use_case.h"
 #include "base/memory.h"
 
-/* ---- a change ---- */
-
 enum { TRIES_MAX = 5 };
 
 struct sibling_change {
@@ -136,76 +134,6 @@ void app_sibling_change(struct app *app, const struct app_caller *caller, struct
     buffer_init(&change->old_settings, TOPIC_SETTINGS_BYTES_MAX);
     buffer_init(&change->new_settings, TOPIC_SETTINGS_BYTES_MAX);
     sibling_read(change);
-}
-
-/* ---- a list ---- */
-
-struct siblings_list {
-    struct app *app;
-    struct slice prefix;
-    size_t max, count;
-    app_topic_fn *each;
-    app_verdict_fn *fn;
-    void *arg;
-    struct buffer after; /* the list continues after this name */
-};
-
-static void siblings_read(struct siblings_list *);
-
-static void siblings_end(struct siblings_list *list, enum status status)
-{
-    use_case_end(list->app, list->prefix, status, NULL, list->fn, list->arg);
-    buffer_fini(&list->after);
-    free(list);
-}
-
-/* Passes a topic to the caller. Returns false if this was the last topic of the list. */
-static bool give_sibling(struct siblings_list *list, const struct topic *found)
-{
-    if (!slice_starts_with(found->name, list->prefix) || list->count == list->max)
-        return false;
-    if (found->own.size == 0)
-        return true;
-    struct topic topic = topic_view(list->app, found);
-    list->each(list->arg, &topic);
-    list->count++;
-    return true;
-}
-
-static void on_siblings(void *arg, enum status status, const struct topic *topics, size_t count,
-                        struct topic_cursor next)
-{
-    struct siblings_list *list = arg;
-    bool has_more = next.name.size && next.shard == store_shard_number(list->app->store, list->prefix);
-    bool is_inside = status == STATUS_OK;
-    for (size_t i = 0; i < count && is_inside; i++)
-        is_inside = give_sibling(list, &topics[i]);
-    if (!is_inside || !has_more) {
-        siblings_end(list, status_of_read(status));
-        return;
-    }
-    buffer_clear(&list->after);
-    buffer_append(&list->after, next.name);
-    siblings_read(list);
-}
-
-static void siblings_read(struct siblings_list *list)
-{
-    struct store *store = list->app->store;
-    struct store_topics topics = {.max = APP_PAGE_MAX};
-    topics.from = (struct topic_cursor){store_shard_number(store, list->prefix), buffer_slice(&list->after)};
-    store_topics(store, &topics, on_siblings, list);
-}
-
-void app_siblings(struct app *app, struct slice prefix, size_t max, app_topic_fn *each, app_verdict_fn *fn,
-                  void *arg)
-{
-    struct siblings_list *list = NEW(struct siblings_list);
-    *list =
-        (struct siblings_list){.app = app, .prefix = prefix, .max = max, .each = each, .fn = fn, .arg = arg};
-    buffer_init(&list->after, JOB_TOPIC_NAME_MAX);
-    buffer_append(&list->after, prefix);
-    siblings_read(list);
 }
 
 enum app_sibling_change app_sibling_remove(void *arg, struct topic_settings *settings, bool has_settings,

@@ -1,7 +1,9 @@
 #include "app/topics.h"
 
 #include "app/cursor.h"
+#include "app/siblings.h"
 #include "app/use_case.h"
+#include "app/walk.h"
 #include "base/memory.h"
 #include "job/topic/topic_patterns.h"
 
@@ -24,100 +26,111 @@ struct topics_call {
     app_verdict_fn *fn;
     void *arg;
     size_t max, count;
-    enum topics_kind { ALL_TOPICS, FAILING_TOPICS, GROUPS } kind;
+    enum topics_kind { ALL_TOPICS, FAILING_TOPICS, GROUPS, SIBLINGS } kind;
+    struct slice prefix; /* SIBLINGS: beginning of the names */
+    struct app_walk walk;
+    enum status status;
     struct buffer after; /* the name of a topic: the list continues with the topics after it */
 };
 
-static void read_page(struct topics_call *, struct topic_cursor from);
-
-static void topics_call_free(struct topics_call *call)
+/* Passes a topic to the caller, unless the list leaves it out. Returns false behind the last sibling topic.
+ */
+static bool give_topic(struct topics_call *call, const struct topic *found)
 {
-    buffer_fini(&call->after);
-    free(call);
-}
-
-static void end_page(struct topics_call *call, struct topic_cursor next)
-{
-    char room[TOPIC_CURSOR_MAX + 1];
-    struct buffer text = buffer_of(room, sizeof room);
-    if (next.name.size || next.shard)
-        cursor_write_topic(&text, &next);
-    call->fn(call->arg, &(struct app_verdict){.end = STATUS_OK, .page = {.cursor = buffer_slice(&text)}});
-    topics_call_free(call);
+    if (call->kind == SIBLINGS && (call->count == call->max || !slice_starts_with(found->name, call->prefix)))
+        return false;
+    bool is_given = call->kind == SIBLINGS ? found->own.size > 0
+                    : call->kind == GROUPS ? app_caller_reaches_group(call->caller, found->name)
+                                           : app_caller_reaches(call->caller, found->name);
+    if (is_given) {
+        struct topic topic = topic_view(call->app, found);
+        call->each(call->arg, &topic);
+        call->count++;
+    }
+    return true;
 }
 
 static void on_topics(void *arg, enum status status, const struct topic *topics, size_t count,
                       struct topic_cursor next)
 {
     struct topics_call *call = arg;
-    if (status != STATUS_OK) {
-        use_case_end(call->app, SLICE(""), status, NULL, call->fn, call->arg);
-        topics_call_free(call);
-        return;
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (!(call->kind == GROUPS ? app_caller_reaches_group : app_caller_reaches)(call->caller,
-                                                                                    topics[i].name))
-            continue;
-        struct topic topic = topic_view(call->app, &topics[i]);
-        call->each(call->arg, &topic);
-        call->count++;
-    }
-    if (next.name.size && call->count < call->max)
-        read_page(call, next);
-    else
-        end_page(call, next);
+    bool is_inside = status == STATUS_OK, is_whole = next.name.size == 0;
+    for (size_t i = 0; i < count && is_inside; i++)
+        is_inside = give_topic(call, &topics[i]);
+    if (call->kind == SIBLINGS && next.shard != store_shard_number(call->app->store, call->prefix))
+        is_whole = true;
+    call->status = status;
+    app_walk_keep(&call->walk, next.shard, next.name);
+    app_walk_on(&call->walk, is_inside && !is_whole && (call->kind == SIBLINGS || call->count < call->max));
 }
 
 /* Reads the next topics of this shard or of a later shard. */
-static void read_page(struct topics_call *call, struct topic_cursor from)
+static void topics_read(void *arg)
 {
+    struct topics_call *call = arg;
     struct store *store = call->app->store;
-    struct store_topics topics = {.max = call->max - call->count,
+    struct app_walk *walk = &call->walk;
+    struct store_topics topics = {.max = call->kind == SIBLINGS ? APP_PAGE_MAX : call->max - call->count,
                                   .are_groups = call->kind == GROUPS,
                                   .are_failing = call->kind == FAILING_TOPICS};
-    struct slice patterns = call->kind == GROUPS ? call->caller->groups : call->caller->topics;
+    struct slice patterns = call->kind == SIBLINGS ? SLICE("")
+                            : call->kind == GROUPS ? call->caller->groups
+                                                   : call->caller->topics;
     bool has_more = true;
     if (patterns.size && call->kind != FAILING_TOPICS) {
-        has_more = topic_patterns_seek(patterns, from.name, &call->after);
+        has_more = topic_patterns_seek(patterns, walk->place, &call->after);
     } else {
         buffer_clear(&call->after);
-        buffer_append(&call->after, from.name);
-    }
-    if (!has_more && from.shard + 1 < store_shards(store)) {
-        read_page(call, (struct topic_cursor){.shard = from.shard + 1});
-        return;
+        buffer_append(&call->after, walk->place);
     }
     if (!has_more) {
-        end_page(call, (struct topic_cursor){.shard = 0});
+        bool is_last = walk->shard + 1 >= store_shards(store);
+        app_walk_keep(walk, is_last ? 0 : walk->shard + 1, SLICE(""));
+        app_walk_on(walk, true);
         return;
     }
-    topics.from = (struct topic_cursor){from.shard, buffer_slice(&call->after)};
+    topics.from = (struct topic_cursor){walk->shard, buffer_slice(&call->after)};
     store_topics(store, &topics, on_topics, call);
 }
 
-static void begin_pages(struct app *app, const struct app_caller *caller, size_t max,
-                        struct topic_cursor from, enum topics_kind kind, app_topic_fn *each,
-                        app_verdict_fn *fn, void *arg)
+static void topics_end(void *arg)
+{
+    struct topics_call *call = arg;
+    char room[TOPIC_CURSOR_MAX + 1];
+    struct buffer text = buffer_of(room, sizeof room);
+    if (call->status == STATUS_OK && call->kind != SIBLINGS) {
+        if (call->walk.has_more)
+            cursor_write_topic(&text, &(struct topic_cursor){call->walk.shard, call->walk.place});
+        call->fn(call->arg, &(struct app_verdict){.end = STATUS_OK, .page = {.cursor = buffer_slice(&text)}});
+    } else {
+        bool is_unknown = call->kind == SIBLINGS && call->status == STATUS_UNKNOWN; /* only a read failed */
+        use_case_end(call->app, call->prefix, is_unknown ? STATUS_UNAVAILABLE : call->status, NULL, call->fn,
+                     call->arg);
+    }
+    buffer_fini(&call->after);
+    free(call);
+}
+
+static void begin_pages(const struct topics_call *copied, struct topic_cursor from)
 {
     struct topics_call *call = NEW(struct topics_call);
-    *call =
-        (struct topics_call){.app = app, .caller = caller, .each = each, .fn = fn, .arg = arg, .max = max};
-    call->kind = kind;
+    *call = *copied;
+    call->walk = (struct app_walk){.page = topics_read, .end = topics_end, .arg = call};
     buffer_init(&call->after, AFTER_MAX);
-    read_page(call, from);
+    app_walk_keep(&call->walk, from.shard, from.name);
+    app_walk_begin(&call->walk);
 }
 
 void app_topics(struct app *app, const struct app_caller *caller, size_t max, struct topic_cursor from,
                 app_topic_fn *each, app_verdict_fn *fn, void *arg)
 {
-    begin_pages(app, caller, max, from, ALL_TOPICS, each, fn, arg);
+    begin_pages(&(struct topics_call){app, caller, each, fn, arg, max, .kind = ALL_TOPICS}, from);
 }
 
 void app_topics_failing(struct app *app, const struct app_caller *caller, size_t max,
                         struct topic_cursor from, app_topic_fn *each, app_verdict_fn *fn, void *arg)
 {
-    begin_pages(app, caller, max, from, FAILING_TOPICS, each, fn, arg);
+    begin_pages(&(struct topics_call){app, caller, each, fn, arg, max, .kind = FAILING_TOPICS}, from);
 }
 
 void app_groups(struct app *app, const struct app_caller *caller, size_t max, struct topic_cursor from,
@@ -127,7 +140,14 @@ void app_groups(struct app *app, const struct app_caller *caller, size_t max, st
     if (has_none)
         fn(arg, &(struct app_verdict){.end = STATUS_OK});
     else
-        begin_pages(app, caller, max, from, GROUPS, each, fn, arg);
+        begin_pages(&(struct topics_call){app, caller, each, fn, arg, max, .kind = GROUPS}, from);
+}
+
+void app_siblings(struct app *app, struct slice prefix, size_t max, app_topic_fn *each, app_verdict_fn *fn,
+                  void *arg)
+{
+    const struct topics_call call = {app, NULL, each, fn, arg, max, .kind = SIBLINGS, .prefix = prefix};
+    begin_pages(&call, (struct topic_cursor){store_shard_number(app->store, prefix), prefix});
 }
 
 /* ---- one ---- */

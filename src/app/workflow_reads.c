@@ -4,12 +4,13 @@
 
 #include "app/cursor.h"
 #include "app/use_case.h"
+#include "app/walk.h"
 #include "base/base64.h"
 #include "base/memory.h"
 #include "job/job_id.h"
 #include "store/workflow.h"
 
-enum { CALLS_MAX = 10 /* maximum number of store calls for one page */ };
+enum { PAGES_MAX = 10 /* maximum number of pages of the store that a page has */ };
 
 /* ---- one ---- */
 
@@ -50,10 +51,13 @@ void app_workflow_read(struct app *app, struct slice id, bool with_elements, app
 
 /* ---- pages ---- */
 
+/* A page of the API. It may need several pages of the store, because one of these ends with its shard. */
 struct workflow_listing {
     struct app *app;
     struct workflow_list list;
-    size_t left, calls;
+    struct app_walk walk;
+    size_t left;
+    enum status status;
     app_workflow_each_fn *each;
     app_verdict_fn *fn;
     void *arg;
@@ -61,67 +65,21 @@ struct workflow_listing {
 
 bool app_workflow_cursor_parse(const struct app *app, struct slice text, struct workflow_cursor *cursor)
 {
-    struct buffer plain = buffer_of(cursor->room, sizeof cursor->room);
-    struct slice number, id;
-    uint64_t shard;
+    struct buffer room = buffer_of(cursor->room, sizeof cursor->room);
+    struct slice id;
     int64_t made_ms;
-    if (!base64url_decode(text, &plain) || !slice_cut(buffer_slice(&plain), '@', &number, &cursor->place) ||
-        !slice_to_number(number, store_shards(app->store) - 1, &shard))
-        return false;
-    cursor->shard = shard;
-    return cursor->place.size == 0 || workflow_place_parse(cursor->place, &id, &made_ms);
+    return cursor_parse_place(text, store_shards(app->store), &room, &cursor->shard, &cursor->place) &&
+           (cursor->place.size == 0 || workflow_place_parse(cursor->place, &id, &made_ms));
 }
 
 void app_workflow_cursor_write(const struct app *app, struct slice id, int64_t made_ms, struct buffer *text)
 {
-    struct buffer plain;
+    char room[sizeof((struct workflow_cursor *)NULL)->room];
+    struct buffer place = buffer_of(room, sizeof room);
     struct slice owner, rest;
     slice_cut(id, '/', &owner, &rest);
-    buffer_init(&plain, sizeof((struct workflow_cursor *)NULL)->room);
-    buffer_printf(&plain, "%zu@%.*s/%lld", store_shard_number(app->store, owner), SLICE_ARG(id),
-                  (long long)made_ms);
-    base64url_append(text, buffer_slice(&plain));
-    buffer_fini(&plain);
-}
-
-static void write_cursor(struct buffer *text, struct workflow_cursor next)
-{
-    struct buffer plain;
-    if (next.place.size == 0 && next.shard == 0)
-        return;
-    buffer_init(&plain, sizeof((struct workflow_cursor *)NULL)->room);
-    buffer_printf(&plain, "%zu@", next.shard);
-    buffer_append(&plain, next.place);
-    base64url_append(text, buffer_slice(&plain));
-    buffer_fini(&plain);
-}
-
-static void listing_end(struct workflow_listing *listing, enum status status, struct workflow_cursor next)
-{
-    struct buffer cursor;
-    buffer_init(&cursor, CURSOR_TEXT_MAX);
-    if (status == STATUS_OK) {
-        write_cursor(&cursor, next);
-        listing->fn(listing->arg,
-                    &(struct app_verdict){.end = STATUS_OK, .page = {.cursor = buffer_slice(&cursor)}});
-    } else {
-        use_case_end(listing->app, SLICE(""), status, NULL, listing->fn, listing->arg);
-    }
-    buffer_fini(&cursor);
-    free(listing);
-}
-
-static void listing_ask(struct workflow_listing *listing);
-
-/* Copies the position. Returns false if it is too long. */
-static bool keep_position(struct workflow_listing *listing, struct workflow_cursor next)
-{
-    struct workflow_cursor *from = &listing->list.from;
-    struct buffer room = buffer_of(from->room, sizeof from->room);
-    buffer_append(&room, next.place);
-    from->shard = next.shard;
-    from->place = buffer_slice(&room);
-    return !room.failed;
+    buffer_printf(&place, "%.*s/%lld", SLICE_ARG(id), (long long)made_ms);
+    cursor_write_place(text, store_shard_number(app->store, owner), buffer_slice(&place));
 }
 
 static void on_workflows(void *arg, enum status status, const struct workflow *workflows, size_t count,
@@ -131,18 +89,34 @@ static void on_workflows(void *arg, enum status status, const struct workflow *w
     for (size_t i = 0; status == STATUS_OK && i < count; i++)
         listing->each(listing->arg, &workflows[i]);
     listing->left -= count;
-    bool is_end = next.place.size == 0 && next.shard == 0;
-    if (status == STATUS_OK && !is_end && listing->left > 0 && ++listing->calls < CALLS_MAX &&
-        keep_position(listing, next))
-        listing_ask(listing);
-    else
-        listing_end(listing, status, next);
+    listing->status = status;
+    app_walk_keep(&listing->walk, next.shard, next.place);
+    app_walk_on(&listing->walk, status == STATUS_OK && listing->left > 0);
 }
 
-static void listing_ask(struct workflow_listing *listing)
+static void listing_read(void *arg)
 {
+    struct workflow_listing *listing = arg;
     listing->list.max = listing->left;
+    listing->list.from.shard = listing->walk.shard;
+    listing->list.from.place = listing->walk.place;
     workflow_list(listing->app->store, &listing->list, on_workflows, listing);
+}
+
+static void listing_end(void *arg)
+{
+    struct workflow_listing *listing = arg;
+    struct buffer cursor;
+    buffer_init(&cursor, APP_CURSOR_MAX);
+    if (listing->status == STATUS_OK) {
+        cursor_write_place(&cursor, listing->walk.shard, listing->walk.place);
+        listing->fn(listing->arg,
+                    &(struct app_verdict){.end = STATUS_OK, .page = {.cursor = buffer_slice(&cursor)}});
+    } else {
+        use_case_end(listing->app, SLICE(""), listing->status, NULL, listing->fn, listing->arg);
+    }
+    buffer_fini(&cursor);
+    free(listing);
 }
 
 void app_workflow_list(struct app *app, const struct workflow_list *list, app_workflow_each_fn *each,
@@ -151,5 +125,8 @@ void app_workflow_list(struct app *app, const struct workflow_list *list, app_wo
     struct workflow_listing *listing = NEW(struct workflow_listing);
     *listing = (struct workflow_listing){
         .app = app, .list = *list, .left = list->max, .each = each, .fn = fn, .arg = arg};
-    listing_ask(listing);
+    listing->walk =
+        (struct app_walk){.page = listing_read, .end = listing_end, .arg = listing, .pages_max = PAGES_MAX};
+    app_walk_keep(&listing->walk, list->from.shard, list->from.place);
+    app_walk_begin(&listing->walk);
 }
