@@ -32,7 +32,7 @@ bool use_case_is_sibling(struct slice id, app_verdict_fn *, void *arg);
  * callbacks is refused. */
 bool use_case_is_target_refused(const struct app *, const struct job *, app_verdict_fn *, void *arg);
 
-/* Returns the topic with the members that only use cases set (topic_view.c). */
+/* Returns the topic with the members that only use cases set (topics.c). */
 struct topic topic_view(const struct app *, const struct topic *);
 
 /* Counts an accepted job in the metrics. */

@@ -1,7 +1,7 @@
 /* walk.h - reads a list page by page, until the reader has enough.
  *
  * A page of Redis or of the history ends where a limit stopped it, and not where the reader wants to stop: it
- * may leave out items that a filter or a right excludes. So a reader goes on with further pages:
+ * may leave out items that a filter or a right excludes. So a reader continues with further pages:
  *
  *   1. page   asks for the page that begins at the walk's position
  *   2. take   the reader takes the items of the page, and reports where the page ended (app_walk_on)

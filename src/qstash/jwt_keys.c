@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "app/siblings.h"
+#include "app/topics.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/random.h"

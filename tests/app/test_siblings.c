@@ -1,5 +1,5 @@
 /* Tests each verdict of the use cases of sibling topics with their own settings. */
-#include "app/siblings.h"
+#include "app/topics.h"
 
 #include "app/fake_store.h"
 #include "support/suite.h"

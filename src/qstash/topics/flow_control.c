@@ -1,7 +1,7 @@
 /* flow_control.c - /v2/flowControl and /v2/globalParallelism: limits of messages with the same key. The key
  * has its own topic, see message_topic.h. */
 #include "app/overview.h"
-#include "app/siblings.h"
+#include "app/topics.h"
 #include "base/memory.h"
 #include "base/percent.h"
 #include "qstash/handler.h"

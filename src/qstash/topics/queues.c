@@ -1,6 +1,5 @@
-/* queues.c - /v2/queues, and POST /v2/enqueue: a queue is a topic with its own settings, see message_topic.h.
- */
-#include "app/siblings.h"
+/* queues.c - /v2/queues, and POST /v2/enqueue: a queue is a topic with its own settings, see place.h. */
+#include "app/topics.h"
 #include "base/memory.h"
 #include "job/text/json.h"
 #include "qstash/handler.h"

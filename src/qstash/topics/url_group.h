@@ -1,6 +1,6 @@
 /* url_group.h - a URL group: endpoints with urls, and settings for messages that are sent to it.
  *
- * A group is stored as a note in the settings of the topic qstash~group.<name> (app/siblings.h):
+ * A group is stored as a note in the settings of the topic qstash~group.<name> (app/topics.h):
  *
  *     {"createdAt":1,"updatedAt":2,"endpoints":[{"name":"e1","url":"https://h/"}],"headers":{"Upstash-Retries":"3"}}
  */

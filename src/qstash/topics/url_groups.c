@@ -1,5 +1,5 @@
 /* url_groups.c - /v2/topics: URL groups, see url_group.h. */
-#include "app/siblings.h"
+#include "app/topics.h"
 #include "base/memory.h"
 #include "job/text/json.h"
 #include "qstash/handler.h"
