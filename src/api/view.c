@@ -76,7 +76,7 @@ static void add_body(struct json_writer *json, const struct stored_job *stored, 
 {
     if (topic_is_sibling(job->topic))
         return;
-    if (app_job_lacks_body(stored))
+    if (app_job_lacks_body(stored, job))
         json_add_bool(json, "bodyLeftOut", true);
     members_put(&job_members.rows[JOB_BODY_BASE64], job, MEMBERS_FOR_PEOPLE, json);
     members_put(&job_members.rows[JOB_BODY], job, MEMBERS_FOR_PEOPLE, json);

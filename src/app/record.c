@@ -4,14 +4,14 @@
 #include "job/target/url.h"
 #include "job/text/json.h"
 
-/* Returns whether the record is valid JSON. Only valid JSON is allowed, because answers get parts of the
- * record unchanged. If there is no memory for the check, returns true, so that a lack of memory does not make
- * a job unreadable. */
-static bool is_sound(struct slice record)
+/* Returns whether the body is valid JSON: answers get it unchanged, and all other members as job_read has
+ * read them. If there is no memory for the check, returns true, so that a lack of memory does not make a job
+ * unreadable. */
+static bool has_sound_body(const struct job *job)
 {
     static const struct json_limits limits = {JSON_DEPTH_MAX, JOB_MEMBERS_MAX};
     struct json_fault ignored;
-    return json_check(record, &limits, &ignored) != STATUS_INVALID;
+    return job->body.size == 0 || json_check(job->body, &limits, &ignored) != STATUS_INVALID;
 }
 
 static bool is_deliverable(const struct job *job)
@@ -23,8 +23,8 @@ static bool is_deliverable(const struct job *job)
 
 bool app_job_read(const struct stored_job *stored, struct job *job)
 {
-    if (is_sound(stored->record) && job_read(stored->id, stored->record, job) == STATUS_OK) {
-        if (is_deliverable(job))
+    if (job_read(stored->id, stored->record, job) == STATUS_OK) {
+        if (is_deliverable(job) && has_sound_body(job))
             return true;
         job_fini(job);
     }
@@ -33,13 +33,13 @@ bool app_job_read(const struct stored_job *stored, struct job *job)
     return false;
 }
 
-bool app_job_lacks_body(const struct stored_job *stored)
+bool app_job_lacks_body(const struct stored_job *stored, const struct job *job)
 {
     struct json_cursor cursor;
     struct slice key, value;
     if (stored->is_body_left_out)
         return true;
-    if (!json_open(stored->record, &cursor))
+    if (job->body.size || job->has_body_base64 || !json_open(stored->record, &cursor))
         return false;
     while (json_next_member(&cursor, &key, &value))
         if (slice_equal(key, SLICE("\"bodyLeftOut\"")))

@@ -92,13 +92,13 @@ static void rerun_job(struct rerun *rerun, const struct stored_job *ended)
         end = STATUS_STALE;
     else if (ended->state != JOB_STATE_DEAD && !rerun->call.is_resend)
         end = STATUS_ENDED;
-    else if (app_job_lacks_body(ended))
-        end = STATUS_NO_BODY;
-    else if (!app_job_read(&view, &job))
-        end = STATUS_UNREADABLE;
     else {
-        end = write_record(rerun, &job);
-        job_fini(&job);
+        bool is_readable = app_job_read(&view, &job);
+        end = app_job_lacks_body(ended, &job) ? STATUS_NO_BODY
+              : is_readable                   ? write_record(rerun, &job)
+                                              : STATUS_UNREADABLE;
+        if (is_readable)
+            job_fini(&job);
     }
     if (end != STATUS_OK) {
         rerun_end(rerun, &(struct app_verdict){.end = end, .job = view});

@@ -281,6 +281,7 @@ static void keep_record(struct why *why, const struct stored_job *view)
     bool is_readable = app_job_read(view, &job);
     snprintf(why->reason, sizeof why->reason, "%.*s", SLICE_ARG(app_job_reason(&job, view->at_ms)));
     finding->reason = why->reason;
+    finding->is_body_left_out = app_job_lacks_body(view, &job);
     if (!is_readable)
         return;
     snprintf(why->error_detail, sizeof why->error_detail, "%.*s", SLICE_ARG(job.last_attempt.detail));
@@ -310,7 +311,6 @@ static void keep_end(struct why *why, const struct stored_job *view)
     finding->ended_ms = view->at_ms;
     finding->now_ms = why->now_ms;
     finding->is_of_history = view->is_of_history;
-    finding->is_body_left_out = app_job_lacks_body(view);
     if (view->state == JOB_STATE_DEAD)
         return;
     finding->why = view->state == JOB_STATE_DELIVERED ? APP_WHY_DELIVERED : APP_WHY_CANCELLED;

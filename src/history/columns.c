@@ -143,15 +143,24 @@ static bool sort_member(struct history_columns *columns, struct slice key, struc
     return true;
 }
 
+/* Splits a record that job_read has read. Its last member is a body that job_read has found already, so the
+ * text is split only up to this body. */
 static void split_record(struct history_parse *parse, struct slice record)
 {
+    struct history_columns *columns = &parse->columns;
+    struct slice body = parse->job.body;
     struct buffer *rest = &parse->rest;
     struct json_cursor cursor;
     struct slice key, value;
+    if (body.size && slice_end(body) + 1 == slice_end(record)) {
+        columns->body = body;
+        columns->has_body = true;
+        record.size = (size_t)(body.data - record.data);
+    }
     if (!json_open(record, &cursor))
         return;
-    while (json_next_member(&cursor, &key, &value)) {
-        if (sort_member(&parse->columns, key, value))
+    while (json_next_member(&cursor, &key, &value)) { /* fails at a body that was cut off */
+        if (sort_member(columns, key, value))
             continue;
         buffer_append_byte(rest, rest->size ? ',' : '{');
         buffer_append(rest, key);
@@ -160,7 +169,7 @@ static void split_record(struct history_parse *parse, struct slice record)
     }
     if (rest->size)
         buffer_append_byte(rest, '}');
-    parse->columns.rest = buffer_slice(rest);
+    columns->rest = buffer_slice(rest);
 }
 
 static bool read_record(struct history_parse *parse, struct slice id, struct slice record)
