@@ -1,6 +1,4 @@
 /* client.c - the calls of history.h in a reactor: copies arguments, watches deadlines, calls back. */
-#include "history/history.h"
-
 #include <assert.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -8,9 +6,11 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "history/history.h"
+#include "history/driver.h"
 #include "history/thread.h"
 
-#define CHECK_US INT64_C(250000) /* interval of the check for calls past their deadline */
+#define LATE_US INT64_C(250000) /* interval of the check for calls past their deadline */
 
 struct history {
     struct history_thread *thread;
@@ -118,7 +118,7 @@ static void history_on_timer(void *arg)
         }
     }
     if (!list_is_empty(&history->calls))
-        timer_start(history->timer, CHECK_US);
+        timer_start(history->timer, LATE_US);
 }
 
 struct history *history_new(struct loop *loop, struct history_thread *thread)
@@ -175,7 +175,7 @@ static struct history_call *call_new(struct history *history, enum call_kind kin
 static void call_send(struct history *history, struct history_call *call)
 {
     list_append(&history->calls, &call->of_owner);
-    timer_arm(history->timer, CHECK_US);
+    timer_arm(history->timer, LATE_US);
     history_thread_send(history->thread, call, on_call_done);
 }
 
@@ -279,4 +279,49 @@ void history_delete(struct history *history, const struct job_filter *filter, hi
     call->fn.deleted = fn;
     copy_filter(call, filter);
     call_send(history, call);
+}
+
+/* ---- the database before the thread begins ---- */
+
+#define CHECK_US INT64_C(5000000)
+
+static struct driver *open_driver(const struct history_options *options, const atomic_bool *is_stopping)
+{
+    struct driver *driver =
+        options->sqlite_path ? sqlite_new(options->sqlite_path) : postgres_new(options->postgres_url);
+    driver->is_stopping = is_stopping;
+    driver->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    driver->deadline_us = clock_steady_us() + CHECK_US;
+    return driver;
+}
+
+static void close_driver(struct driver *driver)
+{
+    close(driver->stop_fd);
+    driver->kind->free(driver);
+}
+
+enum status history_check(const struct history_options *options, int64_t *version, struct problem *problem)
+{
+    atomic_bool is_stopping = false;
+    struct driver *driver = open_driver(options, &is_stopping);
+    enum status status = driver->kind->find_version(driver, version, problem);
+    if (status == STATUS_OK)
+        status = schema_check(*version, problem);
+    close_driver(driver);
+    return status == STATUS_OK ? STATUS_OK : STATUS_UNAVAILABLE;
+}
+
+bool history_has_jobs(const struct history_options *options)
+{
+    static const struct sql query = {
+        .text = "SELECT count(*) FROM (SELECT 1 FROM duepost_jobs LIMIT 1) AS first"};
+    atomic_bool is_stopping = false;
+    struct driver *driver = open_driver(options, &is_stopping);
+    struct problem problem;
+    int64_t version, jobs = 0;
+    bool is_read = driver->kind->find_version(driver, &version, &problem) == STATUS_OK && version > 0 &&
+                   driver->kind->query(driver, &query, sql_take_number, &jobs, &problem) == STATUS_OK;
+    close_driver(driver);
+    return is_read && jobs > 0;
 }

@@ -27,7 +27,7 @@ struct history_columns {
     bool is_body_left_out;
     struct slice rest; /* JSON object of the record's other members; if the record is unreadable: its text as
                           a JSON string */
-    struct slice attempt_log; /* JSON array, see attempts_json.h */
+    struct slice attempt_log; /* JSON array, see columns.c */
     int64_t bytes;            /* size of the texts, and an estimate of the size of index entries */
 };
 

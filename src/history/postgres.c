@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
-#include "history/schema.h"
+#include "history/driver.h"
 
 enum {
     ROWS_MAX = 512 * 1024 * 1024, /* maximum number of bytes of an append */

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "history/schema.h"
-#include "history/window.h"
+#include "history/driver.h"
+#include "history/reads.h"
 #include "job/job_id.h"
 
 enum {

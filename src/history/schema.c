@@ -1,4 +1,4 @@
-#include "history/schema.h"
+#include "history/driver.h"
 
 #include <stdlib.h>
 #include <string.h>

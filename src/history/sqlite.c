@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "history/schema.h"
+#include "history/driver.h"
 
 enum {
     STATEMENTS_MAX = 48,   /* maximum number of prepared statements */

@@ -1,8 +1,62 @@
-/* thread.h - the history's thread: takes calls from all reactors, and runs the calls on one driver. */
+/* thread.h - the history's thread: takes calls of history.h from all reactors, runs them on one driver, and
+ * passes them back. */
 #ifndef DUEPOST_HISTORY_THREAD_H
 #define DUEPOST_HISTORY_THREAD_H
 
-#include "history/call.h"
+#include "base/list.h"
+#include "history/reads.h"
+
+enum call_kind { CALL_APPEND, CALL_FIND, CALL_LIST, CALL_COUNT, CALL_STATS, CALL_DELETE };
+
+/* The thread's lock guards the members state and owner of a call. */
+enum call_state {
+    CALL_WAITING,
+    CALL_RUNNING, /* the thread runs the call, or has added the rows of an append, which wait for the next
+                     sync */
+    CALL_DONE,    /* in the list of its history; the call waits for its callback */
+};
+
+struct history_call {
+    struct list link;     /* link in a queue of the thread; when the call is done, in a list of the history */
+    struct list of_owner; /* link in the list of the history's calls; only the reactor uses it */
+    enum call_kind kind;
+    enum call_state state;
+    struct history
+        *owner; /* NULL: the callback was called, or will not be called; the thread then frees the call */
+    int64_t deadline_us;  /* deadline of the call, by CLOCK_MONOTONIC */
+    size_t waiting_bytes; /* size of a waiting append, as it counts against the thread's limit */
+
+    struct buffer text;            /* owned: the texts of the arguments */
+    struct history_entry *entries; /* owned */
+    size_t entry_count;
+    struct slice id;
+    struct history_list list; /* for a count or a deletion, only its filter is used */
+    struct outcome_steps stats;
+
+    enum status status;
+    struct problem problem;
+    struct read_rows rows;
+    struct history_cursor next;
+    struct outcome_counts counts;
+    struct outcome_counts *steps; /* owned */
+    size_t step_count;
+    size_t deleted;
+    bool has_more;
+
+    union {
+        history_done_fn *done;
+        history_found_fn *found;
+        history_page_fn *page;
+        history_counts_fn *counts;
+        history_stats_fn *stats;
+        history_deleted_fn *deleted;
+    } fn;
+    void *arg;
+};
+
+void history_call_free(struct history_call *);
+
+/* ---- the thread ---- */
 
 /* Called by the history's thread when a call is DONE. The thread holds its lock. The owner takes the call. */
 typedef void history_thread_done_fn(struct history *owner, struct history_call *);

@@ -1,4 +1,4 @@
-#include "history/window.h"
+#include "history/reads.h"
 
 #include <assert.h>
 
