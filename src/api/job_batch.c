@@ -5,20 +5,17 @@
  *   send_some         sends jobs to Redis, as long as the limits below allow
  *   on_submitted      receives the result (verdict) of one job
  *   answer            answers when all jobs have results */
-#include "api/job_batch.h"
-
 #include <assert.h>
 
-#include "api/problem.h"
-#include "api/sends.h"
-#include "api/submission.h"
+#include "api/answer.h"
+#include "api/jobs.h"
 #include "app/send.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "http/access.h"
 #include "http/trace_context.h"
-#include "job/job_parse.h"
-#include "job/text/job_errors.h"
+#include "job/job_cutter.h"
+#include "job/job_errors.h"
 
 enum {
     TURN_US = 1000,         /* time after which a turn of the event loop ends its work on batches */

@@ -1,14 +1,135 @@
-/* jobs.c - /jobs/<topic>/<jobId>: GET, PUT, PATCH, DELETE, and the job's run and attempts */
-#include "app/jobs.h"
+/* jobs.c - POST /jobs; /jobs/<topic>/<jobId>: GET, PUT, PATCH, DELETE, and the job's run and attempts */
+#include "api/jobs.h"
 
-#include "api/handler.h"
-#include "api/problem.h"
-#include "api/query_values.h"
-#include "api/sends.h"
+#include <stdio.h>
+
+#include "api/answer.h"
+#include "api/query.h"
 #include "api/view.h"
+#include "app/jobs.h"
+#include "base/memory.h"
+#include "base/percent.h"
 #include "http/etag.h"
+#include "http/idempotency.h"
 #include "http/trace_context.h"
 #include "job/attempt_line.h"
+
+/* ---- answers ---- */
+
+enum { CONSEQUENCE_MAX = 64 + JOB_KEY_MAX + 64 };
+
+/* Writes what a repeated request does, for a client that does not know the outcome. */
+static void write_consequence(const struct app_submission *submission, char text[CONSEQUENCE_MAX])
+{
+    if (submission->once.size)
+        snprintf(text, CONSEQUENCE_MAX, "Repeating it with the same Idempotency-Key is safe.");
+    else if (submission->is_id_new)
+        snprintf(text, CONSEQUENCE_MAX,
+                 "Repeating it without a jobId may schedule a second job; this one is %.*s.",
+                 SLICE_ARG(submission->id));
+    else
+        snprintf(text, CONSEQUENCE_MAX, "Repeating the same request is safe: it schedules %.*s once.",
+                 SLICE_ARG(submission->id));
+}
+
+void submission_write_location(struct buffer *location, const struct exchange *exchange, struct slice id,
+                               struct slice group)
+{
+    struct slice path, query, topic, job_id;
+    slice_cut(http_request_target(exchange->request), '?', &path, &query);
+    slice_cut(id, '/', &topic, &job_id);
+    for (size_t i = 1; i < path.size; i++)
+        if (path.data[i] == '/')
+            buffer_append(location, SLICE("../"));
+    buffer_append(location, SLICE("jobs/"));
+    buffer_append(location, topic);
+    buffer_append_byte(location, '/');
+    percent_append(location, job_id);
+    if (group.size)
+        buffer_append(location, SLICE("?group="));
+    buffer_append(location, group);
+}
+
+unsigned submission_write(struct buffer *members, const struct exchange *exchange,
+                          const struct app_submission *submission, const struct app_verdict *verdict)
+{
+    char consequence[CONSEQUENCE_MAX];
+    if (verdict->end == STATUS_OK || verdict->end == STATUS_REPEATED || verdict->end == STATUS_SAME) {
+        struct json_writer json = json_writer_to(members);
+        view_add_placed(&json, &verdict->job);
+        return verdict->end == STATUS_SAME ? 200 : 201;
+    }
+    write_consequence(submission, consequence);
+    return problem_write_verdict(members, exchange, verdict, &(struct problem_words){"job", consequence});
+}
+
+/* ---- POST /jobs ---- */
+
+static void answer_submitted(struct exchange *exchange, unsigned status, struct slice id,
+                             struct slice members)
+{
+    struct buffer *body = exchange_scratch(exchange);
+    char room[SUBMISSION_LOCATION_MAX + 1];
+    struct buffer location = buffer_of(room, sizeof room);
+    submission_write_location(&location, exchange, id, SLICE(""));
+    struct http_header header = {SLICE("Location"), buffer_slice(&location)};
+    buffer_append_byte(body, '{');
+    buffer_append(body, members);
+    buffer_append_byte(body, '}');
+    exchange_answer(exchange, status, &header, 1, buffer_slice(body));
+}
+
+static void on_submitted(void *arg, const struct app_verdict *verdict)
+{
+    struct exchange *exchange = arg;
+    struct buffer *members = exchange_members(exchange);
+    unsigned status = submission_write(members, exchange, exchange->state, verdict);
+    if (status < 400)
+        answer_submitted(exchange, status, verdict->job.id, buffer_slice(members));
+    else
+        problem_answer_members(exchange, status, buffer_slice(members));
+}
+
+static void free_submission(void *submission)
+{
+    app_submission_fini(submission);
+    free(submission);
+}
+
+static void submit_one(struct exchange *exchange)
+{
+    struct slice body = http_request_body(exchange->request);
+    struct trace_context trace;
+    struct job job;
+    struct job_errors errors;
+    enum status status = job_parse(body, app_now_ms(app_of(exchange)), &job, &errors);
+    if (status != STATUS_OK) {
+        problem_answer_unparsed(exchange, status, "job", &errors);
+        return;
+    }
+    if (job.group.size) {
+        sends_submit(exchange, &job);
+        return;
+    }
+    struct app_submission *submission = NEW(struct app_submission);
+    app_submission_init(submission, app_of(exchange), on_submitted, exchange);
+    exchange_keep(exchange, submission, free_submission);
+    if (app_submission_admit(submission, &exchange->caller, &job, body.size) &&
+        idempotency_begin(exchange, job.topic, body)) {
+        trace_context_take(exchange, &trace, &job);
+        submission->once = buffer_slice(&exchange->once);
+        app_submission_send(submission, &job);
+    }
+    job_fini(&job);
+}
+
+HANDLER(submit_handle)
+{
+    if (job_batch_is_meant(exchange))
+        job_batch_begin(exchange);
+    else
+        submit_one(exchange);
+}
 
 static struct http_header tag_header(const struct stored_job *job, struct etag *etag)
 {

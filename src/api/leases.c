@@ -1,18 +1,21 @@
-/* leases.c - POST /topics/<topic>/lease: workers lease jobs. If no job is due, a request may wait until one
- * is. */
-#include "api/handler.h"
-#include "api/problem.h"
+/* leases.c - /topics/<topic>: POST lease, and complete, retry, bury, extend and release. Workers lease jobs,
+ * and end or extend the leases. */
+#include "api/answer.h"
 #include "api/view.h"
 #include "app/lease.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
+#include "http/access.h"
 #include "http/idempotency.h"
+#include "job/job_id.h"
 #include "job/job_members.h"
 #include "job/lease_text.h"
 #include "job/text/members.h"
 #include "job/topic/topic_settings.h"
 
-static const struct problem_words words = {
+/* ---- lease: if no job is due, a request may wait until one is ---- */
+
+static const struct problem_words lease_words = {
     "request",
     "If jobs were leased, they come back when their leases run out. Repeating the request is safe."};
 
@@ -83,7 +86,7 @@ static void refuse_lease(struct exchange *exchange, const struct app_verdict *ve
                         "The topic's settings need a later version of duepost: send the request to a process "
                         "of that version.");
     else
-        problem_answer_verdict(exchange, verdict, &words);
+        problem_answer_verdict(exchange, verdict, &lease_words);
 }
 
 static void on_leased(void *arg, const struct app_verdict *verdict, const struct app_leased *leased)
@@ -109,7 +112,7 @@ static void on_leased(void *arg, const struct app_verdict *verdict, const struct
                                 app_grant_new(app_of(exchange), leased));
 }
 
-/* ---- the request ---- */
+/* ---- the request for leases ---- */
 
 static void on_left(void *arg)
 {
@@ -150,4 +153,249 @@ HANDLER(lease_handle)
         problem_answer_unparsed(exchange, status, "request", &errors);
     else if (idempotency_begin(exchange, exchange->topic, http_request_body(exchange->request)))
         leasing_begin(exchange, &request);
+}
+
+/* ---- the end of leases: a request has one lease, or an array of leases ---- */
+
+enum { RESULTS_MAX = 1024 * 1024 };
+
+static const struct problem_words words = {"request", "Repeating the same request is safe."};
+
+struct lease_ends;
+
+/* One lease of the request. */
+struct lease_item {
+    struct lease_ends *of;
+    struct lease_end_text text;
+    struct buffer id;
+    bool is_open; /* text and id are in use */
+    unsigned status;
+    struct buffer members; /* members of the answer for this lease */
+};
+
+/* A request that ends leases. */
+struct lease_ends {
+    struct exchange *exchange;
+    enum lease_end_kind kind;
+    bool is_many;
+    size_t pending; /* number of items without a result */
+    size_t count;
+    struct lease_item items[];
+};
+
+static void free_ends(void *arg)
+{
+    struct lease_ends *ends = arg;
+    for (size_t i = 0; i < ends->count; i++) {
+        if (ends->items[i].is_open)
+            lease_end_fini(&ends->items[i].text);
+        buffer_fini(&ends->items[i].id);
+        buffer_fini(&ends->items[i].members);
+    }
+    free(ends);
+}
+
+/* ---- the answer to the end of leases ---- */
+
+static void answer_one(const struct lease_ends *ends)
+{
+    const struct lease_item *item = &ends->items[0];
+    if (item->status != 200) {
+        problem_answer_members(ends->exchange, item->status, buffer_slice(&item->members));
+        return;
+    }
+    struct buffer *body = exchange_scratch(ends->exchange);
+    buffer_append_byte(body, '{');
+    buffer_append(body, buffer_slice(&item->members));
+    buffer_append_byte(body, '}');
+    exchange_answer(ends->exchange, 200, NULL, 0, buffer_slice(body));
+}
+
+static void answer_many(const struct lease_ends *ends)
+{
+    struct buffer *body = exchange_scratch(ends->exchange);
+    struct json_writer json = json_writer_to(body);
+    json_put_object(&json);
+    json_add_array(&json, "results");
+    for (size_t i = 0; i < ends->count; i++) {
+        json_put_object(&json);
+        json_add_number(&json, "status", ends->items[i].status);
+        json_put_raw(&json, buffer_slice(&ends->items[i].members));
+        json_end_object(&json);
+    }
+    json_end_array(&json);
+    json_end_object(&json);
+    exchange_answer(ends->exchange, 207, NULL, 0, buffer_slice(body));
+}
+
+/* Counts one item as ended, and answers when all items have ended. */
+static void answer_if_ended(struct lease_ends *ends)
+{
+    if (--ends->pending > 0)
+        return;
+    if (ends->is_many)
+        answer_many(ends);
+    else
+        answer_one(ends);
+}
+
+static void end_item(struct lease_item *item, unsigned status)
+{
+    item->status = status;
+    answer_if_ended(item->of);
+}
+
+static void add_names(struct json_writer *json, const struct lease_item *item)
+{
+    json_add_text(json, "jobId", item->text.job_id);
+    json_add_text(json, "topic", item->of->exchange->topic);
+}
+
+/* Adds what became of the job. */
+static void add_end(struct json_writer *json, enum lease_end_kind kind, const struct lease_ended *ended)
+{
+    json_add_text(json, "state", slice_of(job_state_word(ended->state)));
+    if (kind == LEASE_END_EXTEND)
+        json_add_time(json, "leaseUntil", ended->at_ms);
+    if (kind == LEASE_END_RETRY && ended->state == JOB_STATE_DELAYED)
+        json_add_time(json, "dueAt", ended->at_ms);
+    if (ended->reason.size)
+        json_add_text(json, "reason", ended->reason);
+}
+
+static void write_not_held(struct lease_item *item, const struct lease_ended *ended)
+{
+    problem_write(&item->members, "The token does not hold the lease of this job%s.",
+                  ended->was_replaced ? ": a new job has replaced it"
+                  : ended->has_state  ? ""
+                                      : ": there is no such job");
+    struct json_writer json = json_writer_behind(&item->members);
+    if (ended->has_state)
+        json_add_text(&json, "state", slice_of(job_state_word(ended->state)));
+}
+
+static void on_ended(void *arg, const struct app_verdict *verdict, const struct lease_ended *ended)
+{
+    struct lease_item *item = arg;
+    unsigned status;
+    if (verdict->end == STATUS_OK) {
+        struct json_writer json = json_writer_to(&item->members);
+        add_names(&json, item);
+        add_end(&json, item->of->kind, ended);
+        end_item(item, 200);
+        return;
+    }
+    if (item->of->is_many) {
+        struct json_writer json = json_writer_to(&item->members);
+        add_names(&json, item);
+        json_put(&json);
+    }
+    if (verdict->end == STATUS_NOT_HELD) {
+        write_not_held(item, ended);
+        status = 409;
+    } else if (verdict->end == STATUS_UNREADABLE || verdict->end == STATUS_LACKING) {
+        problem_write(&item->members, "The job, or the settings of its topic, %s; nothing changed.",
+                      verdict->end == STATUS_LACKING ? "need a later version of duepost than this process has"
+                                                     : "cannot be read in Redis");
+        status = 409;
+    } else {
+        status = problem_write_verdict(&item->members, item->of->exchange, verdict, &words);
+        if (verdict->end == STATUS_UNDURABLE) {
+            struct json_writer json = json_writer_behind(&item->members);
+            add_end(&json, item->of->kind, ended);
+        }
+    }
+    end_item(item, status);
+}
+
+/* ---- the request that ends leases ---- */
+
+static void refuse_item(struct lease_item *item, enum status status, const struct job_errors *errors)
+{
+    struct app_verdict verdict = {.end = status, .errors = errors};
+    end_item(item, problem_write_verdict(&item->members, item->of->exchange, &verdict, &words));
+}
+
+static void begin_item(struct lease_item *item, struct slice text)
+{
+    struct exchange *exchange = item->of->exchange;
+    struct job_errors errors;
+    enum status status = lease_end_parse(item->of->kind, text, &item->text, &errors);
+    if (status != STATUS_OK) {
+        refuse_item(item, status, &errors);
+        return;
+    }
+    item->is_open = true;
+    buffer_printf(&item->id, "%.*s/", SLICE_ARG(exchange->topic));
+    buffer_append(&item->id, item->text.job_id);
+    const struct lease_end end = {
+        .kind = item->of->kind,
+        .id = buffer_slice(&item->id),
+        .token = item->text.token,
+        .error = item->text.error,
+        .has_delay = item->text.has_delay,
+        .delay_ms = item->text.delay_ms,
+        .lease_ms = item->text.lease_ms,
+    };
+    app_lease_end(app_of(exchange), &exchange->caller, &end, on_ended, item);
+}
+
+static void lease_ends_begin(struct exchange *exchange, enum lease_end_kind kind,
+                             const struct lease_end_items *items, bool is_many)
+{
+    struct lease_ends *ends = memory_new(sizeof *ends + items->count * sizeof *ends->items);
+    ends->exchange = exchange;
+    ends->kind = kind;
+    ends->is_many = is_many;
+    ends->count = items->count;
+    exchange_keep(exchange, ends, free_ends);
+    for (size_t i = 0; i < items->count; i++) {
+        ends->items[i].of = ends;
+        buffer_init(&ends->items[i].id, JOB_KEY_MAX);
+        buffer_init(&ends->items[i].members, RESULTS_MAX);
+    }
+    ends->pending = items->count + 1; /* the extra 1: no answer is sent before this loop has ended */
+    for (size_t i = 0; i < items->count; i++)
+        begin_item(&ends->items[i], items->items[i]);
+    answer_if_ended(ends);
+}
+
+static void handle(struct exchange *exchange, enum lease_end_kind kind)
+{
+    struct slice body = http_request_body(exchange->request);
+    struct lease_end_items items = {.items = {body}, .count = 1};
+    struct job_errors errors;
+    bool is_many = lease_ends_are_many(body);
+    enum status status = is_many ? lease_ends_cut(body, &items, &errors) : STATUS_OK;
+    if (status != STATUS_OK) {
+        problem_answer_unparsed(exchange, status, "request", &errors);
+        return;
+    }
+    access_charge(exchange, items.count);
+    lease_ends_begin(exchange, kind, &items, is_many);
+}
+
+HANDLER(complete_handle)
+{
+    handle(exchange, LEASE_END_COMPLETE);
+}
+
+HANDLER(retry_handle)
+{
+    handle(exchange, LEASE_END_RETRY);
+}
+
+HANDLER(bury_handle)
+{
+    handle(exchange, LEASE_END_BURY);
+}
+
+HANDLER(extend_handle)
+{
+    handle(exchange, LEASE_END_EXTEND);
+}
+
+HANDLER(release_handle)
+{
+    handle(exchange, LEASE_END_RELEASE);
 }

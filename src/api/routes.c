@@ -1,8 +1,8 @@
 /* routes.c - the table of the API: paths, methods, handlers, and the scopes that a token needs. */
-#include "api/handler.h"
-#include "api/job_batch.h"
-#include "api/problem.h"
-#include "api/sends.h"
+#include "api/answer.h"
+#include "api/api.h"
+#include "api/jobs.h"
+#include "base/memory.h"
 #include "http/route.h"
 #include "job/token.h"
 
@@ -265,3 +265,25 @@ const struct dialect api_dialect = {
     .write_error = problem_write_error,
     .refuse_job = refuse_job,
 };
+
+struct api *api_new(const struct api_options *options)
+{
+    struct api *api = NEW(struct api);
+    api->app = options->app;
+    api->awaited = options->awaited;
+    api->batches = job_batches_new(options->loop);
+    return api;
+}
+
+void api_drain(struct api *api)
+{
+    api->is_draining = true;
+}
+
+void api_free(struct api *api)
+{
+    if (!api)
+        return;
+    job_batches_free(api->batches);
+    free(api);
+}

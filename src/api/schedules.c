@@ -1,14 +1,103 @@
-/* schedules.c - /schedules: lists, and GET, PUT, PATCH, DELETE and run of one schedule */
-#include "app/schedules.h"
-
-#include "api/page.h"
-#include "api/problem.h"
-#include "api/schedule_query.h"
-#include "api/sends.h"
+/* schedules.c - /schedules: lists, and GET, PUT, PATCH, DELETE and run of one schedule; GET /cron */
+#include "api/answer.h"
+#include "api/jobs.h"
+#include "api/query.h"
 #include "api/view.h"
+#include "app/cron_preview.h"
+#include "app/schedules.h"
+#include "base/duration.h"
+#include "base/json_writer.h"
 #include "base/memory.h"
 #include "http/etag.h"
 #include "http/idempotency.h"
+#include "job/job_id.h"
+#include "job/recurring.h"
+
+/* The parameters of a list. The exchange has this struct as its state. */
+struct schedule_query {
+    const struct app *app;
+    struct app_schedule_list list;
+    struct recurring_cursor from;
+    struct job_labels labels;
+    char text[QUERY_BYTES_MAX + 1]; /* the decoded query; the values point into it */
+};
+
+/* ---- values of the parameters of a list ---- */
+
+static const char *read_cursor(void *into, struct slice value)
+{
+    struct schedule_query *query = into;
+    return query_open_cursor(&value) && app_schedule_cursor_parse(query->app, value, &query->from)
+               ? NULL
+               : QUERY_CURSOR_EXPECTED;
+}
+
+static const char *read_id_prefix(void *into, struct slice value)
+{
+    struct schedule_query *query = into;
+    query->list.prefix = value;
+    return value.size > 0 && value.size <= RECURRING_ID_MAX ? NULL : "must be the beginning of a scheduleId";
+}
+
+static const char *read_topic_prefix(void *into, struct slice value)
+{
+    struct schedule_query *query = into;
+    query->list.prefix = value;
+    return value.size > 0 && value.size <= JOB_TOPIC_NAME_MAX && !memchr(value.data, '/', value.size)
+               ? NULL
+               : "must be the beginning of the name of a topic";
+}
+
+static const char *read_paused(void *into, struct slice value)
+{
+    struct schedule_query *query = into;
+    query->list.has_paused = true;
+    return query_value_flag(&query->list.is_paused, value);
+}
+
+/* ---- parameters ---- */
+
+enum parameter {
+    PARAMETER_LIMIT,
+    PARAMETER_CURSOR,
+    PARAMETER_ID_PREFIX,
+    PARAMETER_TOPIC_PREFIX,
+    PARAMETER_PAUSED,
+    PARAMETER_NEXT_AFTER,
+    PARAMETER_NEXT_BEFORE,
+    PARAMETER_LABEL,
+    PARAMETER_COUNT
+};
+
+static const struct query_parameter parameters[PARAMETER_COUNT] = {
+    [PARAMETER_LIMIT] = {"limit", QUERY_LIMIT(struct schedule_query, list.max)},
+    [PARAMETER_CURSOR] = {"cursor", read_cursor, 0},
+    [PARAMETER_ID_PREFIX] = {"idPrefix", read_id_prefix, 0},
+    [PARAMETER_TOPIC_PREFIX] = {"topicPrefix", read_topic_prefix, 0},
+    [PARAMETER_PAUSED] = {"paused", read_paused, 0},
+    [PARAMETER_NEXT_AFTER] = {"nextAfter", QUERY_TIME(struct schedule_query, list.after_ms)},
+    [PARAMETER_NEXT_BEFORE] = {"nextBefore", QUERY_TIME(struct schedule_query, list.before_ms)},
+    [PARAMETER_LABEL] = {"label", QUERY_LABELS(struct schedule_query, labels)},
+};
+
+/* Reads the query. Returns NULL after answering 400. */
+static const struct schedule_query *schedule_query_read(struct exchange *exchange)
+{
+    struct schedule_query *query = NEW(struct schedule_query);
+    struct buffer text = buffer_of(query->text, sizeof query->text);
+    unsigned other = exchange->topic.size ? PARAMETER_TOPIC_PREFIX : PARAMETER_ID_PREFIX;
+    struct query_reading reading = {.exchange = exchange,
+                                    .parameters = parameters,
+                                    .count = PARAMETER_COUNT,
+                                    .known = ((1U << PARAMETER_COUNT) - 1) & ~(1U << other),
+                                    .repeatable = 1U << PARAMETER_LABEL};
+    query->app = app_of(exchange);
+    query->list = (struct app_schedule_list){
+        .topic = exchange->topic, .max = QUERY_LIMIT_DEFAULT, .from = &query->from, .labels = &query->labels};
+    exchange_keep(exchange, query, free);
+    query_read(&reading, query, &text);
+    return query_end(&reading) ? query : NULL;
+}
 
 /* ---- a schedule as JSON ---- */
 
@@ -266,4 +355,102 @@ HANDLER(schedule_run_handle)
         return;
     struct app_schedule_run call = {.id = exchange->key, .once = buffer_slice(&exchange->once)};
     app_schedule_run(app_of(exchange), &exchange->caller, &call, on_run, exchange);
+}
+
+/* ---- GET /cron: describes a cron expression in words, with its next times ---- */
+
+struct cron_query {
+    struct app_cron_call call;
+    struct app_cron_preview preview;
+    struct job_errors errors;
+    char expression[CRON_TEXT_MAX + 1];
+    char text[QUERY_BYTES_MAX + 1];
+};
+
+/* Many clients send a space as '+'. No cron expression contains '+'. */
+static const char *read_expression(void *into, struct slice value)
+{
+    struct cron_query *query = into;
+    if (value.size == 0 || value.size > CRON_TEXT_MAX)
+        return "must be a cron expression of at most 255 bytes, such as 0 9 * * mon-fri";
+    for (size_t i = 0; i < value.size; i++)
+        query->expression[i] = value.data[i] == '+' ? ' ' : value.data[i];
+    query->call.expression = slice_from(query->expression, value.size);
+    return NULL;
+}
+
+static const char *read_every(void *into, struct slice value)
+{
+    struct cron_query *query = into;
+    int64_t *every_ms = &query->call.every_ms;
+    return duration_parse(value, RECURRING_EVERY_MAX_MS, every_ms) && *every_ms >= RECURRENCE_EVERY_MIN_MS
+               ? NULL
+               : "must be a duration from 1s to 10 years, such as 900 or 15m";
+}
+
+static const char *read_timezone(void *into, struct slice value)
+{
+    struct cron_query *query = into;
+    query->call.timezone = value;
+    return time_zone_name_is_valid(value) ? NULL : "must be the name of a time zone, such as Europe/Berlin";
+}
+
+enum { CRON_EXPRESSION, CRON_EVERY, CRON_TIMEZONE, CRON_FROM, CRON_COUNT };
+
+static const struct query_parameter cron_parameters[CRON_COUNT] = {
+    [CRON_EXPRESSION] = {"expression", read_expression, 0},
+    [CRON_EVERY] = {"every", read_every, 0},
+    [CRON_TIMEZONE] = {"timezone", read_timezone, 0},
+    [CRON_FROM] = {"from", QUERY_TIME(struct cron_query, call.from_ms)},
+};
+
+static bool is_given(const struct query_reading *reading, int parameter)
+{
+    return reading->given >> parameter & 1;
+}
+
+/* Reads the query. Returns false after answering 400. */
+static bool read_parameters(struct exchange *exchange, struct cron_query *query)
+{
+    struct buffer text = buffer_of(query->text, sizeof query->text);
+    struct query_reading reading = {.exchange = exchange,
+                                    .parameters = cron_parameters,
+                                    .count = CRON_COUNT,
+                                    .known = (1 << CRON_COUNT) - 1};
+    query->call.from_ms = app_now_ms(app_of(exchange));
+    query_read(&reading, query, &text);
+    bool has_every = is_given(&reading, CRON_EVERY);
+    if (has_every && is_given(&reading, CRON_EXPRESSION))
+        query_add_error(&reading, SLICE("every"), "cannot be combined with expression");
+    if (!has_every && !is_given(&reading, CRON_EXPRESSION))
+        query_add_error(&reading, SLICE("expression"), "is required if every is absent");
+    return query_end(&reading);
+}
+
+static void answer_preview(struct exchange *exchange, const struct cron_query *query)
+{
+    struct slice zone = query->call.timezone;
+    struct buffer *body = exchange_scratch(exchange);
+    struct json_writer json = json_writer_to(body);
+    json_put_object(&json);
+    json_add_text(&json, "text", slice_of(query->preview.words));
+    json_add_text(&json, "timezone", zone.size ? zone : SLICE("UTC"));
+    json_add_array(&json, "next");
+    for (size_t i = 0; i < query->preview.time_count; i++)
+        json_put_time(&json, query->preview.times_ms[i]);
+    json_end_array(&json);
+    json_end_object(&json);
+    exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
+}
+
+HANDLER(cron_handle)
+{
+    struct cron_query *query = NEW(struct cron_query);
+    exchange_keep(exchange, query, free);
+    if (!read_parameters(exchange, query))
+        return;
+    if (app_cron_preview(app_of(exchange), &query->call, &query->preview, &query->errors))
+        answer_preview(exchange, query);
+    else
+        exchange_refuse_errors(exchange, "query", &query->errors);
 }

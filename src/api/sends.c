@@ -1,9 +1,7 @@
-#include "api/sends.h"
-
 #include <stdio.h>
 
-#include "api/problem.h"
-#include "api/submission.h"
+#include "api/answer.h"
+#include "api/jobs.h"
 #include "api/view.h"
 #include "app/send.h"
 #include "base/memory.h"

@@ -1,12 +1,10 @@
 /* why.c - GET /jobs/<topic>/<jobId>/why: why the job waits, or how it ended, as a word for programs and a
  * sentence for people */
-#include "api/page.h"
-#include "app/why.h"
-
 #include <stdio.h>
 
-#include "api/handler.h"
-#include "api/problem.h"
+#include "api/answer.h"
+#include "api/view.h"
+#include "app/why.h"
 #include "base/json_writer.h"
 #include "base/timestamp.h"
 #include "job/target/receiver.h"

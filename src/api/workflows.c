@@ -1,9 +1,8 @@
 /* workflows.c - GET /workflows, and GET and DELETE /workflows/<topic>/<workflowId> */
+#include "api/answer.h"
+#include "api/query.h"
+#include "api/view.h"
 #include "app/workflows.h"
-
-#include "api/page.h"
-#include "api/problem.h"
-#include "api/query_values.h"
 #include "base/memory.h"
 #include "base/timestamp.h"
 #include "http/access.h"

@@ -12,6 +12,8 @@
 
 #include "base/status.h"
 #include "job/job.h"
+#include "job/job_state.h"
+#include "job/job_tag.h"
 #include "job/listing.h"
 
 struct app_leases;

@@ -8,7 +8,8 @@
  * cannot be read. Then job has only the members that are known without it, and need not be freed. */
 bool app_job_read(const struct stored_job *, struct job *);
 
-/* Returns whether the job had a body that the history does not keep. job: the job that app_job_read has read. */
+/* Returns whether the job had a body that the history does not keep. job: the job that app_job_read has read.
+ */
 bool app_job_lacks_body(const struct stored_job *, const struct job *);
 
 /* Returns why a dead job is dead. */

@@ -1,11 +1,10 @@
 /* schedule_define.c - PUT and PATCH of a schedule: reads the definition, creates the new one, and writes it.
  * If another process has changed the definition since the read, begins again. */
-#include "app/schedules.h"
-
 #include <stdio.h>
 
 #include "app/audit.h"
 #include "app/schedule_view.h"
+#include "app/schedules.h"
 #include "app/target_check.h"
 #include "app/use_case.h"
 #include "base/memory.h"

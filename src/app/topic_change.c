@@ -1,5 +1,4 @@
 #include "app/audit.h"
-#include "app/topics.h"
 #include "app/target_check.h"
 #include "app/topics.h"
 #include "app/use_case.h"

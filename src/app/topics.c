@@ -2,7 +2,6 @@
 
 #include "app/cursor.h"
 #include "app/lease_board.h"
-#include "app/topics.h"
 #include "app/use_case.h"
 #include "app/walk.h"
 #include "base/memory.h"

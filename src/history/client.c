@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "history/history.h"
 #include "history/driver.h"
+#include "history/history.h"
 #include "history/thread.h"
 
 #define LATE_US INT64_C(250000) /* interval of the check for calls past their deadline */

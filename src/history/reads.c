@@ -5,7 +5,6 @@
 
 #include "base/memory.h"
 #include "history/driver.h"
-#include "history/reads.h"
 #include "job/job_id.h"
 
 enum {

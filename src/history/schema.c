@@ -1,7 +1,7 @@
-#include "history/driver.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "history/driver.h"
 
 static struct sql_value text_or_null(struct slice text)
 {

@@ -1,9 +1,8 @@
-#include "history/reads.h"
-
 #include <assert.h>
 
 #include "base/timestamp.h"
 #include "base/utf8.h"
+#include "history/reads.h"
 
 #define ALL_STATES (1u << JOB_STATE_DEAD | 1u << JOB_STATE_DELIVERED | 1u << JOB_STATE_CANCELLED)
 
