@@ -4,7 +4,7 @@
 #include "app/health.h"
 #include "base/json_writer.h"
 #include "http/accept.h"
-#include "job/token_table.h"
+#include "job/token.h"
 
 /* ---- health and metrics ---- */
 

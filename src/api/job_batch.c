@@ -14,8 +14,8 @@
 #include "base/memory.h"
 #include "http/access.h"
 #include "http/trace_context.h"
-#include "job/job_cutter.h"
-#include "job/job_errors.h"
+#include "job/job_parse.h"
+#include "job/text/job_errors.h"
 
 enum {
     TURN_US = 1000,         /* time after which a turn of the event loop ends its work on batches */

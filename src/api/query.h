@@ -7,7 +7,7 @@
 #include "app/receivers.h"
 #include "app/topics.h"
 #include "http/query.h"
-#include "job/labels.h"
+#include "job/job.h"
 
 /* ---- values ----
  *

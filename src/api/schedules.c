@@ -11,7 +11,7 @@
 #include "http/etag.h"
 #include "http/idempotency.h"
 #include "job/job_id.h"
-#include "job/recurring.h"
+#include "job/schedule/recurring.h"
 
 /* The parameters of a list. The exchange has this struct as its state. */
 struct schedule_query {

@@ -5,9 +5,8 @@
 #include "app/groups.h"
 #include "app/topics.h"
 #include "http/etag.h"
-#include "job/topic_layers.h"
-#include "job/topic_patterns.h"
-#include "job/topic_settings.h"
+#include "job/topic/topic_patterns.h"
+#include "job/topic/topic_settings.h"
 
 /* ---- GET /topics ---- */
 

@@ -12,8 +12,6 @@
 
 #include "base/status.h"
 #include "job/job.h"
-#include "job/job_state.h"
-#include "job/job_tag.h"
 #include "job/listing.h"
 
 struct app_leases;

@@ -5,9 +5,8 @@
 #include "app/use_case.h"
 #include "app/walk.h"
 #include "base/memory.h"
-#include "job/topic_layers.h"
-#include "job/topic_patterns.h"
-#include "job/topic_settings.h"
+#include "job/topic/topic_patterns.h"
+#include "job/topic/topic_settings.h"
 
 enum { AFTER_MAX = JOB_TOPIC_NAME_MAX + 2, TOPIC_CURSOR_MAX = JOB_TOPIC_NAME_MAX + 32 };
 

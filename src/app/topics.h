@@ -9,8 +9,8 @@
 #define DUEPOST_APP_TOPICS_H
 
 #include "app/app.h"
-#include "job/topic.h"
-#include "job/topic_settings.h"
+#include "job/topic/topic.h"
+#include "job/topic/topic_settings.h"
 
 typedef void app_topic_fn(void *arg, const struct topic *);
 
