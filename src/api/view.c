@@ -1,9 +1,6 @@
 #include "api/view.h"
 
-#include "api/answer.h"
 #include "app/record.h"
-#include "base/memory.h"
-#include "http/query.h"
 #include "job/attempt_line.h"
 #include "job/group.h"
 #include "job/job_id.h"
