@@ -9,6 +9,7 @@
 #include "base/json_writer.h"
 #include "http/exchange.h"
 
+struct app_submission;
 struct job_batches;
 
 /* The data of the API in one reactor (a thread with its event loop). */
@@ -94,5 +95,22 @@ void page_end_scratch(void *arg, const struct app_verdict *);
 
 /* Adds "partial" if jobs may be missing, and "cursor" if the list has more pages. */
 void page_add_end(struct json_writer *, const struct app_page *);
+
+/* ---- the answer for one job of POST /jobs; a request has one job or many ---- */
+
+enum {
+    SUBMISSION_LOCATION_MAX =
+        sizeof "../../jobs//?group=" + JOB_TOPIC_NAME_MAX + JOB_TOPIC_MAX + (size_t)3 * JOB_ID_MAX
+};
+
+/* Writes the path of a job, relative to the path of the request (RFC 9110, section 10.2.2). So the path is
+ * also right behind a proxy that serves duepost below a prefix. group: the group to which the jobs were sent;
+ * empty: none. */
+void submission_write_location(struct buffer *location, const struct exchange *, struct slice id,
+                               struct slice group);
+
+/* Writes the members of the answer, without braces. Returns the HTTP status. */
+unsigned submission_write(struct buffer *members, const struct exchange *, const struct app_submission *,
+                          const struct app_verdict *);
 
 #endif

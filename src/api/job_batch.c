@@ -10,6 +10,7 @@
 #include "api/answer.h"
 #include "api/jobs.h"
 #include "app/send.h"
+#include "app/submission.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "http/access.h"
