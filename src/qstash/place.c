@@ -1,12 +1,12 @@
-#include "qstash/place.h"
+#include "qstash/topics/message_topic.h"
 
 #include <assert.h>
 
 #include "app/topics.h"
 #include "base/base64.h"
 #include "base/memory.h"
-#include "qstash/limits.h"
-#include "qstash/message_id.h"
+#include "qstash/topics/message_topic.h"
+#include "qstash/messages/message.h"
 
 /* ---- names ---- */
 

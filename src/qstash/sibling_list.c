@@ -1,8 +1,8 @@
-#include "qstash/sibling_list.h"
+#include "qstash/topics/message_topic.h"
 
 #include "app/topics.h"
 #include "base/memory.h"
-#include "qstash/answer.h"
+#include "qstash/handler.h"
 
 enum { LIST_BYTES_MAX = 8 * 1024 * 1024 };
 

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <stddef.h>
 
-#include "app/siblings.h"
+#include "app/topics.h"
 #include "base/base64.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
