@@ -17,7 +17,6 @@
 // The token is kept in this module's memory only: a reload asks for it again.
 
 import { m } from "./lib.js";
-import { connectionAnswered, connectionLost } from "./connection.js";
 import { queryText } from "./router.js";
 
 export class ApiError extends Error {
@@ -71,7 +70,7 @@ export async function loadAccess() {
   m.redraw();
 }
 
-export function can(scope, topic) {
+function can(scope, topic) {
   const access = session.access;
   if (!access?.scopes) return true;
   if (!access.scopes.includes(scope)) return false;
@@ -150,3 +149,56 @@ function parse(text, type) {
     return text;
   }
 }
+
+// ---- the connection: whether the server answers. Each request reports; while the server does not answer, /healthz is polled.
+//
+//   connection.isOk     false from the first unanswered request until the next answered one
+//   connection.since    when the connection was lost, in ms; null while the server answers
+
+export const connection = { isOk: true, since: null };
+
+const FIRST_WAIT_MS = 1000;
+const LONGEST_WAIT_MS = 8000;
+
+let wait = FIRST_WAIT_MS;
+let timer = null;
+
+function connectionAnswered() {
+  if (connection.isOk) return;
+  connection.isOk = true;
+  connection.since = null;
+  wait = FIRST_WAIT_MS;
+  clearTimeout(timer);
+  timer = null;
+  m.redraw();
+}
+
+function connectionLost() {
+  if (connection.isOk) {
+    connection.isOk = false;
+    connection.since = Date.now();
+    m.redraw();
+  }
+  timer ??= setTimeout(probe, wait);
+}
+
+async function probe() {
+  timer = null;
+  wait = Math.min(wait * 2, LONGEST_WAIT_MS);
+  try {
+    await fetch(new URL("healthz", document.baseURI), { cache: "no-store", signal: AbortSignal.timeout(5000) });
+    connectionAnswered();
+  } catch {
+    connectionLost();
+  }
+}
+
+// When the computer wakes up, or the tab becomes visible again, try at once instead of waiting for the timer.
+function probeNow() {
+  if (connection.isOk || document.hidden) return;
+  clearTimeout(timer);
+  wait = FIRST_WAIT_MS;
+  probe();
+}
+window.addEventListener("online", probeNow);
+document.addEventListener("visibilitychange", probeNow);

@@ -6,8 +6,7 @@
 // Shortcuts do nothing while the person types or a dialog is open.
 
 import { m } from "./lib.js";
-import { go } from "./router.js";
-import { routes } from "./routes.js";
+import { go, routes } from "./router.js";
 
 const SECOND_KEY_MS = 1500;
 

@@ -1,3 +1,9 @@
+// What is read again and again: the server's figures, anything else that a page repeats, the texts that name an age, and
+// lists in pages. Nothing is read while the tab is hidden.
+
+import { m } from "./lib.js";
+import { get } from "./api.js";
+
 // Polls the server's figures once a second while the tab is visible and a page uses them.
 //
 //   oninit: () => (stop = follow()), onremove: () => stop()
@@ -7,13 +13,7 @@
 //   live.series       the last 15 minutes in steps: {from, until, step, accepted: […], …, lateP50Ms: […]}; null without figures
 //   live.error        the ApiError of the last request, or null
 //   follow(onAnswer)  begins to poll; returns the function that ends it. onAnswer is called after each answer.
-//   connection        see connection.js
 
-import { m } from "./lib.js";
-import { get } from "./api.js";
-import { connection } from "./connection.js";
-
-export { connection };
 export const live = { overview: null, series: null, error: null };
 
 const PERIOD_MS = 1000;
@@ -100,3 +100,131 @@ function overlay(from, end, step, old, added, name) {
 }
 
 const length = (series) => series.accepted?.length ?? 0;
+
+// repeat(load, ms): calls the async function load now, and again ms after each call has ended, while the tab is visible.
+// Returns {again(), stop()}: again() calls load now, unless a call is under way. Use it in oninit and stop it in onremove.
+
+export function repeat(load, ms) {
+  let timer = null;
+  let isStopped = false;
+  let isBusy = false;
+  const plan = () => {
+    clearTimeout(timer);
+    if (!isStopped && !document.hidden) timer = setTimeout(again, ms);
+  };
+  const again = async () => {
+    if (isBusy || isStopped) return;
+    isBusy = true;
+    try {
+      await load();
+    } finally {
+      isBusy = false;
+      if (!isStopped) m.redraw();
+      plan();
+    }
+  };
+  const onVisible = () => {
+    if (document.hidden) clearTimeout(timer);
+    else again();
+  };
+  document.addEventListener("visibilitychange", onVisible);
+  again();
+  return {
+    again,
+    stop: () => {
+      isStopped = true;
+      clearTimeout(timer);
+      document.removeEventListener("visibilitychange", onVisible);
+    },
+  };
+}
+
+// One redrawTimer for all texts such as "3 s ago". Redraws the page once a second while such a text is shown and the tab is
+// visible.
+//
+//   oninit: () => (stop = useClock()), onremove: () => stop()
+
+let users = 0;
+let redrawTimer = null;
+
+export function useClock() {
+  users++;
+  update();
+  return () => {
+    users--;
+    update();
+  };
+}
+
+function update() {
+  const isNeeded = users > 0 && !document.hidden;
+  if (isNeeded && redrawTimer === null) {
+    redrawTimer = setInterval(() => m.redraw(), 1000);
+  } else if (!isNeeded && redrawTimer !== null) {
+    clearInterval(redrawTimer);
+    redrawTimer = null;
+  }
+}
+
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden && users > 0) m.redraw();
+  update();
+});
+
+// Paged: a list that the API returns in pages, loaded as far as the person has scrolled.
+//
+//   const list = new Paged(({ body }) => body.groups, (row) => row.group, (query) => get("/groups", query));
+//   repeat(() => list.load(), 5000)      reads the loaded pages again
+//   m(Table, {rows: list.rows, hasMore: list.hasMore, onmore: () => list.more(), …})
+//
+// read(query) resolves to an answer of get(), and rowsOf returns the rows of that answer; query is {limit, cursor}.
+
+const PAGE = 1000;
+
+export class Paged {
+  // pages: the number of pages to read at first.
+  constructor(rowsOf, keyOf, read, pages = 1) {
+    Object.assign(this, { rowsOf, keyOf, read, pages, rows: null, hasMore: false, error: null, cursor: undefined, pagesRead: 1, turns: 0 });
+  }
+
+  // Reads all loaded pages again. With n loaded pages, only every n-th call reads, so that a long list costs the server no more
+  // than a short one. If reading fails, the old rows stay. isAsked: reads in any case, because a person asked for it.
+  async load(isAsked = false) {
+    if (!isAsked && this.rows && ++this.turns % this.pagesRead) return;
+    try {
+      let rows = [];
+      let cursor;
+      let page = 0;
+      do {
+        const answer = await this.read({ limit: PAGE, cursor });
+        rows = rows.concat(this.rowsOf(answer));
+        cursor = answer.body.cursor;
+      } while (++page < this.pages && cursor);
+      this.pagesRead = page;
+      this.take(rows, cursor);
+    } catch (error) {
+      this.error = error;
+    }
+  }
+
+  // Reads the next page.
+  async more() {
+    try {
+      const answer = await this.read({ limit: PAGE, cursor: this.cursor });
+      this.pages = Math.max(this.pages, this.pagesRead) + 1;
+      this.pagesRead += 1;
+      this.take(this.rows.concat(this.rowsOf(answer)), answer.body.cursor);
+    } catch (error) {
+      this.error = error;
+      throw error;
+    }
+  }
+
+  // Drops the second copy of a row that moved from one page to another while they were read.
+  take(rows, cursor) {
+    this.rows = [...new Map(rows.map((row) => [this.keyOf(row), row])).values()];
+    this.cursor = cursor;
+    this.hasMore = Boolean(cursor);
+    this.error = null;
+  }
+}

@@ -1,24 +1,17 @@
 // The frame around each page: rail, header, notices, dialogs; loads the page's module and moves the focus to it.
 
 import { m } from "./lib.js";
-import { route, href, onRoute } from "./router.js";
-import { routes, findRoute } from "./routes.js";
-import { session, logout } from "./api.js";
-import { connection } from "./connection.js";
-import { pathCheck } from "./path_check.js";
-import { useClock } from "./clock.js";
+import { route, href, onRoute, routes, findRoute } from "./router.js";
+import { session, logout, connection } from "./api.js";
+import { useClock } from "./live.js";
 import { theme, nextTheme } from "./theme.js";
-import { helpIsOpen, showHelp } from "./keys.js";
+import { helpIsOpen, showHelp, allKeys } from "./keys.js";
 import { ago } from "./format.js";
-import { Search } from "./search.js";
-import { Icon } from "./parts/icon.js";
+import { Confirmation, Dialog } from "./parts/form.js";
+import { Icon, Problem, onDemand } from "./parts/page.js";
 import { Toasts } from "./parts/toast.js";
-import { Confirmation } from "./parts/dialog.js";
-import { Problem } from "./parts/problem.js";
-import { onDemand } from "./parts/on_demand.js";
 
 const Login = onDemand(() => import("./login.js"));
-const KeyHelp = onDemand(() => import("./key_help.js"));
 
 const page = { place: "", found: null, component: null, error: null };
 
@@ -147,4 +140,87 @@ function Lost() {
       connection.isOk ? null : m("p", `No connection since ${ago(connection.since).replace(" ago", "")}. The page shows the state before that. Trying again…`),
       pathCheck.warning ? m("p", pathCheck.warning, " ", m("a", { href: "docs#/server/checkPath" }, "How to configure the proxy")) : null),
   };
+}
+
+// The search field of the header. The field opens the list of jobs with the search; topic/jobId opens the job itself.
+
+function Search() {
+  let text = "";
+  const onsubmit = (event) => {
+    event.preventDefault();
+    const wanted = text.trim();
+    if (!wanted) return;
+    location.hash = searchTarget(wanted);
+    text = "";
+    document.activeElement?.blur();
+  };
+  return {
+    view: () =>
+      m("form.search", { role: "search", onsubmit },
+        m(Icon, { name: "search" }),
+        m("input#search", {
+          type: "search", value: text, placeholder: "topic/id, or topic:orders state:dead", "aria-label": "Search jobs", autocomplete: "off", spellcheck: "false",
+          "aria-keyshortcuts": "/", oninput: (event) => (text = event.target.value),
+          onkeydown: (event) => {
+            event.redraw = false;
+            if (event.key === "Escape") event.target.blur();
+          },
+        }),
+        m("kbd", { "aria-hidden": "true" }, "/")),
+  };
+}
+
+// Returns the address of a search: "orders/order-1041" opens a job. Other searches, such as "topic:orders state:dead", open
+// the list of jobs.
+function searchTarget(text) {
+  const job = /^([A-Za-z0-9._~-]{1,256})\/(.+)$/.exec(text);
+  return job ? href(["jobs", job[1], job[2]]) : href(["jobs"], { q: text });
+}
+
+// The list of keys that `?` shows.
+
+const LISTS = [
+  { keys: "j k ↑ ↓", text: "Go to a list, move in it" },
+  { keys: "Enter", text: "Open the row" },
+  { keys: "Space", text: "Select the row" },
+  { keys: "Esc", text: "Close a dialog, leave the search" },
+];
+
+const KeyHelp = {
+  view: ({ attrs: { onclose } }) =>
+    m(Dialog, { title: "Keyboard", onclose }, m("dl.keys", [...allKeys(), ...LISTS].map((one) => m("div", m("dt", one.keys.split(" ").map((key) => m("kbd", key))), m("dd", one.text))))),
+};
+
+// Whether a proxy before the server changes paths. An id with a slash, which is encoded as %2F, would then become another
+// path, and an action could reach another job or a topic.
+//
+//   checkPaths()         asks the server once, at start
+//   pathCheck.warning    a sentence for people, or ""
+
+const pathCheck = { warning: "" };
+
+// Like the encoded id a/../b%2Fc, and two slashes, which the clients of QStash's API send. Browsers send it as it is.
+const SENT_ID = "a%2F..%2Fb%252Fc";
+const SENT = `${SENT_ID}//d`;
+
+// Returns the path that arrives, null for another answer, and SENT for an error of a server that is too old for this check.
+async function arrived(path) {
+  const answer = await fetch(new URL(`path-check/${path}`, document.baseURI), { cache: "no-store", credentials: "omit", redirect: "error" });
+  if (answer.headers.get("Content-Type") === "application/problem+json") return SENT;
+  const body = await answer.json().catch(() => null);
+  return typeof body?.path === "string" ? body.path : null;
+}
+
+export async function checkPaths() {
+  const got = await arrived(SENT);
+  if (got === SENT) return;
+  if (got === null) {
+    if ((await arrived("a")) !== "a") return; // it is not about slashes
+    pathCheck.warning = `A proxy refuses the path ${SENT}, so jobs whose ids have a slash cannot be opened.`;
+  } else if (got.startsWith(SENT_ID)) {
+    pathCheck.warning = `A proxy changes the path ${SENT} to ${got}. Clients of QStash's API need it as they send it.`;
+  } else {
+    pathCheck.warning = `A proxy changes the path ${SENT} to ${got}. An action on a job can reach another job or a topic.`;
+  }
+  m.redraw();
 }

@@ -69,7 +69,7 @@ def test_all_modules_of_the_first_page_are_preloaded(browser, world):
     browser.await_text("Delayed")
     links = browser.script("return [...document.querySelectorAll('link[rel=modulepreload]')].map(link => link.href)")
     modules = [url for url in browser.requested(r"/web/.*\.js$") if "/lib/" not in url and not url.endswith("/main.js")]
-    assert sorted(links) == sorted(set(modules)) and len(links) > 20
+    assert sorted(links) == sorted(set(modules)) and len(links) > 10
 
 
 def test_a_second_visit_asks_for_one_file_only(browser, world):

@@ -74,7 +74,7 @@ def reasons():
 def test_reasons_name_what_the_page_has_instead_of_requests(page):
     texts = list(reasons())
     assert len(texts) >= 12, texts
-    told = [value(page, "jobs/why_words.js", "of.inPageWords(values[0])", text) for text in texts]
+    told = [value(page, "jobs/watch.js", "of.inPageWords(values[0])", text) for text in texts]
     left = [text for text in told if re.search(r"\b(GET|PUT|POST|PATCH|DELETE)\b", text)]
     assert not left, left
     print(*told, sep="\n")

@@ -2,8 +2,9 @@
 //
 // Spans are drawn to scale. A wait that would leave no room for the others is shortened and drawn with a break.
 
-import { duration } from "../format.js";
-import { waitBefore } from "./retry_wait.js";
+import { m } from "../lib.js";
+import { duration, time, until } from "../format.js";
+import { Time } from "../parts/values.js";
 
 const ms = (text) => (text ? Date.parse(text) : null);
 
@@ -115,7 +116,7 @@ function fit(spans, width, most) {
 
 // Returns the attempts that would follow if each one failed: [{attempt, at, wait, isExact, expires}]. at assumes that each
 // fails immediately.
-export function comingAttempts(job, now) {
+function comingAttempts(job, now) {
   const last = job.retry + 1,
     expires = ms(job.expiresAt),
     coming = [];
@@ -135,4 +136,109 @@ export function comingAttempts(job, now) {
     if (expires !== null && at >= expires) break;
   }
   return coming;
+}
+
+// waitBefore(job, retried): the seconds before a retry, as the server computes them (src/job/retry.h).
+// retried is the number of retries before it. A job has either retryWait (an expression) or retrySchedule.
+
+const LONGEST = 31_536_000_000; // ms
+
+const FUNCTIONS = { abs: Math.abs, ceil: Math.ceil, exp: Math.exp, floor: Math.floor, max: Math.max, min: Math.min, pow: Math.pow, round: Math.round, sqrt: Math.sqrt };
+
+function waitBefore(job, retried) {
+  const ms = job.retryWait ? evaluate(job.retryWait, retried) : NaN;
+  if (!Number.isNaN(ms)) return Math.round(Math.min(LONGEST, Math.max(0, ms))) / 1000;
+  const waits = job.retrySchedule ?? [];
+  return waits[Math.min(retried, waits.length - 1)] ?? 0;
+}
+
+// Returns NaN for a text that is not an expression.
+function evaluate(text, retried) {
+  const parts = text.match(/(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[A-Za-z]+|\S/g) ?? [];
+  let at = 0;
+  const take = (...wanted) => (wanted.includes(parts[at]) ? parts[at++] : null);
+  const sum = () => {
+    let value = product();
+    for (let sign; (sign = take("+", "-")); ) value = sign === "+" ? value + product() : value - product();
+    return value;
+  };
+  const product = () => {
+    let value = factor();
+    for (let sign; (sign = take("*", "/")); ) value = sign === "*" ? value * factor() : value / factor();
+    return value;
+  };
+  const list = () => {
+    const values = [];
+    do values.push(sum());
+    while (take(","));
+    return take(")") ? values : [NaN];
+  };
+  const factor = () => {
+    if (take("+")) return factor();
+    if (take("-")) return -factor();
+    if (take("(")) return list()[0];
+    const part = parts[at++];
+    if (part === "retried") return retried;
+    if (Object.hasOwn(FUNCTIONS, part)) return take("(") ? FUNCTIONS[part](...list()) : NaN;
+    return part === undefined ? NaN : Number(part);
+  };
+  const value = sum();
+  return at === parts.length ? value : NaN;
+}
+
+// Retries - the attempts that are still to come, on the clock.
+
+const SHOWN = 8;
+
+function timeOf(one) {
+  if (one.isRunning) return "under way";
+  if (one.isDue) return "now";
+  return one.isExact ? m(Time, { at: one.at }) : m("span", { title: "If each earlier attempt fails immediately" }, "about ", m(Time, { at: one.at }));
+}
+
+function whenOf(one) {
+  if (one.expires) return "never: the job expires first";
+  if (one.isRunning || one.isDue) return "";
+  return one.isExact ? until(one.at) : `${duration(one.wait * 1000)} after attempt ${one.attempt - 1}`;
+}
+
+const row = (one) => m("tr", m("td.number", one.attempt), m("td", timeOf(one)), m("td", whenOf(one)));
+
+// attrs: job, now.
+export function Retries() {
+  let isWhole = false;
+  return {
+    view({ attrs: { job, now } }) {
+      const coming = comingAttempts(job, now),
+        shown = isWhole ? coming : coming.slice(0, SHOWN),
+        last = coming[coming.length - 1];
+      return m(
+        "div.retries",
+        m(
+          "table.plain",
+          m("caption.off-screen", "Attempts to come"),
+          m("thead", m("tr", m("th", { scope: "col" }, "Attempt"), m("th", { scope: "col" }, "At"), m("th", { scope: "col" }, "When"))),
+          m("tbody", shown.map(row)),
+        ),
+        coming.length > shown.length
+          ? m(
+              "button.link",
+              {
+                type: "button",
+                onclick: () => {
+                  isWhole = true;
+                },
+              },
+              `${coming.length - shown.length} more`,
+            )
+          : null,
+        m(
+          "p.hint",
+          last?.expires
+            ? `The job expires at ${time(Date.parse(job.expiresAt))}; it is dead then.`
+            : `Any 2xx answer ends the job. If attempt ${last ? last.attempt : job.attempts} fails, it is dead.`,
+        ),
+      );
+    },
+  };
 }

@@ -1,6 +1,12 @@
-// JobSource - the jobs of a filter, loaded page by page on demand, and the number of new jobs that are not in it yet.
-import { get } from "../api.js";
+// Lists of jobs: the rows loaded so far, how far a list reaches, and whether there is a history.
+
+import { m } from "../lib.js";
+import { href } from "../router.js";
+import { get, session } from "../api.js";
 import { isCheap, toCount, toQuery } from "./filter.js";
+import { Problem } from "../parts/page.js";
+
+// JobSource - the jobs of a filter, loaded page by page on demand, and the number of new jobs that are not in it yet.
 
 const FIRST_PAGE = 100; // jobs of the first request
 const PAGE = 500; // jobs of each further request
@@ -126,4 +132,45 @@ export class JobSource {
   markLeft(keys) {
     if (this.isDone) for (const job of this.rows) job.hasLeft = !keys.has(keyOf(job));
   }
+}
+
+// needsTopic(filter) and TopicChoice, for tokens that are limited to topics: these list the jobs or workflows of one topic at
+// a time.
+//
+//   m(TopicChoice, {page: ["jobs"], query, isOwn})    links to the topics of the token; isOwn: without sibling topics (orders~callbacks)
+
+export const needsTopic = (filter) => Boolean(session.access?.topics) && !filter.topic;
+
+export function TopicChoice() {
+  let topics = null;
+  let error = null;
+  return {
+    oninit: async () => {
+      try {
+        topics = (await get("/topics", { limit: 1000 })).body.topics.map((one) => one.topic);
+      } catch (problem) {
+        error = problem;
+      }
+      m.redraw();
+    },
+    view: ({ attrs: { page, query, isOwn } }) =>
+      m(".empty", m("h2", "Choose a topic"), m("p", "Your token is limited to some topics and can list one topic at a time."), m(Problem, { error }),
+        topics && !topics.length ? m("p", "None of its topics has jobs or settings now.") : null,
+        m("ul.topic-choice", (topics ?? []).filter((topic) => !isOwn || !topic.includes("~")).map((topic) => m("li", m("a.button", { href: href(page, { ...query, topic }) }, topic))))),
+  };
+}
+
+// hasHistory(): a promise of whether the server keeps a history of ended jobs. Sends one request for all calls.
+
+let answer = null;
+
+export function hasHistory() {
+  answer ??= get("/overview").then(
+    ({ body }) => Boolean(body.history),
+    () => {
+      answer = null; // the next call asks again
+      return false;
+    },
+  );
+  return answer;
 }

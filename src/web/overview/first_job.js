@@ -1,12 +1,12 @@
 // Shown on a server without jobs: commands that start a receiver and schedule the first job, and then the progress of that job.
 
 import { m } from "../lib.js";
+import { href } from "../router.js";
 import { get, session } from "../api.js";
 import { live } from "../live.js";
-import { href } from "../router.js";
-import { Command } from "../parts/empty.js";
 import { LOCAL_RECEIVER } from "../format.js";
-import { isEmptyServer } from "./states.js";
+import { isEmptyServer } from "../pages/overview.js";
+import { Command } from "../parts/page.js";
 
 function firstCommand() {
   const base = new URL("jobs", document.baseURI).href;

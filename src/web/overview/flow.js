@@ -2,14 +2,12 @@
 // days come from the history.
 
 import { m } from "../lib.js";
-import { live } from "../live.js";
-import { get, whyNot } from "../api.js";
 import { href, route, setQuery } from "../router.js";
+import { get, whyNot } from "../api.js";
+import { live } from "../live.js";
 import { compact, late, number } from "../format.js";
-import { Plot } from "../parts/plot.js";
-import { Legend } from "../parts/legend.js";
-import { Card } from "../parts/page.js";
-import { Problem } from "../parts/problem.js";
+import { Card, Problem } from "../parts/page.js";
+import { Plot, Legend } from "../parts/plot.js";
 
 const SPANS = [
   { name: "live", text: "15 min" },

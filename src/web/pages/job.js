@@ -1,30 +1,20 @@
 // A job: its timeline, why it waits or how it ended, its attempts, its body, and the actions on it.
 
 import { m } from "../lib.js";
-import { del, path, post, session, whyNot } from "../api.js";
-import { useClock } from "../clock.js";
-import { number, plural, until } from "../format.js";
-import { useKeys } from "../keys.js";
 import { href } from "../router.js";
-import { Copy, copyText } from "../parts/copy.js";
-import { Empty } from "../parts/empty.js";
-import { Name, shown } from "../parts/name.js";
-import { Button, Card, Page } from "../parts/page.js";
-import { Problem } from "../parts/problem.js";
-import { State } from "../parts/state.js";
-import { Time } from "../parts/time.js";
-import { later, toast } from "../parts/toast.js";
-import { Attempts } from "../jobs/attempts.js";
+import { del, path, post, session, whyNot } from "../api.js";
+import { useClock } from "../live.js";
+import { useKeys } from "../keys.js";
+import { number, plural, until } from "../format.js";
 import { Body } from "../jobs/body.js";
 import { curlOf, waitText } from "../jobs/draft.js";
-import { EditDialog } from "../jobs/edit.js";
-import { attemptsOf, endedAt } from "../jobs/life.js";
-import { ResendDialog } from "../jobs/resend.js";
-import { RescheduleDialog } from "../jobs/reschedule.js";
-import { Retries } from "../jobs/retries.js";
-import { Timeline } from "../jobs/timeline.js";
-import { JobWatch } from "../jobs/watch.js";
-import { inPageWords } from "../jobs/why_words.js";
+import { EditDialog, ResendDialog, RescheduleDialog } from "../jobs/edit.js";
+import { attemptsOf, endedAt, Retries } from "../jobs/life.js";
+import { Attempts, Timeline } from "../jobs/timeline.js";
+import { JobWatch, inPageWords } from "../jobs/watch.js";
+import { Copy, copyText, Empty, Button, Card, Page, Problem } from "../parts/page.js";
+import { later, toast } from "../parts/toast.js";
+import { Name, shown, State, Time } from "../parts/values.js";
 
 const HAS_ENDED = ["delivered", "cancelled"];
 

@@ -1,25 +1,16 @@
 // Jobs: search, the list of jobs, and actions on all jobs of a filter.
 
 import { m } from "../lib.js";
+import { go, href, setQuery } from "../router.js";
 import { get, whyNot } from "../api.js";
 import { number, plural } from "../format.js";
-import { go, href, setQuery } from "../router.js";
-import { Empty } from "../parts/empty.js";
-import { Name } from "../parts/name.js";
-import { Button, Page } from "../parts/page.js";
-import { Problem } from "../parts/problem.js";
-import { State } from "../parts/state.js";
-import { Time } from "../parts/time.js";
-import { VirtualList } from "../parts/virtual_list.js";
-import { ACTIONS } from "../jobs/bulk.js";
-import { BulkDialog, Operations } from "../jobs/bulk_view.js";
-import { clean, format, isCheap, isDeadOfHistory, isEmpty, isEnded, isNarrow, parse } from "../jobs/filter.js";
-import { FilterBar, StateTabs } from "../jobs/filter_bar.js";
+import { ACTIONS, BulkDialog, Operations } from "../jobs/bulk.js";
+import { clean, format, isCheap, isDeadOfHistory, isEmpty, isEnded, isNarrow, parse, FilterBar, StateTabs, SearchField } from "../jobs/filter.js";
 import { answerOf, endedAt } from "../jobs/life.js";
-import { hasHistory } from "../jobs/history.js";
-import { JobSource, keyOf } from "../jobs/list.js";
-import { needsTopic, TopicChoice } from "../jobs/reach.js";
-import { SearchField } from "../jobs/search_field.js";
+import { hasHistory, JobSource, keyOf, needsTopic, TopicChoice } from "../jobs/list.js";
+import { Empty, Button, Page, Problem } from "../parts/page.js";
+import { Name, State, Time } from "../parts/values.js";
+import { VirtualList } from "../parts/virtual_list.js";
 
 const LOOK_MS = 2000;
 const DEAR_LOOK_MS = 10_000; // if Redis has to read the jobs to count them, the page counts less often

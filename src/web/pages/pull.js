@@ -1,17 +1,13 @@
 // Pull topics: workers that wait, jobs they have leased, and how to start a worker.
 
 import { m } from "../lib.js";
-import { useClock } from "../clock.js";
-import { number } from "../format.js";
-import { follow, live } from "../live.js";
-import { repeat } from "../repeat.js";
 import { href } from "../router.js";
-import { Command, Empty } from "../parts/empty.js";
-import { Card, Page } from "../parts/page.js";
-import { Problem } from "../parts/problem.js";
+import { useClock, follow, live, repeat } from "../live.js";
+import { number } from "../format.js";
+import { Command, Empty, Card, Page, Problem } from "../parts/page.js";
 import { Table } from "../parts/table.js";
-import { Time } from "../parts/time.js";
-import { TopicList } from "../topics/list.js";
+import { Time } from "../parts/values.js";
+import { TopicList } from "../topics/state.js";
 
 const READ_MS = 2000;
 

@@ -1,19 +1,14 @@
 // Receivers that failed or asked for fewer attempts within the last hour.
 
 import { m } from "../lib.js";
-import { get, path, post, whyNot } from "../api.js";
-import { useClock } from "../clock.js";
-import { number } from "../format.js";
-import { Paged } from "../paged.js";
-import { repeat } from "../repeat.js";
 import { href } from "../router.js";
-import { Empty } from "../parts/empty.js";
-import { Button, Page } from "../parts/page.js";
-import { Problem } from "../parts/problem.js";
-import { State } from "../parts/state.js";
+import { get, path, post, whyNot } from "../api.js";
+import { useClock, Paged, repeat } from "../live.js";
+import { number } from "../format.js";
+import { Empty, Button, Page, Problem } from "../parts/page.js";
 import { Table } from "../parts/table.js";
-import { Time } from "../parts/time.js";
 import { toast } from "../parts/toast.js";
+import { State, Time } from "../parts/values.js";
 
 const READ_MS = 2000;
 

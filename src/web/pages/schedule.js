@@ -1,21 +1,16 @@
 // One schedule: its next times, its last time, its job.
 
 import { m } from "../lib.js";
-import { get, path, whyNot } from "../api.js";
-import { useClock } from "../clock.js";
-import { repeat } from "../repeat.js";
 import { go, href, route } from "../router.js";
-import { Json } from "../parts/json.js";
-import { Name, shown } from "../parts/name.js";
-import { Button, Card, Page } from "../parts/page.js";
-import { Problem } from "../parts/problem.js";
-import { State } from "../parts/state.js";
-import { Time } from "../parts/time.js";
-import { pause, remove, runNow } from "../schedules/act.js";
-import { ScheduleDialog } from "../schedules/form.js";
-import { Occurrences } from "../schedules/occurrences.js";
-import { outcome, timesText } from "../schedules/outcome.js";
-import { CronWords } from "../schedules/words.js";
+import { get, path, whyNot } from "../api.js";
+import { useClock, repeat } from "../live.js";
+import { jobPath } from "../format.js";
+import { Json } from "../jobs/body.js";
+import { hasHistory } from "../jobs/list.js";
+import { Button, Card, Page, Problem } from "../parts/page.js";
+import { Name, shown, State, Time } from "../parts/values.js";
+import { ScheduleDialog, CronWords } from "../schedules/form.js";
+import { pause, remove, runNow, outcome, timesText } from "../schedules/state.js";
 
 const READ_MS = 3000;
 
@@ -80,3 +75,48 @@ const content = (schedule) => [
     m(Card, { title: "Job", class: "half" }, m(Json, { value: schedule.job ?? {}, label: "The job" })),
     m(Card, { title: "Its latest jobs", class: "half" }, m(Occurrences, { schedule }))),
 ];
+
+// Occurrences: the latest jobs that a schedule has created, the newest first: the waiting and dead ones, and, if there is a
+// history, the ended ones.
+//
+//   m(Occurrences, {schedule})
+
+const OCCURRENCES_MS = 5000;
+const SHOWN = 10;
+
+const keyOf = (job) => `${job.jobId} ${job.createdAt}`;
+
+async function read({ topic, scheduleId }) {
+  const query = { topic, idPrefix: `${scheduleId}~`, limit: SHOWN, order: "newest" };
+  const { body: { jobs } } = await get("/jobs", query);
+  if (!(await hasHistory())) return newestFirst(jobs);
+  const { body: ended } = await get("/jobs", { ...query, state: "any" });
+  const known = new Set(jobs.map(keyOf));
+  return newestFirst([...jobs, ...ended.jobs.filter((job) => !known.has(keyOf(job)))]);
+}
+
+const newestFirst = (jobs) => jobs.sort((a, b) => Date.parse(b.createdAt) - Date.parse(a.createdAt)).slice(0, SHOWN);
+
+function Occurrences({ attrs: { schedule } }) {
+  let jobs = null;
+  let error = null;
+  let reading;
+  const load = async () => {
+    try {
+      jobs = await read(schedule);
+      error = null;
+    } catch (problem) {
+      error = problem;
+    }
+  };
+  return {
+    oninit: () => (reading = repeat(load, OCCURRENCES_MS)),
+    onremove: () => reading.stop(),
+    view: () => {
+      if (error) return m(Problem, { error, retry: reading.again });
+      if (!jobs) return m(".loading", { role: "status" }, "Loading…");
+      if (!jobs.length) return m("p.sub", "No job of this schedule is waiting, dead or in the history.");
+      return m("ul.plain", jobs.map((job) => m("li", { key: keyOf(job) }, m(State, { state: job.state }), " ", m("a", { href: href(jobPath(job)) }, m(Name, { text: job.jobId })), " ", m("span.sub", m(Time, { at: job.createdAt, style: "ago" })))));
+    },
+  };
+}

@@ -1,21 +1,15 @@
 // Schedules: when they fire next, and how the last time ended.
 
 import { m } from "../lib.js";
-import { whyNot } from "../api.js";
-import { useClock } from "../clock.js";
-import { repeat } from "../repeat.js";
 import { go, href } from "../router.js";
-import { Empty } from "../parts/empty.js";
+import { whyNot, get, path, session } from "../api.js";
+import { useClock, repeat, Paged } from "../live.js";
 import { Field } from "../parts/form.js";
-import { Button, Page } from "../parts/page.js";
-import { Problem } from "../parts/problem.js";
-import { State } from "../parts/state.js";
+import { Empty, Button, Page, Problem } from "../parts/page.js";
 import { Table } from "../parts/table.js";
-import { Time } from "../parts/time.js";
-import { pause, runNow } from "../schedules/act.js";
+import { State, Time } from "../parts/values.js";
 import { ScheduleDialog } from "../schedules/form.js";
-import { scheduleList } from "../schedules/list.js";
-import { outcome, timesText } from "../schedules/outcome.js";
+import { pause, runNow, outcome, timesText } from "../schedules/state.js";
 
 const READ_MS = 5000;
 
@@ -57,3 +51,38 @@ const columns = (page) => [
   { name: "run", title: "", view: (row) => m(Button, { kind: "quiet", whyNot: whyNot("schedule", row.topic), label: `Run now: ${row.scheduleId}`, onclick: () => runNow(row).then(page.reload) }, "Run now") },
   { name: "pause", title: "", view: (row) => m(Button, { kind: "quiet", whyNot: whyNot("schedule", row.topic), label: `${row.paused ? "Resume" : "Pause"} ${row.scheduleId}`, onclick: () => pause(row, !row.paused).then(page.reload) }, row.paused ? "Resume" : "Pause") },
 ];
+
+// The schedules that the token may read, page by page.
+//
+// With a token that is limited to topics, the schedules are read topic by topic: from the topics that the token names, and
+// from those that match its patterns and have jobs or settings. A page then has the schedules of a few topics.
+
+const TOPICS_AT_ONCE = 20;
+
+const scheduleList = () => new Paged(({ body }) => body.schedules, (row) => `${row.topic}/${row.scheduleId}`, readPage);
+
+const readPage = (query) => (session.access?.topics ? readOwn(query) : get("/schedules", query));
+
+// The cursor of this list consists of the topics that have not been read yet.
+async function readOwn({ cursor, limit }) {
+  const topics = cursor ?? (await namesOf(session.access.topics, limit));
+  const lists = await Promise.all(topics.slice(0, TOPICS_AT_ONCE).map((topic) => readTopic(topic, limit)));
+  const left = topics.slice(TOPICS_AT_ONCE);
+  return { body: { schedules: lists.flat(), cursor: left.length ? left : undefined } };
+}
+
+async function readTopic(topic, limit) {
+  let rows = [];
+  let cursor;
+  do {
+    const { body } = await get(path`/schedules/${topic}`, { limit, cursor });
+    rows = rows.concat(body.schedules);
+    cursor = body.cursor;
+  } while (cursor);
+  return rows;
+}
+
+async function namesOf(own, limit) {
+  const { body } = await get("/topics", { limit });
+  return [...new Set([...own.filter((name) => !name.endsWith("*")), ...body.topics.map((row) => row.topic)])].filter((name) => !name.includes("~"));
+}

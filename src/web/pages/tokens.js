@@ -3,9 +3,7 @@
 import { m } from "../lib.js";
 import { get, session } from "../api.js";
 import { number } from "../format.js";
-import { Command, Empty } from "../parts/empty.js";
-import { Card, Page } from "../parts/page.js";
-import { Problem } from "../parts/problem.js";
+import { Command, Empty, Card, Page, Problem } from "../parts/page.js";
 import { Table } from "../parts/table.js";
 
 const NEW_TOKEN = "duepost token new shop scopes=schedule,read topics='orders-*'";

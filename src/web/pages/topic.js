@@ -1,25 +1,17 @@
 // One topic, or a pattern of topics: its figures, the reason why due jobs wait, and its settings.
 
 import { m } from "../lib.js";
-import { Name } from "../parts/name.js";
-import { del, get, path } from "../api.js";
-import { useClock } from "../clock.js";
-import { number } from "../format.js";
-import { follow } from "../live.js";
-import { repeat } from "../repeat.js";
 import { href } from "../router.js";
-import { Button, Card, Page } from "../parts/page.js";
-import { Problem } from "../parts/problem.js";
-import { State } from "../parts/state.js";
-import { Time } from "../parts/time.js";
+import { del, get, path } from "../api.js";
+import { useClock, follow, repeat } from "../live.js";
+import { number, time } from "../format.js";
+import { hasHistory } from "../jobs/list.js";
+import { Button, Card, Page, Problem } from "../parts/page.js";
+import { Bars } from "../parts/plot.js";
 import { later, toast } from "../parts/toast.js";
-import { rememberBusy } from "../topics/busy_lines.js";
-import { failingText } from "../topics/failing.js";
-import { Hour } from "../topics/hour.js";
-import { Limits } from "../topics/limits.js";
-import { setPaused, whyNotSet } from "../topics/pause.js";
-import { SettingDialog } from "../topics/setting_dialog.js";
-import { SettingTable } from "../topics/setting_table.js";
+import { Name, State, Time } from "../parts/values.js";
+import { SettingDialog, SettingTable } from "../topics/settings.js";
+import { rememberBusy, failingText, Limits, setPaused, whyNotSet } from "../topics/state.js";
 
 const READ_MS = 2000;
 
@@ -113,3 +105,38 @@ const dialog = (page) =>
       if (hasChanged) page.reload();
     },
   });
+
+// Hour: the jobs of a topic that ended within the last hour, by minute, from the history. Without a history, it shows nothing.
+
+const HOUR_MS = 30_000;
+const KINDS = ["delivered", "dead", "cancelled"];
+
+// attrs: topic.
+function Hour({ attrs }) {
+  let stats = null;
+  let stop;
+  let isGone = false;
+  const load = async () => {
+    try {
+      stats = (await get("/stats", { topic: attrs.topic })).body;
+    } catch {
+      // After an error, the last answer stays on the page.
+    }
+  };
+  return {
+    oninit: async () => {
+      if ((await hasHistory()) && !isGone) stop = repeat(load, HOUR_MS).stop;
+    },
+    onremove: () => {
+      isGone = true;
+      stop?.();
+    },
+    view: () => {
+      if (!stats) return null;
+      const { steps, partial } = stats;
+      const texts = steps.map((step) => time(step.at));
+      return m(Card, { title: "Last hour", sub: partial ? "by minutes; only the latest jobs are counted" : "by minutes, from the history" },
+        m(".hour", KINDS.map((kind) => m(Bars, { label: kind[0].toUpperCase() + kind.slice(1), values: steps.map((step) => step[kind]), texts, first: "an hour ago", last: "now" }))));
+    },
+  };
+}

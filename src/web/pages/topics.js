@@ -1,26 +1,16 @@
 // Topics: counts, waiting jobs, limits; filtered while the person types.
 
 import { m } from "../lib.js";
-import { useClock } from "../clock.js";
-import { number } from "../format.js";
-import { follow } from "../live.js";
-import { repeat } from "../repeat.js";
 import { go, href, setQuery } from "../router.js";
-import { Empty } from "../parts/empty.js";
+import { useClock, follow, repeat } from "../live.js";
+import { number } from "../format.js";
 import { Field } from "../parts/form.js";
-import { Name } from "../parts/name.js";
-import { Button, Card, Page } from "../parts/page.js";
-import { Problem } from "../parts/problem.js";
-import { Sparkline } from "../parts/sparkline.js";
-import { State } from "../parts/state.js";
+import { Empty, Button, Card, Page, Problem } from "../parts/page.js";
+import { Sparkline } from "../parts/plot.js";
 import { Table } from "../parts/table.js";
-import { Time } from "../parts/time.js";
-import { busyLine, rememberBusy } from "../topics/busy_lines.js";
-import { Failing, shareOf } from "../topics/failing.js";
-import { Limits } from "../topics/limits.js";
-import { TopicList } from "../topics/list.js";
-import { setPaused, whyNotSet } from "../topics/pause.js";
+import { Name, State, Time } from "../parts/values.js";
 import { SETTINGS, textOf } from "../topics/settings.js";
+import { busyLine, rememberBusy, Failing, shareOf, Limits, TopicList, setPaused, whyNotSet } from "../topics/state.js";
 
 const READ_MS = 5000;
 

@@ -1,14 +1,11 @@
 // Try it: compose a job, see it as code, send it, follow it to its end. The query fills the form: #/try?topic=orders.
 
 import { m } from "../lib.js";
-import { post, session, whyNot } from "../api.js";
 import { href } from "../router.js";
+import { post, session, whyNot } from "../api.js";
 import { jobPath } from "../format.js";
-import { Page, Card } from "../parts/page.js";
-import { Command } from "../parts/empty.js";
-import { newDraft, jobOf, jobText } from "../try/draft.js";
-import { LANGUAGES } from "../try/code.js";
-import { JobForm } from "../try/job_form.js";
+import { Page, Card, Command } from "../parts/page.js";
+import { newDraft, jobOf, jobText, LANGUAGES, JobForm } from "../try/draft.js";
 import { Follow } from "../try/follow.js";
 
 let kept = null; // the draft, kept while the person visits other pages

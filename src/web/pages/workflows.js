@@ -1,21 +1,17 @@
 // Workflows: durable runs of applications, the latest first.
 
 import { m } from "../lib.js";
-import { get } from "../api.js";
-import { useClock } from "../clock.js";
-import { number } from "../format.js";
 import { href, setQuery } from "../router.js";
-import { Paged } from "../paged.js";
-import { repeat } from "../repeat.js";
-import { Empty } from "../parts/empty.js";
+import { get } from "../api.js";
+import { useClock, Paged, repeat } from "../live.js";
+import { number } from "../format.js";
+import { showCurrentTab } from "../jobs/filter.js";
+import { needsTopic, TopicChoice } from "../jobs/list.js";
 import { Field } from "../parts/form.js";
-import { Page } from "../parts/page.js";
-import { Problem } from "../parts/problem.js";
+import { Empty, Page, Problem } from "../parts/page.js";
 import { Table } from "../parts/table.js";
-import { Time } from "../parts/time.js";
-import { showCurrentTab } from "../jobs/filter_bar.js";
-import { needsTopic, TopicChoice } from "../jobs/reach.js";
-import { WorkflowState } from "../workflows/state.js";
+import { Time } from "../parts/values.js";
+import { WorkflowState } from "../workflows/steps.js";
 
 const READ_MS = 5000;
 const STATES = ["", "active", "succeeded", "failed", "cancelled"];

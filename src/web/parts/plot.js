@@ -1,3 +1,9 @@
+// Plots: lines and bars over time, their legend, bars of counts, and the small line in a row.
+
+import { m, loadChart } from "../lib.js";
+import { onTheme } from "../theme.js";
+import { time, compact, number } from "../format.js";
+
 // Plot: m(Plot, {label, from, step, series, format, height, isBars, ticks}). Chart.js, loaded with the first plot.
 //
 //   from, step  the time of the first value in ms, and the interval between two values in seconds
@@ -8,10 +14,6 @@
 //   summary     a sentence for screen readers
 //
 // It draws only when its values change and the tab is visible, without animation.
-
-import { m, loadChart } from "../lib.js";
-import { onTheme } from "../theme.js";
-import { time } from "../format.js";
 
 const DASHES = { retried: [6, 3], dead: [2, 2], cancelled: [8, 3, 2, 3] };
 
@@ -130,3 +132,64 @@ const hours = new Intl.DateTimeFormat(undefined, { weekday: "short", hour: "2-di
 const minutes = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 
 const plotTime = (at, step) => (step >= 86_400 ? days : step >= 3600 ? hours : minutes).format(at);
+
+// Legend: m(Legend, {series: [{name, kind, value}], format}). The lines of a plot with their latest figures, and with the
+// dash pattern next to the name, so that readers do not depend on colour.
+
+const SIGN_DASHES = { retried: "6 3", dead: "2 2", cancelled: "8 3 2 3" };
+
+export const Legend = {
+  view: ({ attrs: { series, format = String } }) =>
+    m("ul.legend", series.map((one) => m("li", m("svg.legend-line", { viewBox: "0 0 24 8", "aria-hidden": "true" },
+      m("path", { class: `is-${one.kind ?? one.name}`, d: "M0 4H24", "stroke-dasharray": SIGN_DASHES[one.kind ?? one.name] })),
+    one.name, one.value === undefined ? null : m("strong", format(one.value))))),
+};
+
+// Bars: m(Bars, {label, values, texts, format}). A small histogram of plain elements. texts[i] says what bar i covers;
+// it is shown on hover. `first` and `last` are shown under the first and the last bar.
+
+export const Bars = {
+  view: ({ attrs: { label, values, texts = [], first, last, noun = "jobs" } }) => {
+    const top = Math.max(1, ...values);
+    const sum = values.reduce((all, value) => all + value, 0);
+    return m("figure.bars",
+      m("figcaption", m("span", label), m("strong", compact(sum))),
+      m(".bars-box", { role: "img", "aria-label": `${label}: ${number(sum)} ${noun}. ${describe(values, texts)}` },
+        values.map((value, i) => m(".bar", { title: `${texts[i] ?? ""}: ${number(value)} ${noun}` }, m(".bar-fill", { class: value ? "" : "is-none", style: { height: `${(100 * value) / top}%` } })))),
+      m(".bars-axis", { "aria-hidden": "true" }, m("span", first ?? texts[0]), m("span", last ?? texts[texts.length - 1])));
+  },
+};
+
+function describe(values, texts) {
+  const top = Math.max(...values);
+  return top > 0 ? `Most ${texts[values.indexOf(top)] ?? ""}: ${number(top)}.` : "None.";
+}
+
+// Sparkline: m(Sparkline, {values, label, kind: "delivered"}). A small line of SVG; kind gives the colour of a state.
+// Values that are null at the beginning are left out.
+
+const WIDTH = 100;
+const HEIGHT = 24;
+
+export const Sparkline = {
+  view: ({ attrs: { values = [], label, kind = "delivered" } }) =>
+    m("svg.sparkline", {
+      class: `is-${kind}`, viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img", "aria-label": label ?? extremes(values),
+    }, drawing(values)),
+};
+
+function drawing(values) {
+  const first = values.findIndex((value) => value !== null);
+  if (first < 0 || first > values.length - 2) return null;
+  const step = WIDTH / (values.length - 1);
+  const path = line(values, first, step);
+  return [m("path.area", { d: `${path}L${WIDTH} ${HEIGHT}L${first * step} ${HEIGHT}Z` }), m("path.line", { d: path })];
+}
+
+const extremes = (values) => `Highest ${Math.max(0, ...values)}, latest ${values[values.length - 1] ?? 0}`;
+
+function line(values, first, step) {
+  const top = Math.max(1, ...values);
+  const point = (value, i) => `${i ? "L" : "M"}${((first + i) * step).toFixed(1)} ${(HEIGHT - 1 - ((value ?? 0) / top) * (HEIGHT - 2)).toFixed(1)}`;
+  return values.slice(first).map(point).join("");
+}

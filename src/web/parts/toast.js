@@ -7,8 +7,7 @@
 //       Returns a promise: true after send was called (its errors are thrown), false after Undo.
 
 import { m } from "../lib.js";
-import { keepOpen } from "../leaving.js";
-import { Icon } from "./icon.js";
+import { Icon } from "./page.js";
 
 let toasts = [];
 let nextId = 1;
@@ -67,3 +66,24 @@ export const Toasts = {
           one.undo ? m("button.quiet", { type: "button", onclick: () => undo(one) }, "Undo") : null,
           one.undo ? null : m("button.quiet", { type: "button", "aria-label": "Dismiss", onclick: () => end(one) }, m(Icon, { name: "close" }))))),
 };
+
+// keepOpen(): makes the browser ask before it closes the tab. Call it when an action begins that closing the tab would cancel,
+// and call the function that it returns when the action is over. The browser asks only if the person has used the page, and in
+// its own words.
+
+let reasons = 0;
+
+function onbeforeunload(event) {
+  event.preventDefault();
+  event.returnValue = true; // Chromium before 119
+}
+
+export function keepOpen() {
+  if (reasons++ === 0) window.addEventListener("beforeunload", onbeforeunload);
+  let isOver = false;
+  return () => {
+    if (isOver) return;
+    isOver = true;
+    if (--reasons === 0) window.removeEventListener("beforeunload", onbeforeunload);
+  };
+}

@@ -1,13 +1,10 @@
 // The form of a schedule, new or changed, in a dialog.
 
 import { m } from "../lib.js";
-import { ApiError, patch, path, put } from "../api.js";
-import { changesOf } from "../changes.js";
-import { Dialog } from "../parts/dialog.js";
-import { Field, Form, faultOf } from "../parts/form.js";
-import { Raw, parseRaw } from "../parts/raw.js";
+import { ApiError, patch, path, put, get } from "../api.js";
+import { time, utc } from "../format.js";
+import { changesOf, Dialog, Field, Form, faultOf, Raw, parseRaw } from "../parts/form.js";
 import { toast } from "../parts/toast.js";
-import { NextTimes } from "./times.js";
 
 const NEW = { topic: "", scheduleId: "", kind: "cron", cron: "0 9 * * mon-fri", every: "1h", timezone: Intl.DateTimeFormat().resolvedOptions().timeZone, misfire: "one", overlap: "allow", jitter: "", grace: "", startAt: "", endAt: "", job: '{\n  "url": "https://example.com/hook",\n  "body": {}\n}' };
 
@@ -80,3 +77,81 @@ function fields(draft, error, fault, isNew) {
 }
 
 const zones = () => (Intl.supportedValuesOf ? ["UTC", ...Intl.supportedValuesOf("timeZone")] : ["UTC"]);
+
+// The next times of a schedule while a person types it: the schedule in words and five times, or the error. Asks the
+// server a moment after the last change.
+
+const WAIT_MS = 250;
+
+// attrs: query {expression, timezone, every, from}
+function NextTimes() {
+  let asked = null;
+  let answer = null;
+  let error = null;
+  let timer = null;
+  const ask = (query) => {
+    const text = JSON.stringify(query);
+    if (text === asked) return;
+    asked = text;
+    clearTimeout(timer);
+    timer = setTimeout(async () => {
+      try {
+        const { body } = await get("/cron", query);
+        if (asked === text) [answer, error] = [body, null];
+      } catch (problem) {
+        if (asked === text) [answer, error] = [null, problem];
+      }
+      m.redraw();
+    }, WAIT_MS);
+  };
+  return {
+    onremove: () => clearTimeout(timer),
+    view: ({ attrs: { query } }) => {
+      if (!query.expression && !query.every) return m(".next-times.sub", "Type a cron expression, such as 30 9 * * mon-fri, or an interval.");
+      ask(query);
+      return m(".next-times", { role: "status" }, error ? m("p.field-error", faultText(error)) : answer ? times(answer, Boolean(query.expression)) : m("p.sub", "…"));
+    },
+  };
+}
+
+const faultText = (error) => error.errors?.map((one) => one.detail).join(" ") || error.detail || error.message;
+
+const times = ({ text, timezone, next }, isCron) => [
+  text ? m("p", m("strong", text), isCron ? m("span.sub", `, ${timezone}`) : null) : null,
+  next.length ? m("ol", next.map((at) => m("li", m("time", { datetime: at, title: utc(at) }, isCron ? inZone(at, timezone) : time(at))))) : m("p.field-error", "The schedule has no next time."),
+];
+
+// The expression is in the time of its zone. The browser's local time is shown next to it where the two differ.
+function inZone(at, timeZone) {
+  const format = (zone) => new Intl.DateTimeFormat(undefined, { weekday: "short", year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZone: zone }).format(new Date(at));
+  try {
+    const there = format(timeZone);
+    return there === format(undefined) ? there : [there, m("span.sub", ` here ${time(at)}`)];
+  } catch {
+    return time(at); // a zone that the browser does not know
+  }
+}
+
+// CronWords: m(CronWords, {cron, timezone}). A cron expression in words, which the server writes; empty until they arrive.
+
+const known = new Map();
+
+export function CronWords() {
+  let asked = null;
+  const ask = async (cron, timezone) => {
+    asked = cron;
+    try {
+      known.set(cron, (await get("/cron", { expression: cron, timezone })).body.text);
+      m.redraw();
+    } catch {
+      // The page shows the expression itself as well.
+    }
+  };
+  return {
+    view: ({ attrs: { cron, timezone } }) => {
+      if (!cron) return null;
+      if (!known.has(cron) && asked !== cron) ask(cron, timezone);
+      return known.has(cron) ? m(".cron-words", known.get(cron)) : null;
+    },
+  };
+}

@@ -6,7 +6,13 @@
 //
 // textOf(setting, value) is the text of the field for a value; valueOf(setting, text) is {value} or {error}.
 
-import { parseRaw } from "../parts/raw.js";
+import { m } from "../lib.js";
+import { href } from "../router.js";
+import { ApiError, get, patch, path } from "../api.js";
+import { parseRaw, changesOf, isPlain, Dialog, Field, Form, faultOf } from "../parts/form.js";
+import { Button } from "../parts/page.js";
+import { Table } from "../parts/table.js";
+import { toast } from "../parts/toast.js";
 
 export const SETTINGS = [
   { name: "paused", title: "Paused", preset: "no", kind: "bool", help: "No attempt begins. Jobs are still accepted." },
@@ -43,7 +49,7 @@ export function textOf(setting, value) {
   }
 }
 
-export function valueOf(setting, text) {
+function valueOf(setting, text) {
   const trimmed = text.trim();
   switch (setting.kind) {
     case "bool": return { value: trimmed === "true" };
@@ -67,4 +73,95 @@ function rateOf(text) {
 // A url may be entered without quotes.
 function parseJson(text) {
   return /^https?:/.test(text) ? { value: text } : parseRaw(text);
+}
+
+// All settings of a topic, each with its value, the origin of the value, and a button that changes it.
+
+// attrs: topic, settings, from ({name: "topic", a pattern, or "default"}; null for a pattern), whyNot, onchange(setting)
+export const SettingTable = {
+  view: ({ attrs: { settings, from, whyNot, onchange } }) =>
+    m(Table, {
+      label: "Settings",
+      rows: SETTINGS,
+      rowKey: (setting) => setting.name,
+      columns: [
+        { name: "title", title: "Setting", view: (setting) => [setting.title, m(".sub", setting.help)] },
+        { name: "value", title: "Value", isWide: true, view: (setting) => valueText(setting, settings[setting.name]) },
+        ...(from ? [{ name: "from", title: "From", view: (setting) => origin(from[setting.name], settings[setting.name]) }] : []),
+        { name: "change", title: "", view: (setting) => m(Button, { kind: "quiet", whyNot, label: `Change ${setting.title}`, onclick: () => onchange(setting) }, "Change") },
+      ],
+    }),
+};
+
+function valueText(setting, value) {
+  if (value === undefined) return m("span.faint", setting.preset ?? "–");
+  if (setting.kind === "bool") return value ? "yes" : "no";
+  return m("code", setting.kind === "json" ? JSON.stringify(value) : textOf(setting, value));
+}
+
+function origin(from, value) {
+  if (from === "topic" || (!from && value !== undefined)) return "this topic";
+  if (!from || from === "default") return m("span.faint", "default");
+  return m("a", { href: href(["topics", from]) }, from);
+}
+
+// A dialog for one setting of a topic or a pattern: a new value, or no value of its own.
+
+// For these settings, the server merges the new object into the old one. For all others, it replaces the old object.
+const MERGED = ["headers", "rate"];
+
+// attrs: topic (or pattern), setting, value, from, onclose(hasChanged)
+export function SettingDialog({ attrs: { topic, setting, value, from, onclose } }) {
+  const own = from === "topic" ? value : undefined;
+  let text = value === undefined && setting.kind === "bool" ? "true" : value === undefined ? setting.options?.at(-1) ?? "" : textOf(setting, value);
+  let error = null;
+  let fault = null;
+  let isBusy = false;
+
+  const send = async (change, notice) => {
+    isBusy = true;
+    error = null;
+    try {
+      await checkUnchanged(topic, setting.name, own);
+      await patch(path`/topics/${topic}`, { [setting.name]: MERGED.includes(setting.name) && isPlain(own) && isPlain(change) ? changesOf(own, change) : change });
+      toast(notice);
+      onclose(true);
+    } catch (problem) {
+      error = problem;
+    }
+    isBusy = false;
+    m.redraw();
+  };
+  const onsubmit = () => {
+    const read = valueOf(setting, text);
+    fault = read.error;
+    if (!fault) send(read.value, `${setting.title} of ${topic} is saved.`);
+  };
+
+  return {
+    view: ({ attrs: { from } }) =>
+      m(Dialog, { title: `${setting.title} of ${topic}`, onclose: () => onclose(false) },
+        m("p.sub", from === "topic" ? "It has a value of its own." : from && from !== "default" ? `Its value comes from ${from}.` : "It has the server's default."),
+        m(Form, { onsubmit, error, isBusy, oncancel: () => onclose(false) },
+          field(setting, text, fault ?? faultOf(error, setting.name), (typed) => (text = typed))),
+        from === "topic"
+          ? m("button.quiet", { type: "button", disabled: isBusy, onclick: () => send(null, `${setting.title} of ${topic} has no value of its own now.`) }, "Remove own value")
+          : null),
+  };
+}
+
+// The API has no ETag for topics. This check shortens the time in which another person's change could be overwritten.
+async function checkUnchanged(topic, name, own) {
+  const { body } = await get(path`/topics/${topic}`);
+  const isOwn = body.from ? body.from[name] === "topic" : name in body.settings;
+  if (JSON.stringify(isOwn ? body.settings[name] : undefined) === JSON.stringify(own)) return;
+  throw new ApiError(412, { title: "Not saved", detail: "This setting has changed since you opened it. Close this dialog, check the value, and open it again." });
+}
+
+function field(setting, text, error, oninput) {
+  const common = { label: setting.title, help: setting.help, error, oninput };
+  if (setting.kind === "bool") return m(Field, { ...common, type: "select", value: text, options: [{ value: "true", text: "yes" }, { value: "false", text: "no" }] });
+  if (setting.kind === "choice") return m(Field, { ...common, type: "select", value: text, options: setting.options });
+  if (setting.kind === "json") return m(Field, { ...common, type: "textarea", rows: 6, isCode: true, value: text });
+  return m(Field, { ...common, value: text });
 }

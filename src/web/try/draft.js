@@ -1,11 +1,15 @@
+// The draft of a job to try: its form, its request, and the same request as code.
+
+import { m } from "../lib.js";
+import { LOCAL_RECEIVER } from "../format.js";
+import { Form, Field, faultOf } from "../parts/form.js";
+
 // The values of the form "Try it", and the job that they describe. Uses neither the page nor the network.
 //
 //   newDraft(query)    a draft, with the members of query put in
 //   jobOf(draft)       {job, errors}: the job as an object; errors are the faults that the form itself finds: [{field, detail}]
 //   jobText(job)       the JSON that is sent
 //   JsonText           a body that is JSON, as it was typed: a JavaScript number would change 1.10 and 12345678901234567890
-
-import { LOCAL_RECEIVER } from "../format.js";
 
 const DEFAULTS = {
   topic: "hello", jobId: "", url: LOCAL_RECEIVER, method: "POST", when: "delay", delay: "10s", dueAt: "",
@@ -40,7 +44,7 @@ export function jobOf(draft) {
   return { job, errors };
 }
 
-export class JsonText {
+class JsonText {
   constructor(text) {
     this.text = text.trim();
   }
@@ -51,9 +55,9 @@ export const jobText = (job) => `{${Object.entries(job).map(([name, value]) => `
 const valueText = (value) => (value instanceof JsonText ? value.text : JSON.stringify(value));
 
 // Sends a body that is valid JSON as JSON, any other as text.
-export const bodyOf = (text) => (isJson(text) ? new JsonText(text) : text);
+const bodyOf = (text) => (isJson(text) ? new JsonText(text) : text);
 
-export function isJson(text) {
+function isJson(text) {
   try {
     JSON.parse(text);
     return true;
@@ -92,4 +96,135 @@ function headersOf(text, errors) {
     else errors.push({ field: "headers", detail: `Expected "Name: value", found "${line.trim()}"` });
   }
   return headers;
+}
+
+// The form of "Try it". draft is changed in place.
+//
+//   m(JobForm, {draft, error, isBusy, whyNot, onsubmit})
+
+const METHODS = ["POST", "PUT", "PATCH", "DELETE", "GET", "HEAD"];
+
+export const JobForm = {
+  view: ({ attrs: { draft, error, isBusy, whyNot, onsubmit } }) => {
+    const field = (name, label, more = {}) =>
+      m(Field, { label, name, value: draft[name], oninput: (value) => (draft[name] = value), error: faultOf(error, name), ...more });
+    const hasBody = draft.method !== "GET" && draft.method !== "HEAD";
+    return m(Form, { onsubmit, error: unplaced(error), isBusy, isDisabled: Boolean(whyNot), title: whyNot, submit: "Send the job" },
+      m(".fields",
+        field("topic", "Topic", { isRequired: true }),
+        field("jobId", "Job id", { help: "Empty: the server generates one." })),
+      m(".fields.url",
+        field("method", "Method", { type: "select", options: METHODS }),
+        field("url", "URL", { help: draft.url === LOCAL_RECEIVER ? "Run \"duepost receive\" on the server's host: it listens here and prints what arrives." : "Where the job is sent when it is due. Empty: the topic's url." })),
+      m(".fields",
+        field("when", "Due", { type: "select", options: [{ value: "delay", text: "after a delay" }, { value: "dueAt", text: "at a time" }] }),
+        draft.when === "delay" ? field("delay", "Delay", { help: "Seconds, or 15m, 1h30m, 2d." }) : field("dueAt", "Time", { type: "datetime-local", step: 1 })),
+      hasBody
+        ? field("body", "Body", { type: "textarea", rows: 6, isCode: true, help: draft.body === "" ? "Empty: no body." : isJson(draft.body) ? "Valid JSON." : "Not JSON: sent as text." })
+        : null,
+      m("details.more", m("summary", "Headers, labels, retries, limits"),
+        m(".form",
+          field("headers", "Headers", { type: "textarea", rows: 2, isCode: true, placeholder: "X-Shop: north", help: "One per line, as Name: value." }),
+          m(".fields",
+            field("labels", "Labels", { placeholder: "vip, eu", help: "At most ten. You can filter lists by them." }),
+            field("group", "Group", { help: "Sends to each endpoint of a group instead of the URL." })),
+          m(".fields",
+            field("retry", "Retries", { placeholder: "as the schedule" }),
+            field("retrySchedule", "Retry schedule", { placeholder: "15s 3m 10m" })),
+          m(".fields",
+            field("timeout", "Timeout", { placeholder: "30s" }),
+            field("ttl", "Expires after", { placeholder: "never" })))));
+  },
+};
+
+const SHOWN = ["topic", "jobId", "method", "url", "delay", "dueAt", "body", "headers", "labels", "group", "retry", "retrySchedule", "timeout", "ttl"];
+
+// Returns the error without the faults that are shown at their fields.
+function unplaced(error) {
+  if (!error?.errors?.length) return error;
+  const rest = error.errors.filter((fault) => !SHOWN.includes(fault.field.split(/[.[]/)[0]));
+  return { title: error.title, status: error.status, detail: error.detail, errors: rest };
+}
+
+// A request to POST /jobs as code in several languages. The code reads the token from $TOKEN and never contains it.
+//
+//   LANGUAGES            [{name: "curl", write: (job, {url, hasToken}) => text}]
+
+export const LANGUAGES = [
+  { name: "curl", write: curl },
+  { name: "Python", write: python },
+  { name: "Node", write: node },
+];
+
+function curl(job, { url, hasToken }) {
+  const lines = [`curl ${shellWord(url)}`, "-H 'Content-Type: application/json'"];
+  if (hasToken) lines.push('-H "Authorization: Bearer $TOKEN"');
+  lines.push(`-d ${shellWord(jsonLiteral(job, "  "))}`);
+  return lines.join(" \\\n  ");
+}
+
+// Quotes text for sh.
+function shellWord(text) {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+function python(job, { url, hasToken }) {
+  const headers = hasToken
+    ? '{"Content-Type": "application/json", "Authorization": "Bearer " + os.environ["TOKEN"]}'
+    : '{"Content-Type": "application/json"}';
+  return `import json${hasToken ? ", os" : ""}, urllib.request
+
+job = ${pythonLiteral(job)}
+headers = ${headers}
+request = urllib.request.Request(${JSON.stringify(url)}, json.dumps(job).encode(), headers)
+with urllib.request.urlopen(request) as answer:
+    print(answer.status, json.load(answer))`;
+}
+
+const PYTHON_WORDS = new Map([[null, "None"], [true, "True"], [false, "False"]]);
+
+const pythonLiteral = (value) =>
+  literal(value, "", "    ", ",", (one, indent) => (one instanceof JsonText ? indented(pythonOfJson(one.text), indent) : pythonWord(one)));
+const jsonLiteral = (value, step) =>
+  literal(value, "", step, "", (one, indent) => (one instanceof JsonText ? indented(one.text, indent) : JSON.stringify(one)));
+
+const pythonWord = (value) => PYTHON_WORDS.get(value) ?? JSON.stringify(value);
+
+// Rewrites strings, because Python has other escapes. Numbers stay as they are: Python's integers have no limit.
+const pythonOfJson = (text) => text.replace(/"(?:[^"\\]|\\.)*"|\b(?:true|false|null)\b/g, (token) => pythonWord(JSON.parse(token)));
+
+// No string of JSON contains a line break.
+const indented = (text, indent) => text.replaceAll("\n", `\n${indent}`);
+
+// Whether JavaScript's numbers would change the body.
+const isInexact = ({ body }) => body instanceof JsonText && /\d[\d.]{15,}/.test(body.text.replace(/"(?:[^"\\]|\\.)*"/g, ""));
+
+// Writes a JSON value: on one line if it fits, else with a line for each item; `end` follows the last item.
+function literal(value, indent, step, end, word) {
+  if (value === null || typeof value !== "object" || value instanceof JsonText) return word(value, indent);
+  const deeper = indent + step;
+  const isList = Array.isArray(value);
+  const items = isList
+    ? value.map((one) => literal(one, deeper, step, end, word))
+    : Object.entries(value).map(([name, one]) => `${JSON.stringify(name)}: ${literal(one, deeper, step, end, word)}`);
+  const [open, close] = isList ? "[]" : "{}";
+  const short = open + items.join(", ") + close;
+  if (short.length + indent.length <= 76 && !short.includes("\n")) return short;
+  return `${open}\n${items.map((item) => deeper + item).join(",\n")}${end}\n${indent}${close}`;
+}
+
+function node(job, { url, hasToken }) {
+  const headers = hasToken
+    ? '{ "Content-Type": "application/json", Authorization: `Bearer ${process.env.TOKEN}` }'
+    : '{ "Content-Type": "application/json" }';
+  const text = isInexact(job)
+    ? `const text = ${JSON.stringify(jobText(job))}; // numbers that JavaScript would round`
+    : `const text = JSON.stringify(${jsonLiteral(job, "  ")});`;
+  return `${text}
+const answer = await fetch(${JSON.stringify(url)}, {
+  method: "POST",
+  headers: ${headers},
+  body: text,
+});
+console.log(answer.status, await answer.json());`;
 }

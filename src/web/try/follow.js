@@ -3,15 +3,13 @@
 //   m(Follow, {job: {topic, jobId}})
 
 import { m } from "../lib.js";
-import { get, path } from "../api.js";
 import { href } from "../router.js";
+import { get, path } from "../api.js";
 import { duration, jobPath } from "../format.js";
-import { inPageWords } from "../jobs/why_words.js";
-import { Card } from "../parts/page.js";
-import { State } from "../parts/state.js";
-import { Time } from "../parts/time.js";
-import { Problem } from "../parts/problem.js";
+import { inPageWords } from "../jobs/watch.js";
+import { Card, Problem } from "../parts/page.js";
 import { Table } from "../parts/table.js";
+import { State, Time } from "../parts/values.js";
 
 const PERIOD_MS = 1000;
 const GONE_ASKS = 4; // failed reads after which a job counts as gone; the history has a job a second or two after its end
