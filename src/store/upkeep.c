@@ -28,7 +28,7 @@ static bool has_letter(struct slice letters, char letter)
     return letters.size && memchr(letters.data, letter, letters.size);
 }
 
-/* Reads the letters that lib/chores.lua and carry.lua describe. */
+/* Reads the letters that carry.lua describes. */
 static struct shard_chores read_chores(struct slice letters)
 {
     return (struct shard_chores){

@@ -1976,7 +1976,7 @@ CONTROLS = {
     "a cancelled job stays in its workflow": [("lib/cancels", "  if has(WORKFLOW_JOBS) then others = WorkflowEnds.cancel(id) end\n", "")],
     "a workflow goes on without a job that was cancelled": [("lib/cancels", "then others = WorkflowEnds.cancel(id) end", "then leave(id) end")],
     "a workflow that is over takes elements": [("lib/workflows", "if place and Workflows.is_active(place) then return place end", "return place")],
-    "a workflow goes on again and again": [("begin", "    Cancels.cancel_dead(letter)\n", "")],
+    "a workflow goes on again and again": [("begin", "    Cancels.cancel_dead(dead_job)\n", "")],
     "a step is appended twice": [("append", "named[step] or Workflows.job_of_step(place, step) or ''", "named[step] or ''")],
     "a step is appended twice in one call": [("append", "named[step] or Workflows.job_of_step(place, step) or ''", "Workflows.job_of_step(place, step) or ''")],
     "a step waits twice": [("wait", "  if Workflows.job_of_step(place, step) then return 1 end\n", "")],

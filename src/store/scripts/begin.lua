@@ -30,10 +30,10 @@ end
 
 -- Returns the dead job that made a workflow fail. Returns nothing if the workflow did not fail, its dead job was
 -- removed, or the workflow has fewer than kept elements.
-local function letter_of(place, kept)
-  local state, letter = unpack(call('HMGET', Workflows.key(place), 'state', 'failedBy'))
-  if state ~= 'failed' or not letter or not call('ZSCORE', DEAD, letter) then return end
-  if call('LLEN', Workflows.elements_key(place)) >= tonumber(kept) then return letter end
+local function dead_job_of(place, kept)
+  local state, dead_job = unpack(call('HMGET', Workflows.key(place), 'state', 'failedBy'))
+  if state ~= 'failed' or not dead_job or not call('ZSCORE', DEAD, dead_job) then return end
+  if call('LLEN', Workflows.elements_key(place)) >= tonumber(kept) then return dead_job end
 end
 
 local function take_elements(from, kept, bytes, place)
@@ -56,8 +56,8 @@ local function begin(at)
   local step, parent_step = ARGV[at + 14], ARGV[at + 15]
   local started = parent ~= '' and Workflows.job_of_step(parent, parent_step)
   if started then return {0, tonumber(call('HGET', Workflows.key(parent), 'createdAt')), started} end
-  local letter = from ~= '' and letter_of(from, kept)
-  if from ~= '' and not letter then return RESULT.NOT_FOUND end
+  local dead_job = from ~= '' and dead_job_of(from, kept)
+  if from ~= '' and not dead_job then return RESULT.NOT_FOUND end
   if room < 1 then return RESULT.FULL end
   if call('HEXISTS', JOBS, ARGV[at + 10]) == 1 then return RESULT.TAKEN end
   room = room - 1
@@ -77,9 +77,9 @@ local function begin(at)
     call('HSET', Workflows.key(place), 'parentStep', parent_step)
     Workflows.note_step(parent, parent_step, ARGV[at + 10])
   end
-  if letter then
+  if dead_job then
     take_elements(from, kept, bytes, place)
-    Cancels.cancel_dead(letter)
+    Cancels.cancel_dead(dead_job)
   end
   local role, job, when, record, element = unpack(ARGV, at + 9, at + 13)
   Workflows.add_member(place, role, job, when, record, element, Workflows.note_step(place, step, job))

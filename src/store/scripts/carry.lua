@@ -1,5 +1,5 @@
 -- carry.lua - one step of the carry worker, which makes due jobs available. The step keeps or takes the lock, offers
--- the topics whose time has come (lib/turns.lua), and rings the doorbell (lib/turns.lua). The owner of the lock does
+-- the topics whose time has come, and rings the doorbell (lib/turns.lua). The owner of the lock does
 -- the work; the other processes are standbys. Two carry workers at the same time do no harm, so a standby offers
 -- topics that the owner has left overdue.
 --
@@ -14,9 +14,24 @@
 -- Returns {now_us, owner, beat, next due time or -1, ms until the first lease runs out (0: a lease has run out; -1:
 -- there are no leases), number of topics offered, chores, and the first time at which a schedule fires, if there is
 -- one}. The chores are a letter for each call that has work to do: t if a claim would find due jobs, f if forget.lua
--- would find idempotency keys or sends, r if nothing may be removed by age now, and the letters of lib/chores.lua. Only expired idempotency keys are looked
--- for in each call, the other chores once a second. A standby gets -1 for the leases, and no chore but t, because the
--- owner does the others. Attempts of cancelled jobs that still run count as leases here, and so do leases of workers.
+-- would find idempotency keys or sends, r if nothing may be removed by age now, and the letters of chores_to_do. Only
+-- expired idempotency keys are looked for in each call, the other chores once a second. A standby gets -1 for the leases,
+-- and no chore but t, because the owner does the others. Attempts of cancelled jobs that still run count as leases here,
+-- and so do leases of workers.
+
+-- Returns a letter for each of these calls of the lock's owner that has, or may have, work to do, so that an idle Redis
+-- runs few scripts: e for expire.lua, within the second until the next query, s for sweep.lua, o for reoffer.lua, a for
+-- archive.lua.
+local EXPIRY_MS = 1000
+local function chores_to_do()
+  local walks = call('HMGET', META, 'redate', 'reoffer', 'reoffer_lines', 'resume_held', 'leap')
+  local sweeps = walks[1] or call('EXISTS', KEPT_UNTIL, DEAD_DUE, DEAD, RATES) > 0
+  local offers = walks[2] or walks[3] or walks[4] or walks[5] or call('EXISTS', RESUMING) == 1
+  local archives = call('EXISTS', ENDED, ENDED_IDS, ENDED_READ) > 0
+  local expiry = has(EXPIRIES) and call('ZRANGE', EXPIRIES, '0', '0', 'WITHSCORES')[2]
+  local expires = expiry and tonumber(expiry) <= now + EXPIRY_MS
+  return (expires and 'e' or '') .. (sweeps and 's' or '') .. (offers and 'o' or '') .. (archives and 'a' or '')
+end
 
 local function first_due() return tonumber(call('ZRANGE', DUE, '0', '0', 'WITHSCORES')[2] or 'inf') end
 
@@ -28,7 +43,7 @@ end
 
 local function has_old(key) return call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, 1)[1] end
 
-script('carry', {'allow-oom'}, {Chores, ClockSteps, Leases, Places, Schedules, Turns}, function()
+script('carry', {'allow-oom'}, {ClockSteps, Leases, Places, Schedules, Turns}, function()
   local is_tick = ARGV[3] == '1' or ARGV[3] == '2'
   local me, most, lease_ms, patience_ms = ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[7]), tonumber(ARGV[8])
   probe()
@@ -59,14 +74,14 @@ script('carry', {'allow-oom'}, {Chores, ClockSteps, Leases, Places, Schedules, T
   local next_fire = Schedules.first_fire()
   if is_tick and Schedules.has_clock_stepped_back() then next_fire = now end
   if next_fire == math.huge then next_fire = nil end
-  local chores = is_tick and Chores.has_turns() and 't' or ''
+  local chores = is_tick and call('EXISTS', TURNS) == 1 and 't' or ''
   if not is_owner then return {now_us, owner, beat, next_due, -1, #topics, chores, next_fire} end
   local first_lost = math.min(until_lost(LEASES, lease_ms), has(LINGERING) and until_lost(LINGERING, lease_ms) or math.huge)
   for _, key in ipairs({PULLED, PULL_LINGERING}) do
     if has(key) then first_lost = math.min(first_lost, until_lost(key, Leases.PULL_LEASE_MAX_MS)) end
   end
   if has_old(WINDOWS) or is_tick and has_old(SENDS_UNTIL) then chores = chores .. 'f' end
-  if is_tick then chores = chores .. Chores.to_do() end
+  if is_tick then chores = chores .. chores_to_do() end
   if is_tick and ARGV[9] and ClockSteps.watch(tonumber(ARGV[9])) then chores = chores .. 'r' end
   return {now_us, owner, beat, next_due, first_lost < math.huge and first_lost or -1, #topics, chores, next_fire}
 end)

@@ -261,20 +261,13 @@ end
 script('claim', {'allow-oom'}, {
   Attempts, Expiries, Holds, Names, Places, Rates, Records, Serving, Suspects, Turns
 }, function()
-  left = tonumber(ARGV[2])
-  note = ARGV[3] .. ' '
+  left, note, share, bytes_left = tonumber(ARGV[2]), ARGV[3] .. ' ', tonumber(ARGV[5]), tonumber(ARGV[6])
   local lease_ms = tonumber(ARGV[4])
-  share = tonumber(ARGV[5])
-  bytes_left = tonumber(ARGV[6])
-  replies = {now_us, 0, 0, 0}
-  deadline = integer(now + lease_ms)
-  leases = {}
-  leased = 0
+  replies, deadline = {now_us, 0, 0, 0}, integer(now + lease_ms)
+  leases, leased = {}, 0
   next_suspect, is_suspect_leased = nil, nil
   Turns.next_scores = {}
-  served, is_served = {}, {}
-  rounds = 2 * left
-  are_all_over = false
+  served, is_served, rounds, are_all_over = {}, {}, 2 * left, false
   probe()
   any_settings = has_settings()
   local carried = ARGV[7] ~= '0' and carry() or nil

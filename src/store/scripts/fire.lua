@@ -29,7 +29,7 @@
 -- idempotency key: {'repeated', due, id} of that call's answer, or REUSED if it had other content.
 
 local ITEM = 14 -- number of arguments of an item without endpoints
-local KINDS = {}
+local KINDS = {fire = true, hold = true, skip = true, noGroup = true, unsendable = true, move = true}
 
 local function is_time(word) return word == '-' or string.find(word, '^%d+$') end
 
@@ -199,10 +199,8 @@ local function fire(item)
 end
 
 script('fire', {}, {Expiries, Idempotency, Places, Records, Sends}, function()
-  for _, kind in ipairs({'fire', 'hold', 'skip', 'noGroup', 'unsendable', 'move'}) do KINDS[kind] = true end
   items = {}
-  local topics = {}
-  local is_known = {}
+  local topics, is_known = {}, {}
   local at = 4
   while at <= #ARGV do
     local item = read_item(at)

@@ -27,7 +27,10 @@
 -- until which it is kept or 0, and line of its last attempt or '' if it has ended. Each job of 'seen' has id
 -- and tag. 'count' has no jobs.
 
-local state, topic, most, look, bytes_left, host, tell, began, prefix, reasons, statuses, labels, has_ended, key, is_newest_first, low, high, from, to
+local state, topic, most, look, bytes_left, host, tell, began, prefix, reasons, statuses, labels -- arguments
+local has_ended, key, is_newest_first
+local low, high -- limits of the scores
+local from, to -- ranks of the entries to visit in key
 
 local function is_one_of(words, word) return string.find(',' .. words .. ',', ',' .. word .. ',', 1, true) ~= nil end
 
@@ -53,7 +56,6 @@ end
 
 -- Returns whether the job has all labels.
 local wanted
-
 local function has_labels(record)
   local job = Records.may_have(record, 'l') and decode(record)
   if not job or type(job.labels) ~= 'table' then return false end
@@ -115,7 +117,9 @@ local function add(id, score, record, losses, lines)
   replies[#replies + 1] = lines and Ended.last_line(lines) or ''
 end
 
--- Whether waiting jobs may have expired that expire.lua has not ended yet. Such jobs are left out.
+-- Adds the job with this entry if it belongs to the result. The job's record is read only if the filters need it, and then
+-- counts against the limit of bytes of the call. leaves_expired: waiting jobs may have expired that expire.lua has not
+-- ended yet; such jobs are left out.
 local leaves_expired, needs_record
 local function look_at(id, score)
   if topic ~= '' and topic_of(id) ~= topic then return end
@@ -244,22 +248,15 @@ end
 script('list', {'no-writes'}, {Attempts, Ended, Holds, Leases, Lists, Records, Tags}, function()
   state, topic, most = ARGV[2], ARGV[3], tonumber(ARGV[4])
   look, bytes_left = tonumber(ARGV[7]), tonumber(ARGV[8])
-  local after = ARGV[9]
-  local before = ARGV[10]
-  host = ARGV[11]
-  tell = ARGV[12]
-  began = tonumber(ARGV[13])
-  prefix = ARGV[15]
-  reasons = ARGV[16]
-  statuses = ARGV[17]
-  labels = ARGV[21] or ''
+  host, tell, began = ARGV[11], ARGV[12], tonumber(ARGV[13])
+  prefix, reasons, statuses, labels = ARGV[15], ARGV[16], ARGV[17], ARGV[21] or ''
   local owner = ARGV[23] or ''
   has_ended = state == 'dead' or state == 'delivered' or state == 'cancelled'
   key = bucket_of(topic)
   if state == 'leased' then key = LEASES end
   if has_ended then key = topic == '' and DEAD or index_of(state, topic) end
   is_newest_first = ARGV[18] == 'newest'
-  low, high = Lists.bounds_of(state, after, before, began)
+  low, high = Lists.bounds_of(state, ARGV[9], ARGV[10], began)
   from = low > -math.huge and call('ZCOUNT', key, '-inf', '(' .. Lists.from_text(low)) or 0
   to = call('ZCOUNT', key, '-inf', Lists.below_text(high)) - 1
   if ARGV[5] ~= '' and state ~= 'leased' then
@@ -271,8 +268,6 @@ script('list', {'no-writes'}, {Attempts, Ended, Holds, Leases, Lists, Records, T
   leaves_begun = ARGV[22] == 'unbegun' and began > 0 and not has_ended
   replies, found = {now_us, '', '', 0}, 0
   leaves_expired = not has_ended and state ~= 'leased' and has(EXPIRIES) and call('ZCOUNT', EXPIRIES, '-inf', now) > 0
-  -- Returns whether the job with this entry belongs to the result. The job's record is read only if the filters need
-  -- it, and then counts against the limit of bytes of the call.
   local reads_record = host ~= '' or reasons ~= '' or statuses ~= '' or labels ~= '' or leaves_expired
   needs_record = tell ~= 'count' or reads_record
   -- If there are no filters, every entry belongs to the result. The entries are then counted without examining them.

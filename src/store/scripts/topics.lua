@@ -95,8 +95,7 @@ end
 local FAILING_MAX = 20
 
 script('topics', {'no-writes'}, {Holds, Hours, Rates, Records, Turns}, function()
-  local one = ARGV[2]
-  local after = ARGV[3]
+  local one, after = ARGV[2], ARGV[3]
   most = tonumber(ARGV[4])
   local names, failing = {one}, {}
   if ARGV[5] == '1' then
