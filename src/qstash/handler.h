@@ -1,4 +1,4 @@
-/* handler.h - the data and macros that all handlers of the QStash API use. */
+/* handler.h - the data, macros and answers that all handlers of the QStash API use; defined in qstash.c. */
 #ifndef DUEPOST_QSTASH_HANDLER_H
 #define DUEPOST_QSTASH_HANDLER_H
 
