@@ -5,8 +5,8 @@
 
 #include "api/view.h"
 #include "app/submission.h"
+#include "base/encoding.h"
 #include "base/memory.h"
-#include "base/percent.h"
 #include "http/etag.h"
 #include "http/query.h"
 

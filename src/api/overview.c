@@ -4,9 +4,9 @@
 #include "api/view.h"
 #include "app/overview.h"
 #include "app/receivers.h"
-#include "base/clock.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
+#include "base/system.h"
 #include "http/query.h"
 #include "job/target/receiver.h"
 

@@ -4,10 +4,9 @@
 #include <stdio.h>
 
 #include "app/app.h"
-#include "base/clock.h"
-#include "base/decimal.h"
 #include "base/duration.h"
 #include "base/memory.h"
+#include "base/system.h"
 #include "base/timestamp.h"
 #include "http/access.h"
 #include "job/job_id.h"

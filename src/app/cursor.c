@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "base/base64.h"
+#include "base/encoding.h"
 #include "base/timestamp.h"
 #include "job/job_id.h"
 

@@ -6,8 +6,8 @@
 
 #include "app/agreement.h"
 #include "app/live_text.h"
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/system.h"
 #include "store/store.h"
 
 #define SECOND_US INT64_C(1000000)

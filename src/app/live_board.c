@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
-#include "base/random.h"
+#include "base/system.h"
 
 #define SILENT_US INT64_C(5000000) /* a process without messages for this time has ended, or is cut off */
 

@@ -9,7 +9,6 @@
 #define DUEPOST_APP_LIVE_BOARD_H
 
 #include "base/buffer.h"
-#include "base/histogram.h"
 #include "base/metrics.h"
 #include "job/job_id.h"
 

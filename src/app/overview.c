@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "app/tally.h"
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/system.h"
 
 struct overview_call {
     struct app *app;

@@ -9,7 +9,7 @@
 #include "app/schedules.h"
 #include "app/use_case.h"
 #include "base/memory.h"
-#include "base/random.h"
+#include "base/system.h"
 #include "job/group.h"
 #include "job/job_id.h"
 #include "job/text/job_errors.h"

@@ -4,9 +4,8 @@
 
 #include "app/audit.h"
 #include "app/use_case.h"
-#include "base/clock.h"
 #include "base/memory.h"
-#include "base/random.h"
+#include "base/system.h"
 #include "job/group.h"
 #include "job/job_id.h"
 

@@ -3,9 +3,8 @@
 #include <assert.h>
 
 #include "app/use_case.h"
-#include "base/clock.h"
 #include "base/memory.h"
-#include "base/random.h"
+#include "base/system.h"
 #include "job/job_id.h"
 
 enum { SPELLING_MAX = 4096 };

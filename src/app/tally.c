@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/system.h"
 #include "job/topic/topic_settings.h"
 
 enum {

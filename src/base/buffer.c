@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/json_plain.h"
 #include "base/memory.h"
 #include "base/utf8.h"
 

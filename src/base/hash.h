@@ -22,4 +22,8 @@ static inline uint64_t hash_long_of(struct slice text)
     return sum;
 }
 
+/* CRC-16/XMODEM, the checksum with which Redis Cluster assigns keys to slots. */
+
+uint16_t crc16(struct slice text);
+
 #endif

@@ -2,13 +2,16 @@
  *
  * An event is a snake_case name and fields. Bodies, secrets and the query of a URL must never be logged, not
  * even inside a text from outside. Thread-safe: each line is written to a file whole. If the log is a pipe
- * and no process reads it, lines are dropped (log_sink.h). Later, the event log_lines_dropped says how many.
+ * and no process reads it, lines are dropped (log_sink_write). Later, the event log_lines_dropped says how
+ * many.
  *
  * A thread may gather its lines of the levels debug and info and write them together, because a write for
  * each line would cost more than the line. A line of a higher level is written at once, after the gathered
  * lines. If the process is killed, the gathered lines are lost. */
 #ifndef DUEPOST_BASE_LOG_H
 #define DUEPOST_BASE_LOG_H
+
+#include <stdbool.h>
 
 #include "base/slice.h"
 #include "base/status.h"
@@ -62,5 +65,27 @@ void log_set_level(enum log_level);
 /* Parses a level. The level audit cannot be configured and is refused. */
 bool log_level_parse(struct slice text, enum log_level *);
 bool log_format_parse(struct slice text, enum log_format *);
+
+/* ---- the descriptor ---- */
+
+/* Lines are written to the log's descriptor, and never wait long for their reader.
+ *
+ * The log may be a pipe or a socket, such as stderr of a service or a container. If nothing reads there, a
+ * write waits up to LOG_SINK_WAIT_MS. After that, lines are dropped at once, until there is room again,
+ * because a process that waits for its log would lose the leases of its jobs. If only a part of a line was
+ * written, the next line begins with a line break. Thread-safe. */
+
+enum { LOG_SINK_WAIT_MS = 100 };
+
+/* Borrows fd. Without this call, lines go to stderr. */
+void log_sink_use(int fd);
+
+/* Writes whole lines. A file gets them in one piece. A pipe, to which other processes may also write, gets
+ * pieces of at most PIPE_BUF bytes, which end with a whole line unless a line is longer than PIPE_BUF.
+ * Returns false if lines were dropped, and counts these. */
+bool log_sink_write(struct slice lines);
+
+/* Returns the number of lines that were dropped since the last call, or 0. */
+unsigned long log_sink_take_dropped(void);
 
 #endif

@@ -7,10 +7,51 @@
 #ifndef DUEPOST_BASE_METRICS_H
 #define DUEPOST_BASE_METRICS_H
 
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "base/buffer.h"
-#include "base/failure.h"
-#include "base/histogram.h"
 #include "base/slice.h"
+#include "base/status.h"
+
+/* ---- counters ---- */
+
+/* A number that one thread raises and any thread reads. */
+
+/* Raises the number. Only one thread writes it, so loading and storing may be two separate steps. */
+static inline void counter_raise(_Atomic uint64_t *number, uint64_t by)
+{
+    uint64_t old = atomic_load_explicit(number, memory_order_relaxed);
+    atomic_store_explicit(number, old + by, memory_order_relaxed);
+}
+
+/* ---- histograms ---- */
+
+/* A histogram of durations.
+ *
+ * One thread adds durations, and any thread may read at the same time. Each number that is read is exact, but
+ * two numbers may be read at different moments. */
+
+/* The upper limits of the buckets are 1 ms to 60 s, in microseconds. The last bucket has no limit. */
+enum { HISTOGRAM_BUCKETS = 15 };
+extern const int64_t histogram_bounds_us[HISTOGRAM_BUCKETS - 1];
+
+struct histogram {
+    _Atomic uint64_t counts[HISTOGRAM_BUCKETS]; /* durations in each bucket, not cumulative */
+    _Atomic uint64_t sum_us;
+};
+
+/* Returns the bucket of a duration. Negative durations belong to the first bucket. */
+size_t histogram_bucket_of(int64_t us);
+
+/* Counts one duration. Negative durations count as 0. */
+void histogram_observe(struct histogram *, int64_t us);
+
+/* Adds the current counts and the sum of the histogram "from" to the histogram "to". */
+void histogram_add(struct histogram *to, const struct histogram *from);
+
+/* ---- the metrics ---- */
 
 enum { METRICS_TOPICS_MAX = 100, METRICS_ROUTES_MAX = 128, METRICS_STATUSES_MAX = 16 };
 
@@ -24,12 +65,12 @@ enum metrics_result {
     METRICS_RESULT_3XX,
     METRICS_RESULT_4XX,
     METRICS_RESULT_5XX,
-    METRICS_RESULT_FAILURE, /* the first failure in FAILURES of failure.h; the others follow in the same order
+    METRICS_RESULT_FAILURE, /* the first failure in FAILURES of status.h; the others follow in the same order
                              */
     METRICS_RESULT_COUNT = METRICS_RESULT_FAILURE + FAILURE_OTHER - FAILURE_NONE - 1,
 };
 
-/* Returns the result that stands for one of the FAILURES in failure.h. */
+/* Returns the result that stands for one of the FAILURES in status.h. */
 #define METRICS_RESULT_OF(failure)                                                                           \
     ((enum metrics_result)(METRICS_RESULT_FAILURE + (int)(failure)-FAILURE_NONE - 1))
 
@@ -123,7 +164,7 @@ void metrics_redis_processor(struct metrics *, int64_t us);
  * count jobs; failed counts attempts. */
 struct metrics_sums {
     uint64_t accepted, delivered, cancelled, dead, failed;
-    uint64_t late[HISTOGRAM_BUCKETS]; /* number of attempts in each bucket of lateness, see histogram.h */
+    uint64_t late[HISTOGRAM_BUCKETS]; /* number of attempts in each bucket of lateness */
     uint64_t in_flight;               /* attempts that are in flight now */
 };
 

@@ -4,10 +4,8 @@
 
 #include <pthread.h>
 
-#include "base/counter.h"
-#include "base/histogram.h"
+#include "base/encoding.h"
 #include "base/metrics.h"
-#include "base/trace_parent.h"
 
 enum {
     TOPIC_ROWS = METRICS_TOPICS_MAX + 1, /* the last is "_other" */

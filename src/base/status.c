@@ -1,5 +1,6 @@
 #include "base/status.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -9,4 +10,43 @@ void problem_set(struct problem *problem, const char *format, ...)
     va_start(values, format);
     vsnprintf(problem->text, sizeof problem->text, format, values);
     va_end(values);
+}
+
+/* ---- failures of HTTP calls ---- */
+
+static const char *const words[] = {
+    [FAILURE_NONE] = "",
+#define FAILURE_WORD(name, word) [FAILURE_##name] = word,
+    FAILURES(FAILURE_WORD)
+#undef FAILURE_WORD
+        [FAILURE_OTHER] = "other",
+};
+
+static const unsigned word_count = sizeof words / sizeof *words;
+
+const char *failure_word(enum failure failure)
+{
+    assert(failure < word_count);
+    return words[failure];
+}
+
+/* Returns whether text consists of small letters and '_', as the words of all failures do. */
+static bool is_word(struct slice text)
+{
+    for (size_t i = 0; i < text.size; i++)
+        if ((text.data[i] < 'a' || text.data[i] > 'z') && text.data[i] != '_')
+            return false;
+    return text.size > 0;
+}
+
+bool failure_parse(struct slice word, enum failure *failure)
+{
+    for (unsigned i = FAILURE_NONE + 1; i < word_count; i++) {
+        if (slice_equal(word, slice_of(words[i]))) {
+            *failure = (enum failure)i;
+            return true;
+        }
+    }
+    *failure = FAILURE_OTHER;
+    return is_word(word);
 }

@@ -7,8 +7,8 @@
 
 #include <ctype.h>
 
-#include "base/date.h"
 #include "base/memory.h"
+#include "base/timestamp.h"
 
 enum {
     HEADER_SIZE = 44,

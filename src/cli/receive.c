@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/system.h"
 #include "base/timestamp.h"
 #include "cli/commands.h"
 #include "cli/output.h"

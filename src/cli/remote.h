@@ -7,9 +7,9 @@
 #include <poll.h>
 
 #include "base/buffer.h"
-#include "base/library.h"
 #include "base/slice.h"
 #include "base/status.h"
+#include "base/system.h"
 
 enum {
     REMOTE_URL_MAX = 8192,

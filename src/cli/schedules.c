@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base64.h"
 #include "base/duration.h"
+#include "base/encoding.h"
 #include "base/json_writer.h"
 #include "base/timestamp.h"
 #include "base/utf8.h"

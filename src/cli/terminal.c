@@ -11,8 +11,8 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/system.h"
 
 /* ---- the screen ---- */
 

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "base/base64.h"
-#include "base/random.h"
+#include "base/encoding.h"
 #include "base/status.h"
+#include "base/system.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/remote.h"

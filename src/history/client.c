@@ -4,8 +4,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/system.h"
 #include "history/driver.h"
 #include "history/history.h"
 #include "history/thread.h"

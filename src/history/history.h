@@ -20,9 +20,9 @@
 #ifndef DUEPOST_HISTORY_HISTORY_H
 #define DUEPOST_HISTORY_HISTORY_H
 
-#include "base/library.h"
 #include "base/slice.h"
 #include "base/status.h"
+#include "base/system.h"
 #include "io/loop.h"
 #include "job/listing.h"
 

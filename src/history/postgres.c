@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
+#include "base/system.h"
 #include "history/driver.h"
 
 enum {

@@ -7,9 +7,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/system.h"
 #include "base/timestamp.h"
 
 #define SECOND_US     INT64_C(1000000)

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "base/clock.h"
+#include "base/system.h"
 #include "http/origin.h"
 #include "job/token.h"
 

@@ -4,8 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/system.h"
 
 enum { DETAIL_MAX = 768, ONCE_MAX = 512, SEEN_MAX = 4096 };
 

@@ -2,8 +2,8 @@
 
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/system.h"
 
 enum { STATUS_FAULT = 500 }; /* statuses from here on mark the span as an error of the server */
 

@@ -3,8 +3,8 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "base/crc16.h"
-#include "base/percent.h"
+#include "base/encoding.h"
+#include "base/hash.h"
 #include "job/text/job_errors.h"
 
 enum { NAME_BYTES_MAX = 64 };

@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <stdio.h>
 
-#include "base/percent.h"
+#include "base/encoding.h"
 #include "job/job_id.h"
 #include "job/schedule/recurring.h"
 #include "job/target/receiver.h"

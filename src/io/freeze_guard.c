@@ -10,8 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/system.h"
 
 /* Setting the timer costs a system call. If the guard is entered again within this time, the timer is not set
  * again. */

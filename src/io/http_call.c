@@ -12,8 +12,6 @@
  *
  * on_send refuses a connection that was closed while idle. The call then begins again on a fresh
  * connection. */
-#include "io/http_call_private.h"
-
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
@@ -21,9 +19,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/system.h"
 #include "base/test_point.h"
+#include "io/http_call_private.h"
 #include "io/http_call_tls.h"
 
 enum {

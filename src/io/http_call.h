@@ -4,7 +4,6 @@
 
 #include <sys/socket.h>
 
-#include "base/failure.h"
 #include "base/slice.h"
 #include "base/status.h"
 

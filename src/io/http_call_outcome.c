@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/system.h"
 #include "io/http_call_private.h"
 #include "io/http_call_tls.h"
 

@@ -9,14 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/system.h"
 #include "base/test_point.h"
 #include "io/http_call_private.h"
 #include "io/http_call_tls.h"
-#include "io/http_plain_head.h"
 #include "io/http_plain.h"
+#include "io/http_plain_head.h"
 #include "io/name_lookups.h"
 
 enum {

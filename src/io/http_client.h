@@ -7,7 +7,7 @@
 #ifndef DUEPOST_IO_HTTP_CLIENT_H
 #define DUEPOST_IO_HTTP_CLIENT_H
 
-#include "base/library.h"
+#include "base/system.h"
 #include "io/http_call.h"
 #include "io/loop.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/random.h"
+#include "base/system.h"
 
 enum { BUCKETS_BITS = 12 };
 

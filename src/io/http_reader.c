@@ -1,6 +1,6 @@
 #include "io/http_reader.h"
 
-#include "base/hex.h"
+#include "base/encoding.h"
 
 enum { CHUNK_DIGITS_MAX = 15 };
 

@@ -9,16 +9,15 @@
  *   http_answer          creates the response; resumes a suspended connection at the end of the turn
  *   send_answer          in the handler's call, or in the call after resuming
  *   http_request_end     frees the request, after its answer was sent or the client left */
-#include "io/http_request_private.h"
-
 #include <assert.h>
 #include <netdb.h>
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/system.h"
 #include "io/http_head.h"
+#include "io/http_request_private.h"
 
 enum {
     DISCARD_MAX_BYTES =

@@ -8,7 +8,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "base/library.h"
+#include "base/system.h"
 #include "io/http_request.h"
 #include "io/http_tls.h"
 #include "io/loop.h"

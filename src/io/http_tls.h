@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/library.h"
 #include "base/status.h"
+#include "base/system.h"
 
 struct http_tls;
 

@@ -4,9 +4,9 @@
 #include <ev.h>
 #include <pthread.h>
 
-#include "base/clock.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/system.h"
 
 #define SECOND_US INT64_C(1000000)
 

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/library.h"
+#include "base/system.h"
 
 struct loop;
 struct timer;

@@ -1,7 +1,7 @@
 #include "io/query_timer.h"
 
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/system.h"
 
 #define INTERVAL_US INT64_C(1000000)
 #define SHORT_US    INT64_C(200000)

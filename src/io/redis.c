@@ -1,12 +1,11 @@
 /* The connections of a link to Redis. redis_commands.c has the commands of a link. */
-#include "io/redis_private.h"
-
 #include <arpa/inet.h>
 #include <assert.h>
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/system.h"
+#include "io/redis_private.h"
 
 enum {
     RECONNECT_MIN_US = 50 * 1000,

@@ -13,10 +13,10 @@
 #ifndef DUEPOST_IO_REDIS_H
 #define DUEPOST_IO_REDIS_H
 
-#include "base/library.h"
 #include "base/secret.h"
 #include "base/slice.h"
 #include "base/status.h"
+#include "base/system.h"
 #include "io/loop.h"
 
 struct redis_link;

@@ -2,8 +2,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/system.h"
 #include "io/redis_private.h"
 
 /* Appends a command to the bytes to write. Returns false, and appends nothing, if the command does not fit or

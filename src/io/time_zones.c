@@ -4,11 +4,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/system.h"
 
 enum { ZONES_MAX = 640, PATH_SIZE = 512 }; /* the tz database has about 600 names */
 

@@ -1,6 +1,6 @@
 #include "job/attempt_line.h"
 
-#include "base/base64.h"
+#include "base/encoding.h"
 #include "base/timestamp.h"
 #include "base/utf8.h"
 #include "job/text/json.h"

@@ -4,8 +4,7 @@
 #include <openssl/evp.h>
 #include <stdio.h>
 
-#include "base/base64.h"
-#include "base/hex.h"
+#include "base/encoding.h"
 #include "base/json_writer.h"
 #include "base/utf8.h"
 #include "job/retry.h"

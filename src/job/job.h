@@ -14,7 +14,6 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
-#include "base/failure.h"
 #include "base/slice.h"
 #include "base/status.h"
 #include "job/job_id.h"

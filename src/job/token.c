@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/hex.h"
+#include "base/encoding.h"
 #include "base/memory.h"
 #include "job/delivery/digest.h"
 #include "job/topic/topic_patterns.h"

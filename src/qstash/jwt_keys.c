@@ -3,9 +3,8 @@
 #include <stdio.h>
 
 #include "app/topics.h"
-#include "base/clock.h"
 #include "base/memory.h"
-#include "base/random.h"
+#include "base/system.h"
 #include "job/text/json.h"
 #include "qstash/handler.h"
 #include "qstash/messages/message.h"

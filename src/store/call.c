@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "base/crc16.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "job/job_id.h"

@@ -4,10 +4,9 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "base/clock.h"
-#include "base/hex.h"
+#include "base/encoding.h"
 #include "base/memory.h"
-#include "base/random.h"
+#include "base/system.h"
 #include "store/store_private.h"
 
 enum {

@@ -1,18 +1,14 @@
-/* pull_ending.c - ends workers' leases by the rules of job/delivery/ending.h, with the same records, attempt lines,
- * callbacks, metrics and log lines as for jobs that are POSTed. */
+/* pull_ending.c - ends workers' leases by the rules of job/delivery/ending.h, with the same records, attempt
+ * lines, callbacks, metrics and log lines as for jobs that are POSTed. */
 #include <stdio.h>
 
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/random.h"
+#include "base/system.h"
 #include "base/utf8.h"
 #include "job/target/receiver.h"
 #include "job/target/url.h"
 #include "job/topic/topic_settings.h"
-#include "store/store_private.h"
-#include "job/target/receiver.h"
-#include "job/topic/topic_settings.h"
-#include "job/target/url.h"
 #include "store/store_private.h"
 
 /* How long a job that this version of duepost cannot deliver is held. Another version may deliver it after

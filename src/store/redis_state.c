@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/decimal.h"
+#include "base/duration.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/system.h"
 #include "store/store_private.h"
 
 enum {

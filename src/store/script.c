@@ -1,9 +1,9 @@
 #include "store/script.h"
 
 #include "base/buffer.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/system.h"
 #include "base/test_point.h"
 
 enum {

@@ -3,10 +3,10 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "base/crc16.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/random.h"
+#include "base/system.h"
 #include "io/cluster.h"
 #include "store/store_private.h"
 

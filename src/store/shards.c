@@ -2,8 +2,8 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/system.h"
 #include "io/cluster.h"
 #include "io/sentinel.h"
 #include "store/store_private.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/random.h"
+#include "base/system.h"
 #include "store/store_private.h"
 
 enum {

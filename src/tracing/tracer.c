@@ -1,13 +1,13 @@
 #include "tracing/tracer.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "base/hex.h"
+#include "base/encoding.h"
 #include "base/memory.h"
-#include "base/random.h"
-#include "tracing/span_queue.h"
+#include "base/system.h"
 
 enum { QUEUE_MAX = 4096 /* maximum number of waiting spans, which need ten megabytes */, TRACE_BYTES = 16 };
 
@@ -16,8 +16,11 @@ struct tracer {
     size_t many;
     void (*wake)(void *arg);
     void *arg;
-    struct span_queue *queue;
     _Atomic uint64_t exported, dropped;
+
+    pthread_mutex_t lock; /* protects the queue of ended spans that wait to be sent: the members below */
+    size_t first, count;
+    struct span spans[QUEUE_MAX];
 };
 
 struct tracer *tracer_new(int64_t one_in, size_t many, void (*wake)(void *arg), void *arg)
@@ -28,13 +31,13 @@ struct tracer *tracer_new(int64_t one_in, size_t many, void (*wake)(void *arg), 
     tracer->many = many;
     tracer->wake = wake;
     tracer->arg = arg;
-    tracer->queue = span_queue_new(QUEUE_MAX);
+    pthread_mutex_init(&tracer->lock, NULL);
     return tracer;
 }
 
 void tracer_free(struct tracer *tracer)
 {
-    span_queue_free(tracer->queue);
+    pthread_mutex_destroy(&tracer->lock);
     free(tracer);
 }
 
@@ -61,7 +64,13 @@ bool tracer_begin(struct tracer *tracer, struct slice parent, char context[TRACE
 
 void tracer_record(struct tracer *tracer, const struct span *span)
 {
-    size_t count = span_queue_put(tracer->queue, span);
+    size_t count = 0; /* 0: the queue is full */
+    pthread_mutex_lock(&tracer->lock);
+    if (tracer->count < QUEUE_MAX) {
+        tracer->spans[(tracer->first + tracer->count) % QUEUE_MAX] = *span;
+        count = ++tracer->count;
+    }
+    pthread_mutex_unlock(&tracer->lock);
     if (count == 0)
         tracer_note_sent(tracer, 0, 1);
     if (count >= tracer->many)
@@ -78,12 +87,23 @@ struct tracer_counts tracer_count(const struct tracer *tracer)
 
 size_t tracer_waiting(struct tracer *tracer)
 {
-    return span_queue_count(tracer->queue);
+    pthread_mutex_lock(&tracer->lock);
+    size_t count = tracer->count;
+    pthread_mutex_unlock(&tracer->lock);
+    return count;
 }
 
 bool tracer_take(struct tracer *tracer, struct span *span)
 {
-    return span_queue_take(tracer->queue, span);
+    pthread_mutex_lock(&tracer->lock);
+    bool is_taken = tracer->count > 0;
+    if (is_taken) {
+        *span = tracer->spans[tracer->first];
+        tracer->first = (tracer->first + 1) % QUEUE_MAX;
+        tracer->count--;
+    }
+    pthread_mutex_unlock(&tracer->lock);
+    return is_taken;
 }
 
 void tracer_note_sent(struct tracer *tracer, size_t exported, size_t dropped)

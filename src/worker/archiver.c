@@ -1,9 +1,9 @@
 #include "worker/archiver.h"
 
-#include "base/clock.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/system.h"
 #include "worker/sweep.h"
 
 #define TICKS_US    INT64_C(2500000) /* without a tick for this time, the carry lock may be lost */

@@ -2,10 +2,9 @@
 
 #include <assert.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/random.h"
+#include "base/system.h"
 #include "job/job_id.h"
 #include "job/target/url.h"
 #include "worker/attempt_private.h"

@@ -2,10 +2,10 @@
 
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/metrics.h"
+#include "base/system.h"
 #include "job/request.h"
 #include "job/target/receiver.h"
 #include "job/target/url.h"

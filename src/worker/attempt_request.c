@@ -1,6 +1,6 @@
 #include <netinet/in.h>
 
-#include "base/random.h"
+#include "base/system.h"
 #include "io/local_address.h"
 #include "job/delivery/trace.h"
 #include "job/target/url.h"

@@ -2,11 +2,10 @@
 
 #include <stdio.h>
 
-#include "base/clock.h"
-#include "base/hex.h"
+#include "base/encoding.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/random.h"
+#include "base/system.h"
 #include "worker/archiver.h"
 #include "worker/consumer.h"
 #include "worker/firing.h"

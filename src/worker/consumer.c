@@ -2,8 +2,8 @@
 
 #include <assert.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/system.h"
 #include "store/shard.h"
 #include "worker/attempt.h"
 #include "worker/hold.h"

@@ -1,9 +1,9 @@
 #include "worker/firing.h"
 
 #include "base/buffer.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/system.h"
 #include "io/time_zones.h"
 #include "job/group.h"
 #include "job/job_id.h"

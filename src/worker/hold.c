@@ -1,11 +1,10 @@
 #include "worker/hold.h"
 
-#include "base/clock.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/metrics.h"
-#include "base/random.h"
+#include "base/system.h"
 #include "store/store.h"
 #include "worker/sweep.h"
 

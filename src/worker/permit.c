@@ -1,9 +1,9 @@
 #include "worker/permit.h"
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/metrics.h"
+#include "base/system.h"
 #include "worker/hold.h"
 
 /* ---- one part ---- */

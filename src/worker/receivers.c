@@ -1,9 +1,9 @@
 #include "worker/receivers.h"
 
-#include "base/clock.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/metrics.h"
+#include "base/system.h"
 #include "store/shard.h"
 
 enum {

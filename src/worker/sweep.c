@@ -2,9 +2,9 @@
 
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/system.h"
 
 enum {
     SHARE_MIN = 10, /* smallest share of Redis's time, in percent */

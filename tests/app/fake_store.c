@@ -1,12 +1,11 @@
-#include "app/fake_store.h"
-
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "app/fake_store.h"
 #include "base/log.h"
+#include "base/system.h"
 #include "job/retry.h"
 #include "job/target/target.h"
 #include "support/errors.h"

@@ -1,6 +1,5 @@
 #include "app/cursor.h"
-
-#include "base/base64.h"
+#include "base/encoding.h"
 #include "support/suite.h"
 
 static struct buffer text;

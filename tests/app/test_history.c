@@ -1,14 +1,13 @@
 /* Tests use cases that answer from the history. */
-#include "app/history.h"
-
 #include <stdio.h>
 
 #include "app/fake_history.h"
 #include "app/fake_store.h"
+#include "app/history.h"
 #include "app/history_redrive.h"
 #include "app/jobs.h"
 #include "app/why.h"
-#include "base/clock.h"
+#include "base/system.h"
 #include "support/suite.h"
 
 #define ID SLICE("orders-1/a")

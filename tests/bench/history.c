@@ -10,8 +10,8 @@
 #include <sys/resource.h>
 
 #include "base/buffer.h"
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/system.h"
 #include "history/history.h"
 
 enum { BATCH_MAX = 10000, ROWS_UNDER_WAY = 20000, TEXT_SIZE = 1024, ID_SIZE = 64, TRIES = 21, TOPICS = 20 };

@@ -1,11 +1,10 @@
-#include "history/history_calls.h"
-
 #include <check.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/system.h"
+#include "history/history_calls.h"
 
 #ifdef DUEPOST_SANITIZED
 enum { DEADLINE_S = 100 };

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/system.h"
 #include "history/history_calls.h"
 #include "job/job.h"
 #include "support/postgres_server.h"

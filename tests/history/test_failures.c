@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/system.h"
 #include "history/driver.h"
 #include "history/history_calls.h"
 #include "support/postgres_server.h"

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "app/submission.h"
-#include "base/clock.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
+#include "base/system.h"
 #include "http/exchange.h"
 #include "http/query.h"
 #include "http/route.h"

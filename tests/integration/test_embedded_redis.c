@@ -12,8 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/pidfd.h"
+#include "base/system.h"
 #include "server/redis/embedded.h"
 #include "support/suite.h"
 

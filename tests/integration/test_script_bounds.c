@@ -2,8 +2,8 @@
  * lists, large records, and 100,000 jobs that are due at once. */
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/system.h"
 #include "support/keyspace.h"
 #include "support/redis_server.h"
 #include "support/script_runner.h"

@@ -1,7 +1,5 @@
 /* The client runs in the test's thread. The receivers are threads that write HTTP themselves: one accepts
  * connections, and one serves each connection. */
-#include "io/http_client.h"
-
 #include <arpa/inet.h>
 #include <curl/curl.h>
 #include <dlfcn.h>
@@ -15,9 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/system.h"
 #include "io/freeze_guard.h"
+#include "io/http_client.h"
 #include "io/retry_after.h"
 #include "support/suite.h"
 #include "support/tls_relay.h"

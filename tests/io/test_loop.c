@@ -1,8 +1,7 @@
-#include "io/loop.h"
-
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/system.h"
+#include "io/loop.h"
 #include "support/suite.h"
 
 #define AFTER_US INT64_C(20000)

@@ -1,6 +1,5 @@
+#include "base/system.h"
 #include "io/query_timer.h"
-
-#include "base/clock.h"
 #include "support/suite.h"
 
 static struct loop *loop;

@@ -1,10 +1,9 @@
 /* The log of a run, from elements as clients may send them. */
-#include "qstash/runs/run_log.h"
-
 #include <check.h>
 #include <stdio.h>
 
-#include "base/base64.h"
+#include "base/encoding.h"
+#include "qstash/runs/run_log.h"
 #include "support/suite.h"
 
 enum { STEPS_MAX = 16 };

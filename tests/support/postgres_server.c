@@ -1,5 +1,3 @@
-#include "support/postgres_server.h"
-
 #include <check.h>
 #include <ftw.h>
 #include <glob.h>
@@ -15,8 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/system.h"
+#include "support/postgres_server.h"
 
 #ifdef DUEPOST_SANITIZED
 enum { DEADLINE_S = 100 };

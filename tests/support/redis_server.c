@@ -1,5 +1,3 @@
-#include "support/redis_server.h"
-
 #include <check.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -10,8 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/system.h"
+#include "support/redis_server.h"
 
 #ifdef DUEPOST_SANITIZED
 enum { DEADLINE_S = 50 };

@@ -1,9 +1,8 @@
-#include "support/suite.h"
-
 #include <stdio.h>
 
 #include "job/text/json.h"
-#include "tracing/otlp_json.h"
+#include "support/suite.h"
+#include "tracing/exporter.h"
 
 #define TRACE  "4bf92f3577b34da6a3ce929d0e0e4736"
 #define PARENT "00-" TRACE "-00f067aa0ba902b7-01"

@@ -1,5 +1,4 @@
-#include "base/base64.h"
-
+#include "base/encoding.h"
 #include "support/suite.h"
 
 START_TEST(bytes_come_back_as_they_went)

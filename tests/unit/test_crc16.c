@@ -1,6 +1,6 @@
 /* Compares the results of crc16 with the published check value, and with slots that redis-server 7.0 computes
  * (CLUSTER KEYSLOT). */
-#include "base/crc16.h"
+#include "base/hash.h"
 #include "support/suite.h"
 
 enum { SLOTS = 16384 };

@@ -1,8 +1,7 @@
-#include "support/suite.h"
-
 #include <stdbool.h>
 
-#include "base/date.h"
+#include "base/timestamp.h"
+#include "support/suite.h"
 
 START_TEST(counts_days)
 {

@@ -1,9 +1,8 @@
-#include "support/suite.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/decimal.h"
+#include "base/duration.h"
+#include "support/suite.h"
 
 #define MAX INT64_C(1000000000000)
 

@@ -1,6 +1,5 @@
+#include "base/metrics.h"
 #include "support/suite.h"
-
-#include "base/histogram.h"
 
 START_TEST(a_bound_belongs_to_its_bucket)
 {

@@ -1,7 +1,6 @@
-#include "support/suite.h"
-
-#include "base/json_plain.h"
 #include "base/memory.h"
+#include "base/utf8.h"
+#include "support/suite.h"
 
 enum { SIZE = 40 };
 

@@ -1,5 +1,3 @@
-#include "support/suite.h"
-
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/log_sink.h"
+#include "support/suite.h"
 
 static char folder[] = "/tmp/duepost-log-XXXXXX";
 static char path[64], moved[64];

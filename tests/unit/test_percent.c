@@ -1,5 +1,4 @@
-#include "base/percent.h"
-
+#include "base/encoding.h"
 #include "support/suite.h"
 
 START_TEST(bytes_come_back_as_they_went)

@@ -1,11 +1,10 @@
 /* Tests one attempt from its claim to its end: the effect of each event in each state. */
-#include "worker/attempt.h"
-
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/system.h"
 #include "support/suite.h"
+#include "worker/attempt.h"
 #include "worker/permit.h"
 #include "worker/world.h"
 

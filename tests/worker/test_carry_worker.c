@@ -1,10 +1,9 @@
 /* Tests a carry worker: when it carries, how the lock moves, and when leases count as lost. */
-#include "worker/carry_worker.h"
-
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/system.h"
 #include "support/suite.h"
+#include "worker/carry_worker.h"
 #include "worker/consumer.h"
 #include "worker/janitor.h"
 #include "worker/world.h"

@@ -1,8 +1,7 @@
 /* Tests a consumer: when and how much it claims, what it renews, and how it stops. */
-#include "worker/consumer.h"
-
-#include "base/clock.h"
+#include "base/system.h"
 #include "support/suite.h"
+#include "worker/consumer.h"
 #include "worker/world.h"
 
 #define SECOND_US INT64_C(1000000)

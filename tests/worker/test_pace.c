@@ -1,7 +1,6 @@
-#include "worker/sweep.h"
-
-#include "base/clock.h"
+#include "base/system.h"
 #include "support/suite.h"
+#include "worker/sweep.h"
 
 static struct loop *loop;
 static struct pace *pace;

@@ -1,9 +1,8 @@
 /* Tests a reactor's copy of the receivers' records, its reports, permits and holds. */
-#include "worker/receivers.h"
-
-#include "base/clock.h"
+#include "base/system.h"
 #include "support/suite.h"
 #include "worker/permit.h"
+#include "worker/receivers.h"
 #include "worker/world.h"
 
 /* ---- attempts ---- */

@@ -1,12 +1,11 @@
 /* Tests that a recovery makes bounded steps, one after the other, until lease_sweep_may_fn allows no further
  * step. */
-#include "worker/recovery.h"
-
-#include "base/clock.h"
+#include "base/system.h"
 #include "job/delivery/callback_job.h"
 #include "job/delivery/delivery_form.h"
 #include "support/suite.h"
 #include "support/without_head.h"
+#include "worker/recovery.h"
 #include "worker/sweep.h"
 #include "worker/world.h"
 

@@ -1,7 +1,7 @@
 /* Tests forgetter, sweeper and surveyor. Each continues as long as its steps are full. */
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/system.h"
 #include "support/suite.h"
 #include "worker/sweep.h"
 #include "worker/world.h"

@@ -1,15 +1,13 @@
-#include "worker/world.h"
-
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/random.h"
+#include "base/system.h"
 #include "job/job_id.h"
+#include "worker/world.h"
 
 #define BEGIN_US INT64_C(1000000000)
 

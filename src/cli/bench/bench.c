@@ -13,9 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/json_writer.h"
-#include "base/random.h"
+#include "base/system.h"
 #include "cli/call.h"
 #include "cli/commands.h"
 #include "cli/remote.h"

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/system.h"
 
 enum {
     BODY_MAX = 64 * 1024,

@@ -5,7 +5,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/system.h"
 #include "base/timestamp.h"
 #include "cli/bench/bench.h"
 #include "cli/output.h"

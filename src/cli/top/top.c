@@ -9,7 +9,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/system.h"
 #include "cli/commands.h"
 #include "cli/remote.h"
 #include "cli/terminal.h"

@@ -8,11 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/base64.h"
-#include "base/clock.h"
+#include "base/encoding.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
-#include "base/random.h"
+#include "base/system.h"
 #include "base/utf8.h"
 #include "cli/call.h"
 #include "cli/output.h"

@@ -15,11 +15,10 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/duration.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
-#include "base/random.h"
+#include "base/system.h"
 #include "cli/call.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"

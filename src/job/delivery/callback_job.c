@@ -1,6 +1,6 @@
 #include "job/delivery/callback_job.h"
 
-#include "base/base64.h"
+#include "base/encoding.h"
 #include "base/json_writer.h"
 #include "base/utf8.h"
 #include "job/delivery/callback.h"

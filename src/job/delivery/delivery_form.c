@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/duration.h"
-#include "base/percent.h"
+#include "base/encoding.h"
 #include "base/timestamp.h"
 
 /* ---- dates in headers ---- */

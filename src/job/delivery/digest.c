@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "base/hex.h"
+#include "base/encoding.h"
 
 enum { BLOCK_BYTES = 64 };
 

@@ -5,8 +5,7 @@
 #include <openssl/evp.h>
 #include <stdio.h>
 
-#include "base/base64.h"
-#include "base/hex.h"
+#include "base/encoding.h"
 #include "job/delivery/digest.h"
 
 enum {

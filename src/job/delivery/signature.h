@@ -8,8 +8,8 @@
 #define DUEPOST_JOB_DELIVERY_SIGNATURE_H
 
 #include "base/buffer.h"
-#include "base/library.h"
 #include "base/status.h"
+#include "base/system.h"
 
 enum {
     SIGNING_KEYS_MAX = 8, /* maximum number of keys that sign one delivery */

@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#include "base/hex.h"
+#include "base/encoding.h"
 
 static bool is_hex(struct slice text)
 {

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
-#include "base/trace_parent.h"
+#include "base/encoding.h"
 
 enum {
     TRACE_SPAN_BYTES = 8,

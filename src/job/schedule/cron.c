@@ -6,7 +6,7 @@
  *   4. finds the next matching day, then the next matching time of that day */
 #include "job/schedule/cron.h"
 
-#include "base/date.h"
+#include "base/timestamp.h"
 
 enum { FIELDS_MAX = 6, STEP_MAX = 999, FOUND_MAX = 40, DAY_S = 86400 };
 

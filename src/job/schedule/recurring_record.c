@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <openssl/evp.h>
 
-#include "base/hex.h"
+#include "base/encoding.h"
 #include "base/timestamp.h"
 #include "job/delivery/delivery_form.h"
 #include "job/group.h"

@@ -3,7 +3,7 @@
 #include <arpa/inet.h>
 
 #include "base/buffer.h"
-#include "base/hex.h"
+#include "base/encoding.h"
 
 /* ---- addresses ---- */
 

@@ -2,8 +2,8 @@
 
 #include <assert.h>
 
-#include "base/hex.h"
-#include "base/json_plain.h"
+#include "base/encoding.h"
+#include "base/utf8.h"
 
 /* ---- the functions that visit the values of an object or array ---- */
 

@@ -1,12 +1,10 @@
 /* json_check.c - checks whether a text is valid JSON, in one pass and without recursion. */
-#include "job/text/json.h"
-
 #include <assert.h>
 #include <stdlib.h>
 
 #include "base/buffer.h"
-#include "base/json_plain.h"
 #include "base/utf8.h"
+#include "job/text/json.h"
 
 /* ---- duplicate keys ----
  *

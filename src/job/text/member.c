@@ -3,7 +3,6 @@
 #include <ctype.h>
 #include <stdio.h>
 
-#include "base/decimal.h"
 #include "base/duration.h"
 #include "job/request.h"
 #include "job/target/url.h"

@@ -10,8 +10,8 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "base/base64.h"
-#include "base/decimal.h"
+#include "base/duration.h"
+#include "base/encoding.h"
 #include "base/timestamp.h"
 #include "job/delivery/callback.h"
 #include "job/delivery/signature.h"

@@ -3,7 +3,6 @@
  * A record is read for each delivery. So the text is read only once, and no tree is built. */
 #include <assert.h>
 
-#include "base/decimal.h"
 #include "base/duration.h"
 #include "base/timestamp.h"
 #include "job/delivery/callback.h"

@@ -2,9 +2,9 @@
 
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/system.h"
 #include "http/query.h"
 #include "qstash/handler.h"
 #include "qstash/messages/message.h"

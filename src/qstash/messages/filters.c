@@ -2,8 +2,8 @@
 
 #include <stdio.h>
 
+#include "base/encoding.h"
 #include "base/memory.h"
-#include "base/percent.h"
 #include "base/timestamp.h"
 #include "http/query.h"
 #include "job/text/json.h"

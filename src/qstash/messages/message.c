@@ -3,11 +3,10 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "base/base64.h"
 #include "base/buffer.h"
-#include "base/clock.h"
+#include "base/encoding.h"
 #include "base/memory.h"
-#include "base/random.h"
+#include "base/system.h"
 #include "job/delivery/digest.h"
 #include "job/text/json.h"
 #include "qstash/handler.h"

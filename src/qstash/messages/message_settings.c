@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base/percent.h"
+#include "base/encoding.h"
 #include "job/retry.h"
 
 #define PREFIX                  "Upstash-"

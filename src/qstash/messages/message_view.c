@@ -1,6 +1,6 @@
 #include "qstash/messages/message_view.h"
 
-#include "base/base64.h"
+#include "base/encoding.h"
 #include "base/utf8.h"
 #include "job/attempt_line.h"
 #include "job/text/json.h"

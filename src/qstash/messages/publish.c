@@ -3,9 +3,9 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "base/clock.h"
+#include "base/encoding.h"
 #include "base/memory.h"
-#include "base/percent.h"
+#include "base/system.h"
 #include "job/job_id.h"
 #include "job/target/url.h"
 #include "qstash/jwt_keys.h"

@@ -1,6 +1,6 @@
 /* notify.c - POST /v2/notify/{eventId} and /v2/notify/{runId}/{eventId}: ends the waits of runs for an event.
  * A request to a webhook of a run also ends a wait. Also GET /v2/waiters/{eventId}. */
-#include "base/base64.h"
+#include "base/encoding.h"
 #include "base/memory.h"
 #include "qstash/handler.h"
 #include "qstash/runs/run_message.h"

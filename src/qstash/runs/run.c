@@ -2,8 +2,8 @@
 
 #include <stdio.h>
 
-#include "base/base64.h"
-#include "base/random.h"
+#include "base/encoding.h"
+#include "base/system.h"
 #include "job/job_id.h"
 #include "job/text/json.h"
 #include "qstash/messages/message.h"

@@ -1,6 +1,6 @@
 #include <stdio.h>
 
-#include "base/base64.h"
+#include "base/encoding.h"
 #include "job/attempt_line.h"
 #include "job/text/json.h"
 #include "qstash/messages/message_view.h"

@@ -4,10 +4,10 @@
 
 #include "app/workflow_reads.h"
 #include "app/workflows.h"
+#include "base/encoding.h"
 #include "base/memory.h"
-#include "base/percent.h"
-#include "job/text/json.h"
 #include "job/target/url.h"
+#include "job/text/json.h"
 #include "qstash/handler.h"
 #include "qstash/messages/bulk.h"
 #include "qstash/messages/filters.h"

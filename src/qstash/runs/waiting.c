@@ -1,9 +1,9 @@
 #include "qstash/runs/waiting.h"
 
-#include "base/base64.h"
+#include "base/encoding.h"
 #include "job/job.h"
-#include "job/text/json.h"
 #include "job/target/url.h"
+#include "job/text/json.h"
 #include "qstash/messages/message_settings.h"
 
 /* ---- waiting for an event ---- */

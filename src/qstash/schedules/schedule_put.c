@@ -11,9 +11,8 @@
 #include <stdio.h>
 
 #include "app/schedules.h"
-#include "base/clock.h"
 #include "base/memory.h"
-#include "base/random.h"
+#include "base/system.h"
 #include "qstash/handler.h"
 #include "qstash/messages/message.h"
 #include "qstash/messages/publish.h"

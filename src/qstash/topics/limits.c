@@ -2,8 +2,8 @@
  * flow-control key are topics with limits of their own, see message_topic.h. */
 #include "app/overview.h"
 #include "app/topics.h"
+#include "base/encoding.h"
 #include "base/memory.h"
-#include "base/percent.h"
 #include "job/text/json.h"
 #include "qstash/handler.h"
 #include "qstash/messages/publish.h"

@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 #include "app/topics.h"
-#include "base/base64.h"
+#include "base/encoding.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
 #include "job/text/json.h"

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/system.h"
 #include "base/timestamp.h"
 #include "cli/remote.h"
 #include "io/resolver.h"

@@ -10,8 +10,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/metrics.h"
+#include "base/system.h"
 #include "io/loop.h"
 #include "server/check/check_private.h"
 #include "server/options/options.h"

@@ -19,7 +19,7 @@
 #include "job/target/url.h"
 #include "server/commit.h"
 #include "server/options/options_private.h"
-#include "tracing/otlp_json.h"
+#include "tracing/exporter.h"
 
 /* ---- the options of the tracer ---- */
 

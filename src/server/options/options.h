@@ -20,6 +20,7 @@
 #include "store/store.h"
 #include "tracing/exporter.h"
 
+/* The options of the tracer: the collector's url, and the headers and attributes of requests to it. */
 struct otlp_options {
     char *given_url, *headers_file, *attributes; /* values that the operator gave; NULL: none */
     int64_t one_in;

@@ -16,10 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
-#include "base/pidfd.h"
 #include "base/slice.h"
+#include "base/system.h"
 #include "server/redis/redis_private.h"
 
 /* ---- the log file ---- */

@@ -1,4 +1,4 @@
-#include "base/crc16.h"
+#include "base/hash.h"
 
 enum { POLYNOMIAL = 0x1021 };
 
