@@ -119,14 +119,6 @@ static bool *switch_place(struct arguments *arguments, size_t index)
     return (bool *)((char *)arguments + switches[index].offset);
 }
 
-static bool read_switch(const char *word, struct arguments *arguments)
-{
-    for (size_t i = 0; i < SWITCHES; i++)
-        if (strcmp(word, switches[i].flag) == 0)
-            return *switch_place(arguments, i) = true;
-    return false;
-}
-
 /* Returns whether the help text names the flag itself, and not only a longer flag that begins with it. */
 static bool names_flag(const char *help, const char *flag)
 {
@@ -174,35 +166,30 @@ static bool find_list(struct slice name, struct arguments *arguments, const char
     return is_label || is_header;
 }
 
-/* Returns where to store the value of an option. Returns NULL after an error. */
-static const char **place_of(struct slice name, const char *help, struct arguments *arguments,
-                             struct problem *problem)
-{
-    const char **place = NULL;
-    int max, i = 0;
-    if (find_list(name, arguments, &place, &max)) {
-        if (!place)
-            problem_set(problem, "%.*s: appears more than %d times", SLICE_ARG(name), max);
-        return place;
-    }
-    while (i < ARGUMENT_COUNT && !slice_equal(name, slice_of(table[i].flag)))
-        i++;
-    if (i < ARGUMENT_COUNT)
-        return &arguments->values[i];
-    (void)refuse_unknown(name, help, problem);
-    return NULL;
-}
-
 static enum status read_option(int argc, char *const *argv, int *index, const char *help,
                                struct arguments *arguments, struct problem *problem)
 {
     struct slice name, value;
+    const char **place = NULL; /* where the value is stored */
+    int max, i = 0;
+    for (size_t n = 0; n < SWITCHES; n++)
+        if (strcmp(argv[*index], switches[n].flag) == 0) {
+            *switch_place(arguments, n) = true;
+            return STATUS_OK;
+        }
     bool has_value = slice_cut(slice_of(argv[*index]), '=', &name, &value);
-    if (read_switch(argv[*index], arguments))
-        return STATUS_OK;
-    const char **place = place_of(name, help, arguments, problem);
-    if (!place)
-        return STATUS_INVALID;
+    if (find_list(name, arguments, &place, &max)) {
+        if (!place) {
+            problem_set(problem, "%.*s: appears more than %d times", SLICE_ARG(name), max);
+            return STATUS_INVALID;
+        }
+    } else {
+        while (i < ARGUMENT_COUNT && !slice_equal(name, slice_of(table[i].flag)))
+            i++;
+        if (i == ARGUMENT_COUNT)
+            return refuse_unknown(name, help, problem);
+        place = &arguments->values[i];
+    }
     /* A word that begins with -- is probably the next option, because the user forgot this option's value. */
     if (!has_value && (*index + 1 >= argc || strncmp(argv[*index + 1], "--", 2) == 0))
         return arguments_bad(problem, name, "needs a value");

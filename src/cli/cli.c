@@ -469,33 +469,30 @@ static struct slice verb_options(const char *help, const char *verb)
     return end ? slice_from(at, (size_t)(end - at)) : slice_of(at);
 }
 
-/* Checks that each given option is an option of the command, or of the given verb. */
-static bool has_options(const struct command *command, struct call *call)
-{
-    bool has_verbs = command->options && strstr(command->options, verb_title);
-    const char *verb = has_verbs ? call->arguments.word : NULL;
-    struct buffer help, name;
-    buffer_init(&help, HELP_MAX);
-    buffer_init(&name, NAME_MAX_BYTES);
-    buffer_append(&help, has_verbs ? verb_options(command->options, verb) : slice_of(command->options));
-    buffer_printf(&name, "%s%s%.64s", command->name, verb ? " " : "", verb ? verb : "");
-    enum status status =
-        arguments_check(&call->arguments, buffer_text(&help), buffer_text(&name), &call->problem);
-    buffer_fini(&help);
-    buffer_fini(&name);
-    return status == STATUS_OK;
-}
-
-/* Reads the arguments, and checks that they are those of the command. Returns false after an error; the
- * problem then says what is wrong. */
+/* Reads the arguments, and checks that each given option is an option of the command, or of the given verb.
+ * Returns false after an error; the problem then says what is wrong. */
 static bool read_arguments(const struct command *command, struct call *call)
 {
-    struct arguments *arguments = &call->arguments;
-    if (arguments_parse(call->word_count, call->words, command->words_max, command->options, arguments,
-                        &call->problem) != STATUS_OK ||
-        (!arguments->wants_help && !has_options(command, call)))
-        return false;
     static const enum argument of_servers[] = {ARGUMENT_SERVER, ARGUMENT_TOKEN_FILE, ARGUMENT_CA_FILE};
+    struct arguments *arguments = &call->arguments;
+    struct buffer help, name;
+    if (arguments_parse(call->word_count, call->words, command->words_max, command->options, arguments,
+                        &call->problem) != STATUS_OK)
+        return false;
+    if (!arguments->wants_help) {
+        bool has_verbs = command->options && strstr(command->options, verb_title);
+        const char *verb = has_verbs ? arguments->word : NULL;
+        buffer_init(&help, HELP_MAX);
+        buffer_init(&name, NAME_MAX_BYTES);
+        buffer_append(&help, has_verbs ? verb_options(command->options, verb) : slice_of(command->options));
+        buffer_printf(&name, "%s%s%.64s", command->name, verb ? " " : "", verb ? verb : "");
+        enum status status =
+            arguments_check(arguments, buffer_text(&help), buffer_text(&name), &call->problem);
+        buffer_fini(&help);
+        buffer_fini(&name);
+        if (status != STATUS_OK)
+            return false;
+    }
     for (size_t i = 0; i < sizeof of_servers / sizeof *of_servers && is_without_server(command); i++)
         if (arguments->values[of_servers[i]])
             problem_set(&call->problem, "%s: unknown option", argument_flag(of_servers[i]));

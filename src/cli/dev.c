@@ -127,18 +127,6 @@ static bool start_server(struct dev *dev)
     return dev->server > 0;
 }
 
-static void show_links(const struct dev *dev, const char *server)
-{
-    struct buffer origin;
-    buffer_init(&origin, ORIGIN_MAX);
-    local_receiver_write_origin(dev->receiver, &origin);
-    printf("dashboard on %s/\n", server);
-    printf("data in %s%s\n", dev->data, dev->is_temporary ? ", removed at the end; --data DIR keeps it" : "");
-    printf("try: duepost schedule hello --server %s --delay 5s --url %s/ --body '{\"hello\":\"world\"}'\n",
-           server, buffer_text(&origin));
-    buffer_fini(&origin);
-}
-
 /* Prints what the server prints, and the links once it is ready. */
 static void read_output(struct dev *dev)
 {
@@ -156,8 +144,19 @@ static void read_output(struct dev *dev)
         dev->line[dev->line_size] = '\0';
         dev->line_size = 0;
         puts(dev->line);
-        if (strncmp(dev->line, listening, strlen(listening)) == 0)
-            show_links(dev, dev->line + strlen(listening));
+        if (strncmp(dev->line, listening, strlen(listening)) == 0) {
+            struct buffer origin;
+            const char *server = dev->line + strlen(listening);
+            buffer_init(&origin, ORIGIN_MAX);
+            local_receiver_write_origin(dev->receiver, &origin);
+            printf("dashboard on %s/\n", server);
+            printf("data in %s%s\n", dev->data,
+                   dev->is_temporary ? ", removed at the end; --data DIR keeps it" : "");
+            printf("try: duepost schedule hello --server %s --delay 5s --url %s/ --body "
+                   "'{\"hello\":\"world\"}'\n",
+                   server, buffer_text(&origin));
+            buffer_fini(&origin);
+        }
         fflush(stdout);
     }
 }

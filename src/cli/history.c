@@ -137,33 +137,27 @@ static bool fail_output(struct export *export)
     return false;
 }
 
-/* Prints the line on a terminal. A file or pipe gets each byte as it is in the job. */
-static void show_line(struct export *export)
-{
-    struct buffer shown;
-    while (strchr("\r\n", export->line.data[export->line.size - 1]))
-        export->line.size--;
-    if (export->write == export_write_ndjson) {
-        table_print_json(buffer_text(&export->line));
-        return;
-    }
-    buffer_init(&shown, LINE_BYTES_MAX);
-    table_append_shown(&shown, buffer_slice(&export->line));
-    puts(buffer_text(&shown));
-    buffer_fini(&shown);
-}
-
+/* Writes a job. A terminal shows the line; a file or pipe gets each byte as it is in the job. */
 static bool write_job(struct export *export, struct slice job)
 {
-    buffer_clear(&export->line);
-    if (!export->write(&export->line, job)) {
+    struct buffer *line = &export->line, shown;
+    buffer_clear(line);
+    if (!export->write(line, job)) {
         problem_set(&export->call->problem, "there is no memory for a job of %zu bytes", job.size);
         return false;
     }
-    if (export->is_terminal)
-        show_line(export);
-    else if (fwrite(export->line.data, 1, export->line.size, stdout) != export->line.size)
-        return fail_output(export);
+    if (!export->is_terminal)
+        return fwrite(line->data, 1, line->size, stdout) == line->size || fail_output(export);
+    while (strchr("\r\n", line->data[line->size - 1]))
+        line->size--;
+    if (export->write == export_write_ndjson) {
+        table_print_json(buffer_text(line));
+        return true;
+    }
+    buffer_init(&shown, LINE_BYTES_MAX);
+    table_append_shown(&shown, buffer_slice(line));
+    puts(buffer_text(&shown));
+    buffer_fini(&shown);
     return true;
 }
 

@@ -60,22 +60,6 @@ struct sums {
     long long matched, done, skipped;
 };
 
-/* Adds the new due time of a reschedule to the query of a request's target. */
-static void add_new_time(const struct call *call, struct buffer *target)
-{
-    char time[TIMESTAMP_SIZE];
-    const char *delay = call->arguments.values[ARGUMENT_DELAY];
-    const char *due_at = call->arguments.values[ARGUMENT_DUE_AT];
-    if (delay) {
-        buffer_printf(target, "&delay=");
-        call_add_encoded(target, delay);
-    }
-    if (due_at && when_parse(due_at, time)) {
-        buffer_printf(target, "&dueAt=");
-        call_add_encoded(target, time);
-    }
-}
-
 /* Checks that the action has --limit or --all, and a state. */
 static bool is_bounded(struct call *call)
 {
@@ -101,7 +85,18 @@ static bool many_jobs_act(struct call *call, const char *method, const char *pat
     buffer_init(&target, CALL_TARGET_MAX);
     do {
         call_make_target(call, &target, path, page ? call_text(page, "cursor") : NULL);
-        add_new_time(call, &target);
+        /* the new due time of a reschedule */
+        char time[TIMESTAMP_SIZE];
+        const char *delay = call->arguments.values[ARGUMENT_DELAY];
+        const char *due_at = call->arguments.values[ARGUMENT_DUE_AT];
+        if (delay) {
+            buffer_printf(&target, "&delay=");
+            call_add_encoded(&target, delay);
+        }
+        if (due_at && when_parse(due_at, time)) {
+            buffer_printf(&target, "&dueAt=");
+            call_add_encoded(&target, time);
+        }
         json_decref(page);
         page = remote_ask_json(call->remote, method, buffer_text(&target), NULL, &call->problem);
         sums.matched += call_number(page, "matched");

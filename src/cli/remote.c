@@ -94,21 +94,6 @@ static struct curl_slist *add_header(struct curl_slist *headers, const char *nam
     return headers;
 }
 
-/* Sends the request of the handle, and waits for the end. */
-static CURLcode wait_for_end(struct remote *remote)
-{
-    int running = 0, left;
-    CURLcode code = CURLE_FAILED_INIT;
-    CURLMcode progress = curl_multi_add_handle(remote->multi, remote->easy);
-    while (progress == CURLM_OK && (progress = curl_multi_perform(remote->multi, &running)) == CURLM_OK &&
-           running)
-        progress = curl_multi_poll(remote->multi, NULL, 0, (int)TIMEOUT_S * 1000, NULL);
-    for (const CURLMsg *message; (message = curl_multi_info_read(remote->multi, &left));)
-        code = message->data.result;
-    curl_multi_remove_handle(remote->multi, remote->easy);
-    return code;
-}
-
 static CURLcode send_with(struct remote *remote, const char *method, const char *url,
                           struct curl_slist *headers, const char *body, struct buffer *answer)
 {
@@ -132,7 +117,15 @@ static CURLcode send_with(struct remote *remote, const char *method, const char 
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, answer);
     if (body)
         curl_easy_setopt(easy, CURLOPT_POSTFIELDS, body);
-    CURLcode code = wait_for_end(remote);
+    int running = 0, left;
+    CURLcode code = CURLE_FAILED_INIT;
+    CURLMcode progress = curl_multi_add_handle(remote->multi, remote->easy);
+    while (progress == CURLM_OK && (progress = curl_multi_perform(remote->multi, &running)) == CURLM_OK &&
+           running)
+        progress = curl_multi_poll(remote->multi, NULL, 0, (int)TIMEOUT_S * 1000, NULL);
+    for (const CURLMsg *message; (message = curl_multi_info_read(remote->multi, &left));)
+        code = message->data.result;
+    curl_multi_remove_handle(remote->multi, remote->easy);
     remote->has_sent |= code != CURLE_URL_MALFORMAT && code != CURLE_UNSUPPORTED_PROTOCOL;
     return code;
 }
@@ -293,25 +286,20 @@ static void replace_large_numbers(char *at, const char *end)
     }
 }
 
-static json_t *remote_parse(struct slice text)
-{
-    json_t *json = json_loadb(text.data ? text.data : "", text.size, JSON_ALLOW_NUL, NULL);
-    if (json)
-        return json;
-    char *copy = slice_dup(text);
-    replace_large_numbers(copy, copy + text.size);
-    json = json_loadb(copy, text.size, JSON_ALLOW_NUL, NULL);
-    free(copy);
-    return json;
-}
-
 json_t *remote_ask_json(struct remote *remote, const char *method, const char *target, const char *body,
                         struct problem *problem)
 {
     json_t *json = NULL;
     buffer_clear(&remote->text);
     if (remote_ask(remote, method, target, body, &remote->text, problem) == STATUS_OK) {
-        json = remote_parse(buffer_slice(&remote->text));
+        struct slice text = buffer_slice(&remote->text);
+        json = json_loadb(text.data ? text.data : "", text.size, JSON_ALLOW_NUL, NULL);
+        if (!json) {
+            char *copy = slice_dup(text);
+            replace_large_numbers(copy, copy + text.size);
+            json = json_loadb(copy, text.size, JSON_ALLOW_NUL, NULL);
+            free(copy);
+        }
         if (!json)
             problem_set(problem, "the answer of %s is not JSON; is it a duepost server?", remote->server);
     }

@@ -288,28 +288,28 @@ static bool read_number(struct call *call, enum argument argument, const char *n
     return true;
 }
 
-static bool read_listen(struct bench *bench, const char *value)
+static bool read_options(struct bench *bench)
 {
-    if (!value || local_receiver_read_place(value, &bench->listen.place))
-        return true;
-    problem_set(bench->problem,
-                "--receiver-listen is %s: expected an address and a port, such as 0.0.0.0:9000", value);
-    return false;
-}
-
-static bool check_url(struct bench *bench, const char *value)
-{
+    struct call *call = bench->call;
+    const char *const *values = call->arguments.values;
+    const char *listen = values[ARGUMENT_RECEIVER_LISTEN], *given_url = values[ARGUMENT_RECEIVER_URL];
+    const char *prefix = values[ARGUMENT_TOPIC], *detail;
     struct url url;
-    const char *detail;
-    if (!value || url_parse(slice_of(value), &url, &detail) == STATUS_OK)
-        return true;
-    problem_set(bench->problem, "--receiver-url is %.300s: it %s", value, detail);
-    return false;
-}
-
-static bool make_topic(struct bench *bench, const char *prefix)
-{
     uint64_t random;
+    if (!read_number(call, ARGUMENT_JOBS, "--jobs", JOBS_MAX, &bench->jobs) ||
+        !read_number(call, ARGUMENT_BATCH, "--batch", BATCH_MAX, &bench->batch) ||
+        !read_number(call, ARGUMENT_PARALLEL, "--parallel", PARALLEL_MAX, &bench->parallel) ||
+        !read_number(call, ARGUMENT_PER_SECOND, "--per-second", PER_SECOND_MAX, &bench->per_second))
+        return false;
+    if (listen && !local_receiver_read_place(listen, &bench->listen.place)) {
+        problem_set(bench->problem,
+                    "--receiver-listen is %s: expected an address and a port, such as 0.0.0.0:9000", listen);
+        return false;
+    }
+    if (given_url && url_parse(slice_of(given_url), &url, &detail) != STATUS_OK) {
+        problem_set(bench->problem, "--receiver-url is %.300s: it %s", given_url, detail);
+        return false;
+    }
     random_fill(&random, sizeof random);
     snprintf(bench->listen.key, sizeof bench->listen.key, "%016" PRIx64, random);
     int size =
@@ -318,18 +318,6 @@ static bool make_topic(struct bench *bench, const char *prefix)
         return true; /* unlike topic_is_valid, refuses the ~ of sibling topics (orders~callbacks) */
     problem_set(bench->problem, "--topic is %.200s: it is not the beginning of a topic's name", prefix);
     return false;
-}
-
-static bool read_options(struct bench *bench)
-{
-    struct call *call = bench->call;
-    const char *const *values = call->arguments.values;
-    return read_number(call, ARGUMENT_JOBS, "--jobs", JOBS_MAX, &bench->jobs) &&
-           read_number(call, ARGUMENT_BATCH, "--batch", BATCH_MAX, &bench->batch) &&
-           read_number(call, ARGUMENT_PARALLEL, "--parallel", PARALLEL_MAX, &bench->parallel) &&
-           read_number(call, ARGUMENT_PER_SECOND, "--per-second", PER_SECOND_MAX, &bench->per_second) &&
-           read_listen(bench, values[ARGUMENT_RECEIVER_LISTEN]) &&
-           check_url(bench, values[ARGUMENT_RECEIVER_URL]) && make_topic(bench, values[ARGUMENT_TOPIC]);
 }
 
 /* ---- the question ---- */

@@ -52,19 +52,6 @@ static bool read_body(const struct bench_receiver *receiver, struct slice body, 
 
 /* ---- jobs ---- */
 
-static void note_job(struct bench_receiver *receiver, size_t number, int64_t due_ms)
-{
-    if (receiver->has_come[number]) {
-        receiver->received.repeats++;
-        return;
-    }
-    receiver->has_come[number] = true;
-    receiver->received.jobs++;
-    receiver->received.last_us = clock_steady_us();
-    if (due_ms)
-        receiver->late_us[receiver->late_count++] = clock_wall_us() - due_ms * 1000;
-}
-
 static void answer_status(struct http_request *request, unsigned status)
 {
     http_answer(request, &(struct http_answer){.status = status});
@@ -81,8 +68,16 @@ static void on_request(void *arg, struct http_request *request)
         return;
     }
     pthread_mutex_lock(&receiver->lock);
-    if (series == receiver->series && number < receiver->count)
-        note_job(receiver, number, due_ms);
+    bool is_counted = series == receiver->series && number < receiver->count;
+    if (is_counted && receiver->has_come[number]) {
+        receiver->received.repeats++;
+    } else if (is_counted) {
+        receiver->has_come[number] = true;
+        receiver->received.jobs++;
+        receiver->received.last_us = clock_steady_us();
+        if (due_ms)
+            receiver->late_us[receiver->late_count++] = clock_wall_us() - due_ms * 1000;
+    }
     pthread_mutex_unlock(&receiver->lock);
     answer_status(request, 204);
 }

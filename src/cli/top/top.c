@@ -99,18 +99,6 @@ static void ask_overview(struct top *top)
 
 /* ---- keys and signals ---- */
 
-static void read_keys(struct top *top)
-{
-    char keys[KEYS_MAX];
-    struct pollfd terminal = {.fd = STDIN_FILENO, .events = POLLIN};
-    if (poll(&terminal, 1, 0) <= 0)
-        return;
-    ssize_t size = read(STDIN_FILENO, keys, sizeof keys);
-    top->is_over = top->is_over || size == 0 || (size < 0 && errno != EINTR); /* the terminal is closed */
-    for (ssize_t i = 0; i < size; i++)
-        top->is_over = top->is_over || keys[i] == 'q' || keys[i] == 'Q';
-}
-
 static void top_read_signals(struct top *top)
 {
     struct signalfd_siginfo info;
@@ -135,7 +123,15 @@ static void top_loop(struct top *top)
                           : top->call ? TIMEOUT_MS
                                       : 0);
         top_read_signals(top);
-        read_keys(top);
+        char keys[KEYS_MAX];
+        struct pollfd terminal = {.fd = STDIN_FILENO, .events = POLLIN};
+        if (poll(&terminal, 1, 0) > 0) {
+            ssize_t size = read(STDIN_FILENO, keys, sizeof keys);
+            top->is_over =
+                top->is_over || size == 0 || (size < 0 && errno != EINTR); /* the terminal is closed */
+            for (ssize_t i = 0; i < size; i++)
+                top->is_over = top->is_over || keys[i] == 'q' || keys[i] == 'Q';
+        }
         remote_calls_step(top->calls);
     }
 }

@@ -212,22 +212,17 @@ static const char *text_of(const json_t *object, const char *name)
 
 /* ---- the head ---- */
 
-static void add_time(struct top_lines *lines, const struct top_view *view)
-{
-    const char *now = text_of(view->overview, "now");
-    enum { TIME_AT = 11, TIME_SIZE = 8 };
-    size_t width = TIME_SIZE + strlen(" UTC");
-    if (strlen(now) < TIME_AT + TIME_SIZE || lines->look->columns < lines->column + width + 1)
-        return;
-    top_indent(lines, lines->look->columns - width);
-    top_add(lines, TOP_DIM, "%.8s UTC", now + TIME_AT);
-}
-
 static void add_head(struct top_lines *lines, const struct top_view *view)
 {
     top_add(lines, TOP_TITLE, "duepost");
     top_add(lines, TOP_PLAIN, "  %s", view->server);
-    add_time(lines, view);
+    const char *now = text_of(view->overview, "now");
+    enum { TIME_AT = 11, TIME_SIZE = 8 };
+    size_t width = TIME_SIZE + strlen(" UTC");
+    if (strlen(now) >= TIME_AT + TIME_SIZE && lines->look->columns >= lines->column + width + 1) {
+        top_indent(lines, lines->look->columns - width);
+        top_add(lines, TOP_DIM, "%.8s UTC", now + TIME_AT);
+    }
     top_end_line(lines);
     if (view->trouble) {
         top_add(lines, TOP_BAD, "no answer: %s", view->trouble);

@@ -451,22 +451,6 @@ enum status work_job_begin(struct work_job *work, struct leased_job *job, int64_
     return status;
 }
 
-static void step_running(struct work_job *work, int64_t now_us)
-{
-    command_process_read(&work->process);
-    if (command_process_has_ended(&work->process)) {
-        on_command_ended(work, now_us);
-    } else if (now_us >= work->until_us) {
-        lose(work, "it could not be extended in time");
-    } else if (now_us >= work->timeout_us || now_us >= work->kill_us) {
-        work->is_timed_out = work->is_timed_out || now_us >= work->timeout_us;
-        work->timeout_us = work->kill_us = INT64_MAX;
-        command_process_signal(&work->process, SIGKILL);
-    } else if (now_us >= work->next_us && !work->call) {
-        extend(work, now_us);
-    }
-}
-
 static int64_t job_earlier(int64_t one, int64_t other)
 {
     return one < other ? one : other;
@@ -474,10 +458,22 @@ static int64_t job_earlier(int64_t one, int64_t other)
 
 int64_t work_job_step(struct work_job *work, int64_t now_us)
 {
-    if (work->state == WORK_JOB_RUNNING)
-        step_running(work, now_us);
-    else if (work->state == WORK_JOB_ENDING && !work->call && now_us >= work->next_us)
+    if (work->state == WORK_JOB_RUNNING) {
+        command_process_read(&work->process);
+        if (command_process_has_ended(&work->process)) {
+            on_command_ended(work, now_us);
+        } else if (now_us >= work->until_us) {
+            lose(work, "it could not be extended in time");
+        } else if (now_us >= work->timeout_us || now_us >= work->kill_us) {
+            work->is_timed_out = work->is_timed_out || now_us >= work->timeout_us;
+            work->timeout_us = work->kill_us = INT64_MAX;
+            command_process_signal(&work->process, SIGKILL);
+        } else if (now_us >= work->next_us && !work->call) {
+            extend(work, now_us);
+        }
+    } else if (work->state == WORK_JOB_ENDING && !work->call && now_us >= work->next_us) {
         send_end(work, now_us);
+    }
     int64_t next_us = work->call ? INT64_MAX : work->next_us;
     if (work->state == WORK_JOB_FREE)
         return INT64_MAX;

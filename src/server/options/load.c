@@ -199,28 +199,12 @@ static enum status read_sentinel_access(const struct loading *loading)
     return read_password(loading, OPTION_SENTINEL_PASSWORD_FILE, &options->redis_address.sentinel_password);
 }
 
-/* Sets the problem if an option of TLS to Redis is given without TLS, or a certificate without its key, or a
- * key without its certificate. */
-static enum status check_redis_tls(const struct loading *loading)
+/* Reads the certificates of TLS to Redis. Sets the problem if an option of TLS to Redis is given without TLS,
+ * or a certificate without its key, or a key without its certificate. */
+static enum status read_redis_tls(const struct loading *loading)
 {
     static const enum option_id ids[] = {OPTION_REDIS_CA, OPTION_REDIS_CERT, OPTION_REDIS_KEY,
                                          OPTION_REDIS_SERVER_NAME};
-    const struct options *options = loading->options;
-    for (size_t i = 0; i < sizeof ids / sizeof *ids && !options->redis_address.has_tls; i++)
-        if (options->settings[ids[i]].text)
-            return place_problem(loading, ids[i], &options->settings[ids[i]],
-                                 "needs TLS: --redis rediss://, sentinels:// or clusters://");
-    if (options->redis_cert && !options->redis_key)
-        return place_problem(loading, OPTION_REDIS_CERT, &options->settings[OPTION_REDIS_CERT],
-                             "needs redis-key, too");
-    if (options->redis_key && !options->redis_cert)
-        return place_problem(loading, OPTION_REDIS_KEY, &options->settings[OPTION_REDIS_KEY],
-                             "needs redis-cert, too");
-    return STATUS_OK;
-}
-
-static enum status read_redis_tls(const struct loading *loading)
-{
     struct options *options = loading->options;
     const struct redis_tls_options tls = {
         .ca = options->redis_ca,
@@ -232,8 +216,16 @@ static enum status read_redis_tls(const struct loading *loading)
                            : options->redis_ca ? OPTION_REDIS_CA
                                                : OPTION_REDIS;
     struct problem problem;
-    if (check_redis_tls(loading) != STATUS_OK)
-        return STATUS_INVALID;
+    for (size_t i = 0; i < sizeof ids / sizeof *ids && !options->redis_address.has_tls; i++)
+        if (options->settings[ids[i]].text)
+            return place_problem(loading, ids[i], &options->settings[ids[i]],
+                                 "needs TLS: --redis rediss://, sentinels:// or clusters://");
+    if (options->redis_cert && !options->redis_key)
+        return place_problem(loading, OPTION_REDIS_CERT, &options->settings[OPTION_REDIS_CERT],
+                             "needs redis-key, too");
+    if (options->redis_key && !options->redis_cert)
+        return place_problem(loading, OPTION_REDIS_KEY, &options->settings[OPTION_REDIS_KEY],
+                             "needs redis-cert, too");
     if (!options->redis_address.has_tls)
         return STATUS_OK;
     if (redis_tls_load(&tls, &options->redis_tls, &problem) != STATUS_OK)
