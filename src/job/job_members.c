@@ -367,15 +367,6 @@ void job_write_plain(const struct job *job, struct buffer *out)
     write_record(job, false, out);
 }
 
-/* Reads only the id, and the unknown name in "needs". A later version may give the other members values that
- * this version cannot read. */
-static enum status read_lacking(struct slice id, struct slice record, struct job *job)
-{
-    *job = (struct job){.timeout_ms = JOB_TIMEOUT_MS};
-    job_key_parse(id, &job->topic, &job->job_id);
-    return needs_find(record, &job->lacks) ? STATUS_OK : STATUS_INVALID;
-}
-
 enum status job_read(struct slice id, struct slice record, struct job *job)
 {
     *job = (struct job){.timeout_ms = JOB_TIMEOUT_MS};
@@ -386,7 +377,11 @@ enum status job_read(struct slice id, struct slice record, struct job *job)
         job->url.data) /* each record has the member url, even if it is empty */
         return STATUS_OK;
     job_fini(job);
-    return read_lacking(id, record, job);
+    /* A later version may give the members values that this version cannot read. Then only the id and the
+     * unknown name in "needs" are read. */
+    *job = (struct job){.timeout_ms = JOB_TIMEOUT_MS};
+    job_key_parse(id, &job->topic, &job->job_id);
+    return needs_find(record, &job->lacks) ? STATUS_OK : STATUS_INVALID;
 }
 
 bool job_is_same(const struct job *a, const struct job *b)

@@ -253,43 +253,27 @@ static enum status cutter_end(const struct job_cutter *cutter, struct job_errors
     return cutter->jobs ? STATUS_NOT_FOUND : refuse_count(errors);
 }
 
-static struct slice trim(struct slice line)
+enum status job_cutter_next(struct job_cutter *cutter, struct slice *job, struct job_errors *errors)
 {
-    if (line.size && line.data[line.size - 1] == '\r')
-        line.size--;
-    return slice_trim(line);
-}
-
-static enum status next_line(struct job_cutter *cutter, struct slice *job, struct job_errors *errors)
-{
-    if (cutter->rest.size == 0)
-        return cutter_end(cutter, errors);
-    slice_cut(cutter->rest, '\n', job, &cutter->rest);
-    cutter->lines++;
-    *job = trim(*job);
-    return job->size ? check(cutter, *job, errors) : STATUS_OK;
-}
-
-/* Checks the text after the array's closing bracket, which must be only white space. */
-static enum status end_items(const struct job_cutter *cutter, struct job_errors *errors)
-{
+    if (cutter->has_lines) {
+        if (cutter->rest.size == 0)
+            return cutter_end(cutter, errors);
+        slice_cut(cutter->rest, '\n', job, &cutter->rest);
+        cutter->lines++;
+        if (job->size && job->data[job->size - 1] == '\r')
+            job->size--;
+        *job = slice_trim(*job);
+        return job->size ? check(cutter, *job, errors) : STATUS_OK;
+    }
+    if (json_next_item(&cutter->items, job))
+        return check(cutter, *job, errors);
+    if (!cutter->items.is_ended) {
+        bool is_short = cutter->items.at == cutter->items.end;
+        return refuse_at(cutter, errors, is_short ? "ends too early" : "is not valid JSON", cutter->items.at);
+    }
+    /* Only white space may follow the array's closing bracket. */
     const char *last = slice_end(cutter->text), *at = cutter->items.at + 1;
     while (at < last && strchr(" \t\r\n", *at) && *at)
         at++;
     return at == last ? cutter_end(cutter, errors) : refuse_at(cutter, errors, "is not valid JSON", at);
-}
-
-static enum status next_item(struct job_cutter *cutter, struct slice *job, struct job_errors *errors)
-{
-    if (json_next_item(&cutter->items, job))
-        return check(cutter, *job, errors);
-    if (cutter->items.is_ended)
-        return end_items(cutter, errors);
-    bool is_short = cutter->items.at == cutter->items.end;
-    return refuse_at(cutter, errors, is_short ? "ends too early" : "is not valid JSON", cutter->items.at);
-}
-
-enum status job_cutter_next(struct job_cutter *cutter, struct slice *job, struct job_errors *errors)
-{
-    return cutter->has_lines ? next_line(cutter, job, errors) : next_item(cutter, job, errors);
 }

@@ -173,11 +173,6 @@ static bool may_read(const struct archiver *archiver)
            !((archiver->is_disturbed || archiver->is_failing) && archiver->batch_count > 0);
 }
 
-static int64_t late_ms(const struct outbox_read *read)
-{
-    return read->entries > INT64_C(2) * OUTBOX_READ_MAX ? PACE_LATE_MS : 0;
-}
-
 static void archiver_on_read(void *arg, enum status status, const struct outbox_read *read)
 {
     struct archiver *archiver = arg;
@@ -195,7 +190,7 @@ static void archiver_on_read(void *arg, enum status status, const struct outbox_
     if (read->count)
         append(archiver, read);
     if (read->is_full)
-        pace_continue(archiver->pace, late_ms(read));
+        pace_continue(archiver->pace, read->entries > INT64_C(2) * OUTBOX_READ_MAX ? PACE_LATE_MS : 0);
     else
         pace_end(archiver->pace);
 }

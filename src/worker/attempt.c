@@ -376,11 +376,6 @@ static void ask_permit(struct attempt *attempt)
 
 /* ---- READING ---- */
 
-static bool read_job(struct attempt *attempt)
-{
-    return job_read(attempt->lease.id, buffer_slice(&attempt->record), &attempt->job) == STATUS_OK;
-}
-
 /* Reads the url of the job, or else the url of its topic. Returns false if this url is invalid. */
 static bool read_url(struct attempt *attempt)
 {
@@ -441,7 +436,9 @@ static void attempt_read(struct attempt *attempt, struct slice settings, int64_t
 {
     if (settings.size && !read_settings(attempt, settings))
         return;
-    bool is_whole = !attempt->record.failed, is_job = is_whole && read_job(attempt);
+    bool is_whole = !attempt->record.failed;
+    bool is_job =
+        is_whole && job_read(attempt->lease.id, buffer_slice(&attempt->record), &attempt->job) == STATUS_OK;
     bool lacks = is_job && attempt->job.lacks.size;
     attempt->form = delivery_form_find(attempt->context->policy->forms, attempt->job.form);
     if (!is_whole)

@@ -146,31 +146,10 @@ static void copy_text(char *to, size_t size, struct slice from)
     snprintf(to, size, "%.*s", SLICE_ARG(from));
 }
 
-/* Copies the url without the values in its query, because these values may be secrets. */
-static void copy_url(struct span *span, struct slice text, const struct url *url)
-{
-    struct slice path, query;
-    bool has_query = slice_cut(text, '?', &path, &query);
-    snprintf(span->url, sizeof span->url, "%.*s%s", SLICE_ARG(path), has_query ? URL_HIDDEN_QUERY : "");
-    copy_text(span->host, sizeof span->host, url->host);
-    span->port = url->port;
-}
-
-/* Sets the attribute error.type: the word of the error, or the status. */
-static void set_error(struct span *span, const struct attempt_result *result)
-{
-    span->is_error = true;
-    if (result->error != FAILURE_NONE)
-        copy_text(span->error, sizeof span->error, slice_of(failure_word(result->error)));
-    else
-        snprintf(span->error, sizeof span->error, "%d", result->status);
-    copy_text(span->message, sizeof span->message, result->detail);
-}
-
 static void fill_span(struct span *span, const struct attempt *attempt, const struct attempt_result *result)
 {
     const struct job *job = &attempt->job;
-    struct slice topic, job_id;
+    struct slice topic, job_id, path, query;
     memcpy(span->context, attempt->span->context, sizeof span->context);
     span->has_parent = job->trace_parent.size > 0;
     if (span->has_parent)
@@ -182,26 +161,23 @@ static void fill_span(struct span *span, const struct attempt *attempt, const st
     copy_text(span->topic, sizeof span->topic, topic);
     copy_text(span->job_id, sizeof span->job_id, job_id);
     copy_text(span->method, sizeof span->method, slice_of(job_method_word(job->method)));
-    copy_url(span, topic_defaults_url(attempt->settings, job), &attempt->url);
+    /* The values in the query may be secrets. */
+    bool has_query = slice_cut(topic_defaults_url(attempt->settings, job), '?', &path, &query);
+    snprintf(span->url, sizeof span->url, "%.*s%s", SLICE_ARG(path), has_query ? URL_HIDDEN_QUERY : "");
+    copy_text(span->host, sizeof span->host, attempt->url.host);
+    span->port = attempt->url.port;
     copy_text(span->outcome, sizeof span->outcome, slice_of(verdicts[attempt->ending.verdict]));
     span->attempt = attempt->ending.attempts;
     span->late_ms = attempt->late_ms;
     span->status = result->error == FAILURE_NONE ? result->status : 0;
-    if (result->error != FAILURE_NONE || result->status / 100 != 2)
-        set_error(span, result);
-}
-
-/* Makes this attempt the exemplar of its bucket in both histograms. Both histograms have counted the attempt,
- * because it has a result. */
-static void exemplify(const struct attempt *attempt, const struct span *span,
-                      const struct attempt_result *result)
-{
-    struct metrics *metrics = attempt->context->metrics;
-    struct slice context = slice_from(span->context, sizeof span->context);
-    metrics_exemplify(metrics, METRICS_EXEMPLIFIED_ATTEMPT, result->duration_ms * 1000, context,
-                      span->end_us);
-    metrics_exemplify(metrics, METRICS_EXEMPLIFIED_LATENESS, (attempt->late_ms - attempt->held_ms) * 1000,
-                      context, span->end_us);
+    if (attempt_result_is_success(result))
+        return;
+    span->is_error = true; /* error.type is the word of the error, or the status */
+    if (result->error != FAILURE_NONE)
+        copy_text(span->error, sizeof span->error, slice_of(failure_word(result->error)));
+    else
+        snprintf(span->error, sizeof span->error, "%d", result->status);
+    copy_text(span->message, sizeof span->message, result->detail);
 }
 
 void attempt_span_end(struct attempt *attempt, const struct attempt_result *result)
@@ -210,6 +186,12 @@ void attempt_span_end(struct attempt *attempt, const struct attempt_result *resu
     if (!attempt->span || !attempt->span->is_recorded)
         return;
     fill_span(&span, attempt, result);
-    exemplify(attempt, &span, result);
+    /* This attempt becomes the exemplar of its bucket in both histograms, which have counted it, because it
+     * has a result. */
+    struct metrics *metrics = attempt->context->metrics;
+    struct slice context = slice_from(span.context, sizeof span.context);
+    metrics_exemplify(metrics, METRICS_EXEMPLIFIED_ATTEMPT, result->duration_ms * 1000, context, span.end_us);
+    metrics_exemplify(metrics, METRICS_EXEMPLIFIED_LATENESS, (attempt->late_ms - attempt->held_ms) * 1000,
+                      context, span.end_us);
     tracer_record(attempt->context->policy->tracer, &span);
 }

@@ -136,22 +136,18 @@ static int64_t earlier(int64_t a_ms, int64_t b_ms)
     return a_ms < b_ms ? a_ms : b_ms;
 }
 
-/* Starts the standby's due timer. The timer fires at most four times a second, for any number of due jobs. */
-static void arm_standby(struct carry_worker *worker)
-{
-    int64_t after_us = worker->due_ms * 1000 - redis_now_us(worker) + PATIENCE_US;
-    timer_start(worker->due, after_us > PATIENCE_US ? after_us : PATIENCE_US);
-}
-
 static void arm_due(struct carry_worker *worker, int64_t due_ms)
 {
+    int64_t after_us = due_ms * 1000 - redis_now_us(worker);
     worker->due_ms = due_ms;
-    if (due_ms < 0)
+    if (due_ms < 0) {
         timer_stop(worker->due);
-    else if (worker->is_owner)
-        timer_start(worker->due, due_ms * 1000 - redis_now_us(worker) + EARLY_US);
-    else
-        arm_standby(worker);
+    } else if (worker->is_owner) {
+        timer_start(worker->due, after_us + EARLY_US);
+    } else {
+        /* The standby's timer fires at most four times a second, for any number of due jobs. */
+        timer_start(worker->due, after_us > 0 ? after_us + PATIENCE_US : PATIENCE_US);
+    }
 }
 
 static void end_lost_leases(struct carry_worker *worker)
@@ -277,12 +273,6 @@ static void act_as_standby(struct carry_worker *worker, const struct shard_carri
     watch_owner(worker, carried);
 }
 
-static void carry_what_is_wanted(struct carry_worker *worker)
-{
-    if (worker->wants_tick || worker->wants_carry)
-        carry(worker, worker->wants_tick);
-}
-
 static void on_carried(void *arg, enum status status, const struct shard_carried *carried)
 {
     struct carry_worker *worker = arg;
@@ -308,7 +298,8 @@ static void on_carried(void *arg, enum status status, const struct shard_carried
     if (carried->chores.has_turns)
         worker->options.on_turns(worker->options.arg);
     firing_note(worker->firing, carried->next_fire_ms, redis_now_us(worker), worker->is_owner);
-    carry_what_is_wanted(worker);
+    if (worker->wants_tick || worker->wants_carry)
+        carry(worker, worker->wants_tick);
 }
 
 static void carry(struct carry_worker *worker, bool is_tick)

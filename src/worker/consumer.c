@@ -177,14 +177,6 @@ static void on_bell(void *arg, enum status status)
         retry_soon(lane);
 }
 
-static void end_claim(struct lane *lane)
-{
-    slots_give(&lane->consumer->slots, number_of(lane), lane->claiming);
-    lane->is_claiming = false;
-    lane->claiming = 0;
-    lane->consumer->claims--;
-}
-
 static void start_attempts(struct lane *lane, const struct shard_claim *claim)
 {
     struct consumer *consumer = lane->consumer;
@@ -220,21 +212,19 @@ static void warn_of_passed(struct consumer *consumer, const struct shard_claim *
         topic_settings_fini(&settings);
 }
 
-static void tell_carried(struct lane *lane, enum status status, const struct shard_claim *claim)
-{
-    bool has_carried = lane->kind != SHARD_CLAIM_ONLY;
-    struct consumer_carried carried = {
-        .now_us = claim->now_us, .sent_us = lane->claim_us, .next_due_ms = claim->next_due_ms};
-    lane->kind = SHARD_CLAIM_ONLY;
-    if (has_carried)
-        lane->on_carried(lane->carried_arg, status, &carried);
-}
-
 static void on_claimed(void *arg, enum status status, const struct shard_claim *claim)
 {
     struct lane *lane = arg;
-    end_claim(lane);
-    tell_carried(lane, status, claim);
+    bool has_carried = lane->kind != SHARD_CLAIM_ONLY;
+    struct consumer_carried carried = {
+        .now_us = claim->now_us, .sent_us = lane->claim_us, .next_due_ms = claim->next_due_ms};
+    slots_give(&lane->consumer->slots, number_of(lane), lane->claiming);
+    lane->is_claiming = false;
+    lane->claiming = 0;
+    lane->consumer->claims--;
+    lane->kind = SHARD_CLAIM_ONLY;
+    if (has_carried)
+        lane->on_carried(lane->carried_arg, status, &carried);
     slots_take(&lane->consumer->slots, number_of(lane), claim->count);
     if (status == STATUS_OK) /* before the attempts below start, because a breaker may be open now and hold
                                 their jobs */
@@ -387,16 +377,13 @@ void consumer_drain(struct consumer *consumer, loop_fn *on_drained, void *arg)
     tell_drained(consumer);
 }
 
-static void cut_all(const struct list *attempts)
-{
-    for (struct list *link = attempts->next; link != attempts; link = link->next)
-        attempt_cut(LIST_ENTRY(link, struct attempt, link));
-}
-
 void consumer_cut(struct consumer *consumer)
 {
-    for (size_t i = 0; i < consumer->lane_count; i++)
-        cut_all(&consumer->lanes[i].attempts);
+    for (size_t i = 0; i < consumer->lane_count; i++) {
+        const struct list *attempts = &consumer->lanes[i].attempts;
+        for (struct list *link = attempts->next; link != attempts; link = link->next)
+            attempt_cut(LIST_ENTRY(link, struct attempt, link));
+    }
 }
 
 static void free_all(struct list *attempts)

@@ -201,56 +201,47 @@ static void on_second_call(void *arg)
     pace_run(lane->pace);
 }
 
-static void lane_init(struct loop *loop, struct resumer_lane *lane, struct shard *shard)
-{
-    lane->shard = shard;
-    lane->pace = pace_new(loop, resumer_step, lane);
-    lane->second_call = timer_new(loop, on_second_call, lane);
-    list_init(&lane->closed);
-    list_init(&lane->later);
-}
-
 struct resumer *resumer_new(struct loop *loop, struct store *store)
 {
     struct resumer *resumer = NEW(struct resumer);
     resumer->lane_count = store_shards(store);
     resumer->lanes = NEW_ARRAY(struct resumer_lane, resumer->lane_count);
-    for (size_t i = 0; i < resumer->lane_count; i++)
-        lane_init(loop, &resumer->lanes[i], store_shard(store, i));
+    for (size_t i = 0; i < resumer->lane_count; i++) {
+        struct resumer_lane *lane = &resumer->lanes[i];
+        lane->shard = store_shard(store, i);
+        lane->pace = pace_new(loop, resumer_step, lane);
+        lane->second_call = timer_new(loop, on_second_call, lane);
+        list_init(&lane->closed);
+        list_init(&lane->later);
+    }
     return resumer;
-}
-
-static void lane_add(struct resumer_lane *lane, struct slice receiver)
-{
-    if (lane->count == CLOSED_MAX)
-        return; /* the list is full, so the jobs come back at the end of their hold */
-    struct closed *closed = memory_new(sizeof *closed + receiver.size + 1);
-    memcpy(closed->name, receiver.data, receiver.size);
-    list_append(&lane->closed, &closed->link);
-    lane->count++;
-    pace_run(lane->pace);
 }
 
 void resumer_resume(struct resumer *resumer, struct slice receiver)
 {
-    for (size_t i = 0; i < resumer->lane_count; i++)
-        lane_add(&resumer->lanes[i], receiver);
-}
-
-static void lane_fini(struct resumer_lane *lane)
-{
-    for (struct list *link; (link = list_take(&lane->closed)) || (link = list_take(&lane->later));)
-        free(LIST_ENTRY(link, struct closed, link));
-    timer_free(lane->second_call);
-    pace_free(lane->pace);
+    for (size_t i = 0; i < resumer->lane_count; i++) {
+        struct resumer_lane *lane = &resumer->lanes[i];
+        if (lane->count == CLOSED_MAX)
+            continue; /* the list is full, so the jobs come back at the end of their hold */
+        struct closed *closed = memory_new(sizeof *closed + receiver.size + 1);
+        memcpy(closed->name, receiver.data, receiver.size);
+        list_append(&lane->closed, &closed->link);
+        lane->count++;
+        pace_run(lane->pace);
+    }
 }
 
 void resumer_free(struct resumer *resumer)
 {
     if (!resumer)
         return;
-    for (size_t i = 0; i < resumer->lane_count; i++)
-        lane_fini(&resumer->lanes[i]);
+    for (size_t i = 0; i < resumer->lane_count; i++) {
+        struct resumer_lane *lane = &resumer->lanes[i];
+        for (struct list *link; (link = list_take(&lane->closed)) || (link = list_take(&lane->later));)
+            free(LIST_ENTRY(link, struct closed, link));
+        timer_free(lane->second_call);
+        pace_free(lane->pace);
+    }
     free(resumer->lanes);
     free(resumer);
 }

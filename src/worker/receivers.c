@@ -123,14 +123,6 @@ static void set_impaired(struct receiver *receiver, bool is_impaired)
         list_append(&receivers->impaired, &receiver->age_link);
 }
 
-static void forget_receiver(struct receiver *receiver)
-{
-    set_open(receiver, false);
-    set_limit(receiver, 0);
-    set_impaired(receiver, false);
-    receiver_settle(receiver);
-}
-
 static void forget_oldest(struct receivers *receivers)
 {
     while (!list_is_empty(&receivers->impaired)) {
@@ -139,7 +131,10 @@ static void forget_oldest(struct receivers *receivers)
         bool is_old = clock_boot_us() - oldest->copied_us > IMPAIRED_US;
         if (!is_old && receivers->impaired_count <= IMPAIRED_MAX)
             break;
-        forget_receiver(oldest);
+        set_open(oldest, false);
+        set_limit(oldest, 0);
+        set_impaired(oldest, false);
+        receiver_settle(oldest);
     }
 }
 

@@ -100,18 +100,6 @@ struct burial {
 
 /* ---- burying ---- */
 
-/* Logs and counts the death. The log line omits the attempts and the receiver, which are in the job's record
- * in Redis. */
-static void note_death(const struct burial *burial)
-{
-    struct slice topic, job_id, id = burial->lease.id;
-    struct metrics *metrics = burial->recovery->metrics;
-    log_warning("job_dead", LOG_SLICE("job", id), LOG_TEXT("reason", "consumer_lost"));
-    if (job_key_parse(id, &topic, &job_id))
-        metrics_ended(metrics, topic, METRICS_END_DEAD);
-    metrics_count(metrics, METRICS_COUNTER_CALLBACKS, burial->callbacks.count);
-}
-
 /* Receives the result of a burial. STATUS_STALE: in the meantime, the job's outcome was recorded, or the job
  * was changed, or another process recovers the job. After any other failure the lease expires, and a later
  * step lists the job again. */
@@ -119,8 +107,14 @@ static void on_buried(void *arg, enum status status)
 {
     struct burial *burial = arg;
     struct recovery *recovery = burial->recovery;
-    if (status == STATUS_OK)
-        note_death(burial);
+    if (status == STATUS_OK) {
+        struct slice topic, job_id, id = burial->lease.id;
+        /* The attempts and the receiver are in the job's record in Redis. */
+        log_warning("job_dead", LOG_SLICE("job", id), LOG_TEXT("reason", "consumer_lost"));
+        if (job_key_parse(id, &topic, &job_id))
+            metrics_ended(recovery->metrics, topic, METRICS_END_DEAD);
+        metrics_count(recovery->metrics, METRICS_COUNTER_CALLBACKS, burial->callbacks.count);
+    }
     buffer_fini(&burial->id);
     buffer_fini(&burial->record);
     buffer_fini(&burial->settings);
@@ -155,13 +149,6 @@ static bool report_death(struct burial *burial, const struct topic_settings *set
     return is_whole;
 }
 
-static void send_burial(struct burial *burial)
-{
-    struct shard_end what = {.record = buffer_slice(&burial->record),
-                             .follow = {burial->follow_ups, burial->callbacks.count}};
-    shard_bury(burial->recovery->sweep.shard, &burial->lease, &what, on_buried, burial);
-}
-
 /* Writes the callbacks of the job and of its topic. Settings or a record that cannot be read have no
  * callbacks; the job is buried nevertheless. Returns false if memory is short, or if the settings or the
  * record need a later version. */
@@ -187,10 +174,13 @@ static void bury(struct burial *burial)
     bool is_written = write_callbacks(burial, has_job ? &job : NULL);
     if (has_job)
         job_fini(&job);
-    if (is_written)
-        send_burial(burial);
-    else
+    if (!is_written) {
         on_buried(burial, STATUS_NO_MEMORY);
+        return;
+    }
+    struct shard_end what = {.record = buffer_slice(&burial->record),
+                             .follow = {burial->follow_ups, burial->callbacks.count}};
+    shard_bury(burial->recovery->sweep.shard, &burial->lease, &what, on_buried, burial);
 }
 
 /* Receives the workflow's first element, and buries the job. If the workflow has ended, the callbacks are

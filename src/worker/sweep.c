@@ -46,13 +46,6 @@ void pace_run(struct pace *pace)
         run_step(pace);
 }
 
-static int64_t share_of(int64_t late_ms)
-{
-    if (late_ms >= PACE_LATE_MS)
-        return SHARE_MAX;
-    return SHARE_MIN + (late_ms > 0 ? (SHARE_MAX - SHARE_MIN) * late_ms / PACE_LATE_MS : 0);
-}
-
 static int64_t pause_of_share(int64_t took_us, int64_t share)
 {
     int64_t step_us = took_us < STEP_US_MAX ? took_us : STEP_US_MAX;
@@ -61,7 +54,8 @@ static int64_t pause_of_share(int64_t took_us, int64_t share)
 
 int64_t pace_pause_us(int64_t took_us, int64_t late_ms)
 {
-    return pause_of_share(took_us, share_of(late_ms));
+    int64_t late_share = late_ms > 0 ? (SHARE_MAX - SHARE_MIN) * late_ms / PACE_LATE_MS : 0;
+    return pause_of_share(took_us, late_ms >= PACE_LATE_MS ? SHARE_MAX : SHARE_MIN + late_share);
 }
 
 /* Returns the time that the step took. */
@@ -332,15 +326,6 @@ static void on_mended(void *arg, enum status status, size_t count)
         log_warning("patterns_mended", LOG_NUMBER("shards", count));
 }
 
-static void mend(struct pattern_keeper *keeper)
-{
-    if (keeper->is_mending || store_shards(keeper->store) == 1 ||
-        shard_number(keeper->shard) != store_patterns_shard(keeper->store))
-        return;
-    keeper->is_mending = true;
-    store_mend_patterns(keeper->store, on_mended, keeper);
-}
-
 /* ---- */
 
 struct pattern_keeper *pattern_keeper_new(struct loop *loop, struct store *store, struct shard *shard)
@@ -358,7 +343,11 @@ void pattern_keeper_tick(struct pattern_keeper *keeper, bool has_walk)
         return;
     if (has_walk || keeper->step_ms != 0)
         pace_run(keeper->pace);
-    mend(keeper);
+    if (keeper->is_mending || store_shards(keeper->store) == 1 ||
+        shard_number(keeper->shard) != store_patterns_shard(keeper->store))
+        return;
+    keeper->is_mending = true;
+    store_mend_patterns(keeper->store, on_mended, keeper);
 }
 
 void pattern_keeper_step(struct pattern_keeper *keeper, int64_t ms)

@@ -82,14 +82,6 @@ static struct slice whole_characters(struct slice answer)
     return answer;
 }
 
-static void put_base64(struct json_writer *json, struct slice bytes)
-{
-    struct buffer *out = json_put(json);
-    buffer_append_byte(out, '"');
-    base64_append(out, bytes);
-    buffer_append_byte(out, '"');
-}
-
 static void add_answer(struct json_writer *json, const struct callback_report *report)
 {
     struct slice answer = report->answer;
@@ -103,7 +95,9 @@ static void add_answer(struct json_writer *json, const struct callback_report *r
         json_add_text(json, "answer", text);
     } else {
         json_put_name(json, "answerBase64");
-        put_base64(json, answer);
+        buffer_append_byte(json_put(json), '"');
+        base64_append(json->out, answer);
+        buffer_append_byte(json->out, '"');
     }
     if (is_cut)
         json_add_bool(json, "answerTruncated", true);
@@ -117,18 +111,6 @@ static void put_attempt(struct json_writer *json, int number, const struct attem
     json_add_number(json, "durationMs", result->duration_ms);
     attempt_result_add(json, result);
     json_end_object(json);
-}
-
-/* Adds the attempts that duepost knows at this moment: this attempt and the previous one. */
-static void add_attempts(struct json_writer *json, const struct callback_report *report)
-{
-    int number = report->attempts - (report->attempt != NULL);
-    json_add_array(json, "lastAttempts");
-    if (report->previous && number > 0)
-        put_attempt(json, number, report->previous);
-    if (report->attempt)
-        put_attempt(json, report->attempts, report->attempt);
-    json_end_array(json);
 }
 
 static void add_times(struct json_writer *json, const struct callback_report *report)
@@ -159,12 +141,6 @@ static void add_body(struct json_writer *json, const struct job *job)
         json_add_raw(json, "body", is_json ? job->body : SLICE("null"));
 }
 
-static void add_labels(struct json_writer *json, const struct job_labels *labels)
-{
-    if (labels->count > 0)
-        json_add_texts(json, "labels", labels->items, labels->count);
-}
-
 static void write_document(struct buffer *out, enum callback_event event, bool has_body,
                            const struct callback_report *report)
 {
@@ -184,11 +160,18 @@ static void write_document(struct buffer *out, enum callback_event event, bool h
     if (report->round)
         json_add_number(&json, "round", report->round);
     add_times(&json, report);
-    add_attempts(&json, report);
+    /* The attempts that duepost knows at this moment: this attempt and the previous one. */
+    json_add_array(&json, "lastAttempts");
+    int previous = report->attempts - (report->attempt != NULL);
+    if (report->previous && previous > 0)
+        put_attempt(&json, previous, report->previous);
+    if (report->attempt)
+        put_attempt(&json, report->attempts, report->attempt);
+    json_end_array(&json);
     if (report->attempt && report->attempt->error == FAILURE_NONE)
         add_answer(&json, report);
-    if (report->job)
-        add_labels(&json, &report->job->labels);
+    if (report->job && report->job->labels.count > 0)
+        json_add_texts(&json, "labels", report->job->labels.items, report->job->labels.count);
     if (has_body && report->job)
         add_body(&json, report->job);
     json_end_object(&json);
@@ -223,13 +206,6 @@ static void write_record(struct buffer *record, const struct callback *to, struc
     job_write(&job, record);
 }
 
-/* Lets the job's form of delivery write the callback. */
-static bool write_of_form(struct callback_job *job, enum callback_event event, const struct callback *to,
-                          const struct callback_report *report)
-{
-    return report->form->write_callback(report, event == ON_DEAD, to->url, job);
-}
-
 static bool has_own_callbacks(const struct callback_report *report)
 {
     return report->form && report->form->write_callback;
@@ -259,8 +235,9 @@ static bool add_job(struct callback_jobs *jobs, enum callback_event event,
     if (value.size == 0 || !callback_read(value, &to))
         return true;
     struct callback_job *added = &jobs->items[jobs->count++];
-    bool is_whole = has_own_callbacks(report) ? write_of_form(added, event, &to, report)
-                                              : write_standard(added, event, &to, report);
+    bool is_whole = has_own_callbacks(report)
+                        ? report->form->write_callback(report, event == ON_DEAD, to.url, added)
+                        : write_standard(added, event, &to, report);
     callback_fini(&to);
     return is_whole;
 }

@@ -168,22 +168,17 @@ static bool has_header(const struct form_attempt *attempt, struct slice name)
     return headers_find(attempt->headers, attempt->header_count, name);
 }
 
-static void write_content_type(const struct form_attempt *attempt, struct header_lines *lines)
-{
-    if (!job_needs_content_type(attempt->job) || has_header(attempt, SLICE("Content-Type")))
-        return;
-    struct slice type = job_content_type(attempt->job, attempt->payload);
-    header_lines_add(lines, SLICE("Content-Type"), type);
-    lines->text->failed |= type.size == 0;
-}
-
 static void write_headers(const struct form_attempt *attempt, struct header_lines *lines)
 {
     const struct job *job = attempt->job;
     char room[3 * JOB_ID_DERIVED_MAX + 1];
     struct buffer job_id = buffer_of(room, sizeof room);
     percent_append(&job_id, job->job_id);
-    write_content_type(attempt, lines);
+    if (job_needs_content_type(job) && !has_header(attempt, SLICE("Content-Type"))) {
+        struct slice type = job_content_type(job, attempt->payload);
+        header_lines_add(lines, SLICE("Content-Type"), type);
+        lines->text->failed |= type.size == 0;
+    }
     if (!has_header(attempt, SLICE("User-Agent")))
         header_lines_add(lines, SLICE("User-Agent"), SLICE("duepost/" DUEPOST_VERSION));
     header_lines_add(lines, SLICE("Duepost-Topic"), job->topic);
@@ -200,22 +195,17 @@ static void write_headers(const struct form_attempt *attempt, struct header_line
     sign(attempt, lines);
 }
 
-/* Judges an answer with a status 2xx. If the answer has the header Duepost-Again ("not yet") with an
- * unreadable value, the attempt has failed. */
-static void judge_success(const struct form_answer *answer, struct form_judgement *judgement)
-{
-    int64_t ended_ms = answer->result->at_ms + answer->result->duration_ms;
-    if (answer->has_again && !again_parse(answer->again, ended_ms, &judgement->again_ms, judgement->room))
-        judgement->again_fault = judgement->room;
-}
-
 static void standard_judge(const struct form_answer *answer, struct form_judgement *judgement)
 {
     const struct attempt_result *result = answer->result;
-    if (attempt_result_is_success(result))
-        judge_success(answer, judgement);
-    else if (result->error == FAILURE_NONE && result->status == 410)
+    if (attempt_result_is_success(result)) {
+        /* If the value of Duepost-Again ("not yet") is unreadable, the attempt has failed. */
+        int64_t ended_ms = result->at_ms + result->duration_ms;
+        if (answer->has_again && !again_parse(answer->again, ended_ms, &judgement->again_ms, judgement->room))
+            judgement->again_fault = judgement->room;
+    } else if (result->error == FAILURE_NONE && result->status == 410) {
         judgement->final = SLICE("gone");
+    }
     judgement->at_least_ms = answer->retry_after_ms;
 }
 

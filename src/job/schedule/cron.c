@@ -152,16 +152,6 @@ static struct slice find_word(struct slice text)
     return (struct slice){NULL, 0};
 }
 
-static enum status refuse_word(struct slice text, struct problem *problem)
-{
-    text.size = text.size < FOUND_MAX ? text.size : FOUND_MAX;
-    problem_set(problem,
-                "found '%.*s'; allowed words are @hourly, @daily, @midnight, @weekly, @monthly, @yearly and "
-                "@annually",
-                SLICE_ARG(text));
-    return STATUS_INVALID;
-}
-
 static bool begins_with_star(struct slice field)
 {
     return field.data[0] == '*';
@@ -194,8 +184,14 @@ enum status cron_parse(struct slice text, struct cron *cron, struct problem *pro
     text = slice_trim(text);
     if (slice_starts_with(text, SLICE("@"))) {
         word = find_word(text);
-        if (word.size == 0)
-            return refuse_word(text, problem);
+        if (word.size == 0) {
+            text.size = text.size < FOUND_MAX ? text.size : FOUND_MAX;
+            problem_set(problem,
+                        "found '%.*s'; allowed words are @hourly, @daily, @midnight, @weekly, @monthly, "
+                        "@yearly and @annually",
+                        SLICE_ARG(text));
+            return STATUS_INVALID;
+        }
         text = word;
     }
     size_t count = cut_fields(text, cut);

@@ -73,15 +73,6 @@ static bool is_refused(struct slice name)
     return false;
 }
 
-static void refuse_members(struct slice text, struct job_errors *errors)
-{
-    struct member_values values;
-    members_find(&job_members, MEMBER_SENT, text, &values, NULL);
-    for (size_t i = 0; i < job_members.count; i++)
-        if (values.of[i].size && !member_is_null(values.of[i]) && is_refused(job_members.rows[i].name))
-            job_errors_add_named(errors, "", job_members.rows[i].name, "cannot be set in a schedule's job");
-}
-
 /* Adds the errors of a job, with "job." before their names. */
 static void add_job_errors(const struct job_errors *from, struct job_errors *to)
 {
@@ -95,6 +86,7 @@ static void check_job(struct member_parse *parse, const struct member *member)
 {
     const struct recurring *recurring = parse->of;
     const struct recurring_rules *rules = parse->context;
+    struct member_values values;
     struct job_errors errors;
     if (!rules)
         return;
@@ -104,7 +96,10 @@ static void check_job(struct member_parse *parse, const struct member *member)
         recurring_refuse(parse, member, "must be an object: a job without topic, jobId, delay and dueAt");
         return;
     }
-    refuse_members(recurring->job, &errors);
+    members_find(&job_members, MEMBER_SENT, recurring->job, &values, NULL);
+    for (size_t i = 0; i < job_members.count; i++)
+        if (values.of[i].size && !member_is_null(values.of[i]) && is_refused(job_members.rows[i].name))
+            job_errors_add_named(&errors, "", job_members.rows[i].name, "cannot be set in a schedule's job");
     *rules->status = job_parse_template(rules->topic, recurring->job, rules->now_ms, rules->job, &errors);
     add_job_errors(&errors, parse->errors);
 }
@@ -230,18 +225,6 @@ struct patching {
     struct job_errors job_errors;
 };
 
-/* Adds the old group to the old members of the job. The group is stored in the definition, not in the record
- * of the job. A url in the patch removes the old group, and a group removes the old url. */
-static void merge_group(struct patching *patching)
-{
-    struct slice group = patching->job_values.of[JOB_GROUP], url = patching->job_values.of[JOB_URL];
-    patching->old_job_values.of[JOB_GROUP] = patching->old_group;
-    if (url.size && !member_is_null(url))
-        patching->old_job_values.of[JOB_GROUP] = (struct slice){NULL, 0};
-    if (group.size && !member_is_null(group))
-        patching->old_job_values.of[JOB_URL] = (struct slice){NULL, 0};
-}
-
 /* If the patch has a job, merges it into the known members of the old job. If the patch's value of "job" is
  * not an object, the parser refuses it later. */
 static void merge_job(struct patching *patching)
@@ -254,7 +237,13 @@ static void merge_job(struct patching *patching)
     if (patch->size)
         members_find(&job_members, MEMBER_PATCHED | MEMBER_SCHEDULED, *patch, &patching->job_values,
                      &patching->job_errors);
-    merge_group(patching);
+    /* The group is stored in the definition, not in the record of the job. A url in the patch removes the old
+     * group, and a group removes the old url. */
+    struct slice group = patching->job_values.of[JOB_GROUP], url = patching->job_values.of[JOB_URL];
+    bool has_new_url = url.size && !member_is_null(url);
+    patching->old_job_values.of[JOB_GROUP] = has_new_url ? (struct slice){NULL, 0} : patching->old_group;
+    if (group.size && !member_is_null(group))
+        patching->old_job_values.of[JOB_URL] = (struct slice){NULL, 0};
     members_merge(&job_members, &patching->old_job_values, &patching->job_values, &patching->job_text,
                   &patching->job_errors);
     *patch = buffer_slice(&patching->job_text);

@@ -126,46 +126,27 @@ enum status recurring_read_job(const struct recurring *recurring, struct slice t
     return needs_find(recurring->job, &job->lacks) ? STATUS_OK : STATUS_INVALID;
 }
 
-static struct members members_before_job(void)
+void recurring_write(const struct recurring *recurring, const struct job *job, struct buffer *out)
 {
-    struct members table = recurring_members;
-    table.count = RECURRING_JOB;
-    return table;
-}
-
-/* Writes the names of the features that earlier versions must not ignore. */
-static void put_needs(const struct recurring *recurring, struct json_writer *json)
-{
-    struct needs_writer needs = {json, false};
+    struct members before_job = recurring_members;
+    struct needs_writer needs;
+    struct json_writer json = json_writer_to(out);
+    assert(recurring->created_ms && job->created_ms == 0);
+    json_put_object(&json);
+    before_job.count = RECURRING_JOB;
+    members_write(&before_job, recurring, MEMBERS_FOR_REDIS, &json);
+    /* the names of the features that earlier versions must not ignore */
+    needs = (struct needs_writer){&json, false};
     if (recurring->into.size || recurring->delay_ms)
         needs_add(&needs, "occurrences");
     if (recurring->group.size)
         needs_add(&needs, topic_is_sibling(recurring->group) ? "formGroups" : "groups");
     needs_end(&needs);
-}
-
-void recurring_write(const struct recurring *recurring, const struct job *job, struct buffer *out)
-{
-    const struct members before_job = members_before_job();
-    struct json_writer json = json_writer_to(out);
-    assert(recurring->created_ms && job->created_ms == 0);
-    json_put_object(&json);
-    members_write(&before_job, recurring, MEMBERS_FOR_REDIS, &json);
-    put_needs(recurring, &json);
     unknown_members_write(&recurring->unknown, &json);
     json_put_name(&json, "job");
     buffer_append_byte(json_put(&json), '{');
     job_write_plain(job, out); /* this also writes the closing brace */
     json_end_object(&json);
-}
-
-static enum status write_jobs(const struct job *job, struct slice text, const struct delivery_forms *forms,
-                              struct group_jobs *jobs)
-{
-    if (!topic_is_sibling(job->group))
-        return group_jobs_write(jobs, text, job);
-    const struct delivery_form *form = delivery_form_find(forms, job->form);
-    return form && form->write_group_jobs ? form->write_group_jobs(job, text, jobs) : STATUS_LACKING;
 }
 
 enum status recurring_send(const struct recurring *recurring, struct slice id, struct slice text,
@@ -179,8 +160,12 @@ enum status recurring_send(const struct recurring *recurring, struct slice id, s
         return STATUS_UNREADABLE;
     job.job_id = job_id;
     status = job.lacks.size ? STATUS_LACKING : group_jobs_mark(&job, mark);
-    if (status == STATUS_OK)
-        status = write_jobs(&job, text, forms, jobs);
+    if (status == STATUS_OK && !topic_is_sibling(job.group)) {
+        status = group_jobs_write(jobs, text, &job);
+    } else if (status == STATUS_OK) {
+        const struct delivery_form *form = delivery_form_find(forms, job.form);
+        status = form && form->write_group_jobs ? form->write_group_jobs(&job, text, jobs) : STATUS_LACKING;
+    }
     job_fini(&job);
     return status;
 }
@@ -253,17 +238,6 @@ void recurring_occurrence_id(struct slice base, int64_t time_ms, struct buffer *
 
 /* ---- people ---- */
 
-static void show_job(const struct job *job, struct json_writer *json)
-{
-    bool is_hidden = topic_is_sibling(job->topic); /* for sibling topics, clients do not see the body */
-    json_add_object(json, "job");
-    for (size_t i = 0; i < job_members.count; i++)
-        if (job_members.rows[i].flags & MEMBER_SENT && i != JOB_TOPIC && (i != JOB_URL || job->url.size) &&
-            !(is_hidden && (i == JOB_BODY || i == JOB_BODY_BASE64)))
-            members_put(&job_members.rows[i], job, MEMBERS_FOR_PEOPLE, json);
-    json_end_object(json);
-}
-
 void recurring_show(const struct recurring *recurring, const struct job *job, struct json_writer *json)
 {
     if (recurring->has_cron)
@@ -283,5 +257,11 @@ void recurring_show(const struct recurring *recurring, const struct job *job, st
     json_add_bool(json, "paused", recurring->is_paused);
     if (recurring->created_ms)
         json_add_time(json, "createdAt", recurring->created_ms);
-    show_job(job, json);
+    bool is_hidden = topic_is_sibling(job->topic); /* for sibling topics, clients do not see the body */
+    json_add_object(json, "job");
+    for (size_t i = 0; i < job_members.count; i++)
+        if (job_members.rows[i].flags & MEMBER_SENT && i != JOB_TOPIC && (i != JOB_URL || job->url.size) &&
+            !(is_hidden && (i == JOB_BODY || i == JOB_BODY_BASE64)))
+            members_put(&job_members.rows[i], job, MEMBERS_FOR_PEOPLE, json);
+    json_end_object(json);
 }

@@ -6,28 +6,19 @@
 #include "base/buffer.h"
 #include "base/hash.h"
 
-static void append_address(struct buffer *text, const struct address *address)
-{
-    char digits[ADDRESS_TEXT_SIZE];
-    address_write(address, digits);
-    buffer_append(text, address->is_v6 ? SLICE("[") : SLICE(""));
-    buffer_append(text, slice_of(digits));
-    buffer_append(text, address->is_v6 ? SLICE("]") : SLICE(""));
-}
-
-static void append_host(struct buffer *text, struct slice host)
-{
-    for (size_t i = 0; i < host.size; i++)
-        buffer_append_byte(text, (char)tolower((unsigned char)host.data[i]));
-    text->size -= text->size && text->data[text->size - 1] == '.';
-}
-
 static void append_name(struct buffer *text, const struct url *url)
 {
-    if (url->host_is_address)
-        append_address(text, &url->address);
-    else
-        append_host(text, url->host);
+    if (url->host_is_address) {
+        char digits[ADDRESS_TEXT_SIZE];
+        address_write(&url->address, digits);
+        buffer_append(text, url->address.is_v6 ? SLICE("[") : SLICE(""));
+        buffer_append(text, slice_of(digits));
+        buffer_append(text, url->address.is_v6 ? SLICE("]") : SLICE(""));
+    } else {
+        for (size_t i = 0; i < url->host.size; i++)
+            buffer_append_byte(text, (char)tolower((unsigned char)url->host.data[i]));
+        text->size -= text->size && text->data[text->size - 1] == '.';
+    }
     buffer_append_byte(text, ':');
     buffer_append_number(text, url->port);
 }

@@ -39,18 +39,6 @@ void target_policy_free(struct target_policy *policy)
     free(policy);
 }
 
-static void add_name(struct target_policy *policy, struct slice name)
-{
-    policy->names = memory_resize(policy->names, (policy->name_count + 1) * sizeof *policy->names);
-    policy->names[policy->name_count++] = slice_dup(name);
-}
-
-static void add_block(struct target_policy *policy, const struct address_block *block)
-{
-    policy->blocks = memory_resize(policy->blocks, (policy->block_count + 1) * sizeof *policy->blocks);
-    policy->blocks[policy->block_count++] = *block;
-}
-
 /* Returns whether a word in the option, such as "private", was probably meant as a class of addresses. No
  * real host has such a name. */
 static bool is_wish(struct slice word)
@@ -62,22 +50,11 @@ static bool is_wish(struct slice word)
     return false;
 }
 
-static bool is_name(struct slice word)
-{
-    bool is_suffix = slice_starts_with(word, SLICE("*."));
-    return url_host_is_name(is_suffix ? slice_skip(word, 2) : word);
-}
-
-static bool is_separator(char byte)
-{
-    return byte == ',' || byte == ' ';
-}
-
 enum status target_policy_allow(struct target_policy *policy, struct slice text, struct problem *problem)
 {
     for (size_t i = 0; i < text.size; i++) {
         size_t start = i;
-        while (i < text.size && !is_separator(text.data[i]))
+        while (i < text.size && text.data[i] != ',' && text.data[i] != ' ')
             i++;
         struct slice word = slice_from(text.data + start, i - start);
         struct address_block block;
@@ -91,9 +68,12 @@ enum status target_policy_allow(struct target_policy *policy, struct slice text,
             return STATUS_INVALID;
         }
         if (address_block_parse(word, &block)) {
-            add_block(policy, &block);
-        } else if (is_name(word)) {
-            add_name(policy, word);
+            policy->blocks =
+                memory_resize(policy->blocks, (policy->block_count + 1) * sizeof *policy->blocks);
+            policy->blocks[policy->block_count++] = block;
+        } else if (url_host_is_name(slice_starts_with(word, SLICE("*.")) ? slice_skip(word, 2) : word)) {
+            policy->names = memory_resize(policy->names, (policy->name_count + 1) * sizeof *policy->names);
+            policy->names[policy->name_count++] = slice_dup(word);
         } else {
             problem_set(problem, "'%.*s' is not a CIDR block, address, host name or *.name", SLICE_ARG(word));
             return STATUS_INVALID;

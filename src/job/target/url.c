@@ -190,11 +190,6 @@ bool address_is_public(const struct address *address)
 
 enum { WIDE_BITS = 8 }; /* a block with a shorter prefix is wider than any private network */
 
-static bool overlap(const struct address_block *a, const struct address_block *b)
-{
-    return address_block_has(a, &b->base) || address_block_has(b, &a->base);
-}
-
 const char *address_block_risk(const struct address_block *block)
 {
     static const struct {
@@ -210,7 +205,8 @@ const char *address_block_risk(const struct address_block *block)
     if (block->bits < WIDE_BITS)
         return "is wider than any private network";
     for (size_t i = 0; i < sizeof risks / sizeof *risks; i++)
-        if (overlap(block, &risks[i].block))
+        if (address_block_has(block, &risks[i].block.base) ||
+            address_block_has(&risks[i].block, &block->base))
             return risks[i].risk;
     return NULL;
 }

@@ -104,14 +104,6 @@ static unsigned distance(const char *a, const char *b)
     return rows[1][columns];
 }
 
-/* If the longer name begins with the shorter name, as delaySeconds begins with delay, returns the size of the
- * shorter name. Otherwise, or if the shorter name is very short, returns 0. */
-static unsigned shared_beginning(const char *a, const char *b)
-{
-    size_t size_a = strlen(a), size_b = strlen(b), size = size_a < size_b ? size_a : size_b;
-    return size >= PREFIX_MIN && strncmp(a, b, size) == 0 ? (unsigned)size : 0;
-}
-
 /* Returns whether other systems use the typed word for what is called right here. Both are as reduce writes
  * them. */
 static bool is_foreign_word(const char *typed, const char *right)
@@ -135,7 +127,10 @@ static unsigned weigh(const char *typed, const char *right)
     unsigned found = is_foreign_word(typed, right) ? 1 : distance(typed, right);
     if (found <= 1 || found <= strlen(right) / 4)
         return found;
-    return FAR - shared_beginning(typed, right);
+    size_t size_typed = strlen(typed), size_right = strlen(right);
+    size_t size = size_typed < size_right ? size_typed : size_right;
+    bool begins_same = size >= PREFIX_MIN && strncmp(typed, right, size) == 0;
+    return begins_same ? FAR - (unsigned)size : FAR;
 }
 
 void suggestion_weigh(struct suggestion *suggestion, const char *name)

@@ -179,17 +179,6 @@ bool json_take_code(struct slice *rest, unsigned *code)
     return true;
 }
 
-static void append_utf8(struct buffer *out, unsigned code)
-{
-    char bytes[4];
-    size_t size = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-    static const unsigned char leads[] = {0, 0, 0xc0, 0xe0, 0xf0};
-    for (size_t i = size - 1; i > 0; i--, code >>= 6)
-        bytes[i] = (char)(0x80 | (code & 0x3f));
-    bytes[0] = (char)(leads[size] | code);
-    buffer_append(out, slice_from(bytes, size));
-}
-
 /* Decodes the escape at the front of rest, which begins with a backslash. */
 static bool append_escape(struct buffer *out, struct slice *rest)
 {
@@ -206,7 +195,13 @@ static bool append_escape(struct buffer *out, struct slice *rest)
     }
     if (!json_take_code(rest, &code))
         return false;
-    append_utf8(out, code);
+    char bytes[4]; /* the character in UTF-8 */
+    static const unsigned char leads[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    size_t size = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    for (size_t i = size - 1; i > 0; i--, code >>= 6)
+        bytes[i] = (char)(0x80 | (code & 0x3f));
+    bytes[0] = (char)(leads[size] | code);
+    buffer_append(out, slice_from(bytes, size));
     return true;
 }
 

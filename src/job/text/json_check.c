@@ -32,21 +32,6 @@ struct json_keys {
     struct buffer unescaped; /* the decoded texts of keys with escapes; this memory never moves */
 };
 
-static void keys_init(struct json_keys *keys)
-{
-    keys->items = keys->inline_items;
-    keys->count = 0;
-    keys->capacity = JSON_KEYS_INLINE;
-    buffer_init(&keys->unescaped, 0);
-}
-
-static void keys_fini(struct json_keys *keys)
-{
-    if (keys->items != keys->inline_items)
-        free(keys->items);
-    buffer_fini(&keys->unescaped);
-}
-
 static bool grow(struct json_keys *keys)
 {
     bool is_inline = keys->items == keys->inline_items;
@@ -61,23 +46,20 @@ static bool grow(struct json_keys *keys)
     return true;
 }
 
-static struct slice unescape(struct json_keys *keys, struct slice string, size_t text_left)
-{
-    if (!keys->unescaped.data) { /* a decoded key is never longer than its text, so all decoded keys fit */
-        buffer_init_fallible(&keys->unescaped, text_left);
-        buffer_reserve(&keys->unescaped, text_left);
-    }
-    return json_text(string, &keys->unescaped);
-}
-
 /* Adds a key. Borrows string, the key with its quotes, until the key is removed. text_left is the size of the
  * text from the key to the end; it limits the memory for keys with escapes. Returns false if there is no
  * memory. */
 static bool keys_add(struct json_keys *keys, struct slice string, bool has_escapes, size_t text_left)
 {
     struct slice text = slice_from(string.data + 1, string.size - 2);
-    if (has_escapes)
-        text = unescape(keys, string, text_left);
+    if (has_escapes) {
+        /* A decoded key is never longer than its text, so all decoded keys fit. */
+        if (!keys->unescaped.data) {
+            buffer_init_fallible(&keys->unescaped, text_left);
+            buffer_reserve(&keys->unescaped, text_left);
+        }
+        text = json_text(string, &keys->unescaped);
+    }
     if (keys->unescaped.failed || (keys->count == keys->capacity && !grow(keys)))
         return false;
     struct json_key key = {text.data, text.size, 0, string.data};
@@ -119,16 +101,6 @@ static const char *twin_of_many(struct json_key *items, size_t count)
         if (order(&items[i - 1], &items[i]) == 0)
             return items[i].at > items[i - 1].at ? items[i].at : items[i - 1].at;
     return NULL;
-}
-
-/* Removes the key with index first and all keys after it. Returns the position of a duplicate among the
- * removed keys, or NULL. */
-static const char *keys_take(struct json_keys *keys, size_t first)
-{
-    struct json_key *items = keys->items + first;
-    size_t count = keys->count - first;
-    keys->count = first;
-    return count <= FEW ? twin_of_few(items, count) : twin_of_many(items, count);
 }
 
 /* ---- the scanner ---- */
@@ -334,19 +306,13 @@ static bool scan_key(struct scanner *scanner)
     return true;
 }
 
-static bool open_value(struct scanner *scanner, bool is_object)
-{
-    if (scanner->depth == scanner->limits->depth)
-        return forbid(scanner, "nests too deep");
-    scanner->frames[scanner->depth++] = (struct frame){is_object, scanner->keys.count};
-    scanner->at++;
-    return true;
-}
-
 static bool close_value(struct scanner *scanner)
 {
     const struct frame *frame = &scanner->frames[--scanner->depth];
-    const char *twin = keys_take(&scanner->keys, frame->first_key);
+    struct json_key *keys = scanner->keys.items + frame->first_key;
+    size_t count = scanner->keys.count - frame->first_key;
+    const char *twin = count <= FEW ? twin_of_few(keys, count) : twin_of_many(keys, count);
+    scanner->keys.count = frame->first_key;
     if (twin) {
         scanner->at = twin;
         return forbid(scanner, "has a member twice");
@@ -363,8 +329,10 @@ static bool scan_value(struct scanner *scanner)
         char first = skip_space(scanner);
         if (first != '{' && first != '[')
             return scan_scalar(scanner, first);
-        if (!open_value(scanner, first == '{'))
-            return false;
+        if (scanner->depth == scanner->limits->depth)
+            return forbid(scanner, "nests too deep");
+        scanner->frames[scanner->depth++] = (struct frame){first == '{', scanner->keys.count};
+        scanner->at++;
         if (skip_space(scanner) == (first == '{' ? '}' : ']'))
             return true;
         if (first == '{' && !scan_key(scanner))
@@ -391,16 +359,6 @@ static bool scan_behind(struct scanner *scanner)
     return true;
 }
 
-static bool scan_text(struct scanner *scanner)
-{
-    do {
-        if (!scan_value(scanner) || !scan_behind(scanner))
-            return false;
-    } while (scanner->depth > 0);
-    skip_space(scanner);
-    return scanner->at == scanner->end || not_json(scanner);
-}
-
 enum status json_check(struct slice text, const struct json_limits *limits, struct json_fault *fault)
 {
     struct scanner scanner;
@@ -412,11 +370,23 @@ enum status json_check(struct slice text, const struct json_limits *limits, stru
     scanner.is_json = false;
     scanner.has_no_memory = false;
     scanner.depth = 0;
-    keys_init(&scanner.keys);
+    scanner.keys.items = scanner.keys.inline_items;
+    scanner.keys.count = 0;
+    scanner.keys.capacity = JSON_KEYS_INLINE;
+    buffer_init(&scanner.keys.unescaped, 0);
 
-    bool is_sound = scan_text(&scanner);
+    bool is_sound;
+    do {
+        is_sound = scan_value(&scanner) && scan_behind(&scanner);
+    } while (is_sound && scanner.depth > 0);
+    if (is_sound) {
+        skip_space(&scanner);
+        is_sound = scanner.at == scanner.end || not_json(&scanner);
+    }
     *fault = (struct json_fault){(size_t)(scanner.at - scanner.start), scanner.fault, scanner.is_json};
-    keys_fini(&scanner.keys);
+    if (scanner.keys.items != scanner.keys.inline_items)
+        free(scanner.keys.items);
+    buffer_fini(&scanner.keys.unescaped);
     if (scanner.has_no_memory)
         return STATUS_NO_MEMORY;
     return is_sound ? STATUS_OK : STATUS_INVALID;

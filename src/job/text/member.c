@@ -51,34 +51,26 @@ static bool is_duration(struct slice value)
            isalpha((unsigned char)value.data[value.size - 2]);
 }
 
-static bool read_seconds(struct slice value, int64_t max_ms, int64_t *ms)
-{
-    if (is_duration(value))
-        return duration_parse(slice_from(value.data + 1, value.size - 2), max_ms, ms);
-    return is_number(value) && seconds_parse(value, max_ms, ms);
-}
-
-/* Returns whether a text has a unit but is not a duration, such as "15 minutes". The error must then explain
- * the form of a duration, and not the limits. */
-static bool is_unreadable(struct slice value)
-{
-    int64_t ms;
-    return is_duration(value) && !duration_parse(slice_from(value.data + 1, value.size - 2), INT64_MAX, &ms);
-}
-
 bool member_seconds(struct job_errors *errors, const char *name, struct slice value, int64_t min_ms,
                     int64_t max_ms, int64_t *ms)
 {
+    struct slice text = {NULL, 0}; /* a duration without its quotes */
+    int64_t ignored;
     if (!is_number(value) && !is_duration(value)) {
         job_errors_add(errors, name, "must be a number of seconds, or a duration such as \"15m\"");
         return false;
     }
-    if (is_unreadable(value)) {
+    if (is_duration(value))
+        text = slice_from(value.data + 1, value.size - 2);
+    /* A text with a unit that is not a duration, such as "15 minutes": the error must explain the form of a
+     * duration, and not the limits. */
+    if (is_duration(value) && !duration_parse(text, INT64_MAX, &ignored)) {
         job_errors_add(errors, name,
                        "must be a duration such as \"15m\" or \"1h30m\"; units: ms, s, m, h, d");
         return false;
     }
-    return (read_seconds(value, max_ms, ms) && *ms >= min_ms) || refuse_range(errors, name, min_ms, max_ms);
+    bool is_read = is_duration(value) ? duration_parse(text, max_ms, ms) : seconds_parse(value, max_ms, ms);
+    return (is_read && *ms >= min_ms) || refuse_range(errors, name, min_ms, max_ms);
 }
 
 bool member_integer(struct job_errors *errors, const char *name, struct slice value, int64_t min, int64_t max,
@@ -93,17 +85,6 @@ bool member_integer(struct job_errors *errors, const char *name, struct slice va
     return false;
 }
 
-static bool read_wait(struct job_errors *errors, const char *name, struct slice value,
-                      struct retry_schedule *schedule)
-{
-    int64_t *wait_ms = &schedule->wait_ms[schedule->count];
-    char field[64];
-    size_t index = schedule->count++;
-    *wait_ms = 0;
-    snprintf(field, sizeof field, "%s[%zu]", name, index);
-    return member_seconds(errors, field, value, 0, JOB_WAIT_MAX_MS, wait_ms);
-}
-
 bool member_schedule(struct job_errors *errors, const char *name, struct slice value,
                      struct retry_schedule *schedule)
 {
@@ -115,8 +96,13 @@ bool member_schedule(struct job_errors *errors, const char *name, struct slice v
         job_errors_add(errors, name, "must be an array of durations, such as [15, \"3m\"]");
         return false;
     }
-    while (schedule->count < RETRY_SCHEDULE_MAX && json_next_item(&cursor, &item))
-        is_sound &= read_wait(errors, name, item, schedule);
+    while (schedule->count < RETRY_SCHEDULE_MAX && json_next_item(&cursor, &item)) {
+        char field[64];
+        int64_t *wait_ms = &schedule->wait_ms[schedule->count];
+        snprintf(field, sizeof field, "%s[%zu]", name, schedule->count++);
+        *wait_ms = 0;
+        is_sound &= member_seconds(errors, field, item, 0, JOB_WAIT_MAX_MS, wait_ms);
+    }
     if (schedule->count == RETRY_SCHEDULE_MAX && json_next_item(&cursor, &item)) {
         job_errors_add(errors, name, "must have at most 100 waits");
         return false;

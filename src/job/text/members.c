@@ -99,14 +99,6 @@ static bool parse_text(struct member_parse *parse, const struct member *member, 
     return true;
 }
 
-static bool parse_bool(struct member_parse *parse, const struct member *member, struct slice value,
-                       bool *is_true)
-{
-    *is_true = slice_equal(value, SLICE("true"));
-    return *is_true || slice_equal(value, SLICE("false")) ||
-           members_refuse(parse, member, "must be true or false");
-}
-
 static bool parse_integer(struct member_parse *parse, const struct member *member, struct slice value,
                           void *field)
 {
@@ -117,22 +109,6 @@ static bool parse_integer(struct member_parse *parse, const struct member *membe
     else
         *(int64_t *)field = number;
     return is_read;
-}
-
-static bool parse_time(struct member_parse *parse, const struct member *member, struct slice value,
-                       int64_t *ms)
-{
-    struct slice text;
-    if (!parse_text(parse, member, value, &text))
-        return false;
-    return timestamp_parse(text, ms) || members_refuse(parse, member, TIMESTAMP_EXPECTED);
-}
-
-static bool parse_share(struct member_parse *parse, const struct member *member, struct slice value,
-                        int64_t *millionths)
-{
-    return decimal_parse(value, member->max, member->max, millionths, NULL) ||
-           members_refuse(parse, member, "must be a number from 0 to 1");
 }
 
 static bool parse_keys(struct member_parse *parse, const struct member *member, struct slice value,
@@ -154,22 +130,6 @@ static bool parse_keys(struct member_parse *parse, const struct member *member, 
             job_errors_add(parse->errors, field, detail);
     }
     return parse->errors->count == errors_before;
-}
-
-static bool parse_method(struct member_parse *parse, const struct member *member, struct slice value,
-                         enum job_method *method)
-{
-    struct slice text;
-    return parse_text(parse, member, value, &text) &&
-           (job_method_parse(text, method) || members_refuse(parse, member, JOB_METHOD_EXPECTED));
-}
-
-static bool parse_base64(struct member_parse *parse, const struct member *member, struct slice value,
-                         struct slice *text)
-{
-    return parse_text(parse, member, value, text) &&
-           (base64_is_valid(*text) ||
-            members_refuse(parse, member, "must be base64 with padding, without white space"));
 }
 
 /* Parses one label. field is its name in errors. */
@@ -250,6 +210,7 @@ static bool parse_object(struct member_parse *parse, const struct member *member
 static bool parse_value(struct member_parse *parse, const struct member *member, struct slice value)
 {
     void *field = field_of(parse, member);
+    struct slice text;
     switch (member->kind) {
     case MEMBER_TEXT:
         return parse_text(parse, member, value, field) && is_within(parse, member, *(struct slice *)field);
@@ -260,24 +221,31 @@ static bool parse_value(struct member_parse *parse, const struct member *member,
         *(struct slice *)field = value;
         return true;
     case MEMBER_BOOL:
-        return parse_bool(parse, member, value, field);
+        *(bool *)field = slice_equal(value, SLICE("true"));
+        return *(bool *)field || slice_equal(value, SLICE("false")) ||
+               members_refuse(parse, member, "must be true or false");
     case MEMBER_INTEGER:
         return parse_integer(parse, member, value, field);
     case MEMBER_SECONDS:
         return member_seconds(parse->errors, member->path, value, member->min, member->max, field);
     case MEMBER_TIME:
-        return parse_time(parse, member, value, field);
+        return parse_text(parse, member, value, &text) &&
+               (timestamp_parse(text, field) || members_refuse(parse, member, TIMESTAMP_EXPECTED));
     case MEMBER_SHARE:
-        return parse_share(parse, member, value, field);
+        return decimal_parse(value, member->max, member->max, field, NULL) ||
+               members_refuse(parse, member, "must be a number from 0 to 1");
     case MEMBER_WAITS:
         return member_schedule(parse->errors, member->path, value, field);
     case MEMBER_HEADERS:
         return member_headers(parse->errors, member->path, value, field,
                               (size_t *)((char *)parse->of + member->count), parse->text);
     case MEMBER_METHOD:
-        return parse_method(parse, member, value, field);
+        return parse_text(parse, member, value, &text) &&
+               (job_method_parse(text, field) || members_refuse(parse, member, JOB_METHOD_EXPECTED));
     case MEMBER_BASE64:
-        return parse_base64(parse, member, value, field);
+        return parse_text(parse, member, value, field) &&
+               (base64_is_valid(*(struct slice *)field) ||
+                members_refuse(parse, member, "must be base64 with padding, without white space"));
     case MEMBER_LABELS:
         return parse_labels(parse, member, value, field);
     case MEMBER_KEYS:
@@ -322,12 +290,6 @@ static void require(struct member_parse *parse, const struct member *member)
         job_errors_add(parse->errors, member->path, "is required");
 }
 
-static void set_fallback(struct member_parse *parse, const struct member *member)
-{
-    if (member->fallback)
-        *(int64_t *)field_of(parse, member) = member->fallback;
-}
-
 /* For a text that another version may have written: carries an unknown member, or reads the member "needs".
  * Returns false if "needs" is invalid, or if there is no room for the unknown member. */
 static bool members_keep_unknown(struct member_parse *parse, struct slice key, struct slice value)
@@ -339,16 +301,6 @@ static bool members_keep_unknown(struct member_parse *parse, struct slice key, s
             return true;
     }
     return unknown_members_add(parse->unknown, key, value);
-}
-
-static void report_all_unknown(struct member_parse *parse, struct slice text, struct buffer *room)
-{
-    struct json_cursor cursor;
-    struct slice name, value;
-    bool is_open = json_open(text, &cursor);
-    while (is_open && next_named(&cursor, room, &name, &value))
-        if (find_row(parse->table, MEMBER_SENT, name) == parse->table->count)
-            report_unknown(parse->table, MEMBER_SENT, name, parse->errors);
 }
 
 /* Returns whether there are members that are neither in the table nor carried. */
@@ -380,13 +332,19 @@ void members_parse(struct member_parse *parse, struct slice text)
     for (size_t i = 0; i < count; i++) {
         if (values[i].size)
             parse_member(parse, &rows[i], values[i]);
-        else
-            set_fallback(parse, &rows[i]);
+        else if (rows[i].fallback)
+            *(int64_t *)field_of(parse, &rows[i]) = rows[i].fallback;
         if (!values[i].size && !is_inner)
             require(parse, &rows[i]);
     }
-    if (has_unknown)
-        report_all_unknown(parse, text, &room);
+    if (has_unknown) {
+        struct json_cursor cursor;
+        struct slice name, value;
+        bool is_open = json_open(text, &cursor);
+        while (is_open && next_named(&cursor, &room, &name, &value))
+            if (find_row(parse->table, MEMBER_SENT, name) == count)
+                report_unknown(parse->table, MEMBER_SENT, name, parse->errors);
+    }
     /* In an inner object, missing members are reported only if none of the present members is invalid. */
     bool is_missing_only = is_inner && parse->errors->count == errors_before;
     for (size_t i = 0; i < count && is_missing_only; i++)

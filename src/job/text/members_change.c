@@ -119,20 +119,6 @@ bool member_is_changed(const struct member_values *old, const struct member_valu
     return value.size && (!member_is_null(value) || old->of[row].size);
 }
 
-/* Returns whether the headers of a patch are within their limits. These limits exist because each old header
- * is searched for in the patch. They allow a patch that removes all old headers and adds as many new ones. */
-static bool has_room(struct slice patch)
-{
-    return patch.size <= PATCH_HEADER_BYTES_MAX && json_count_members(patch) <= PATCH_HEADERS_MAX;
-}
-
-/* Returns whether a value is the empty string. In a record, this value of url means that the job has no
- * url. */
-static bool is_none(const struct member *member, struct slice value)
-{
-    return member->kind == MEMBER_URL && slice_equal(value, SLICE("\"\""));
-}
-
 /* Returns the row of the member that cannot be combined with the member of this row, or 0 if the table has no
  * such member. */
 static size_t rival_of(const struct members *table, size_t row)
@@ -154,27 +140,26 @@ static struct slice choose(const struct members *table, size_t row, const struct
     size_t rival = rival_of(table, row);
     if (value.size)
         return member_is_null(value) ? none : value;
-    if (is_none(&table->rows[row], old->of[row]))
-        return none;
+    if (table->rows[row].kind == MEMBER_URL && slice_equal(old->of[row], SLICE("\"\"")))
+        return none; /* in a record, this value means that the job has no url */
     return rival && patch->of[rival].size && !member_is_null(patch->of[rival]) ? none : old->of[row];
-}
-
-/* Removes the headers from the patch if they exceed their limits. */
-static void bound_headers(const struct members *table, struct member_values *patch, struct job_errors *errors)
-{
-    for (size_t i = 0; i < table->count; i++) {
-        if (table->rows[i].kind != MEMBER_HEADERS || patch->of[i].size == 0 || has_room(patch->of[i]))
-            continue;
-        job_errors_add(errors, table->rows[i].path, "must name at most 100 headers, in at most 16384 bytes");
-        patch->of[i] = (struct slice){NULL, 0};
-    }
 }
 
 void members_merge(const struct members *table, const struct member_values *old, struct member_values *patch,
                    struct buffer *out, struct job_errors *errors)
 {
     struct json_writer json = json_writer_to(out);
-    bound_headers(table, patch, errors);
+    /* Headers that exceed their limits are removed from the patch. The limits exist because each old header
+     * is searched for in the patch. They allow a patch that removes all old headers and adds as many new
+     * ones. */
+    for (size_t i = 0; i < table->count; i++) {
+        struct slice headers = patch->of[i];
+        if (table->rows[i].kind != MEMBER_HEADERS || headers.size == 0 ||
+            (headers.size <= PATCH_HEADER_BYTES_MAX && json_count_members(headers) <= PATCH_HEADERS_MAX))
+            continue;
+        job_errors_add(errors, table->rows[i].path, "must name at most 100 headers, in at most 16384 bytes");
+        patch->of[i] = (struct slice){NULL, 0};
+    }
     json_put_object(&json);
     for (size_t i = 0; i < table->count; i++) {
         struct slice value = choose(table, i, old, patch);

@@ -58,18 +58,6 @@ static bool read_text(struct reading *reading, struct slice value, struct slice 
     return !reading->text->failed;
 }
 
-static bool read_time(struct reading *reading, struct slice value, int64_t *ms)
-{
-    struct slice text;
-    return read_text(reading, value, &text) && timestamp_parse(text, ms);
-}
-
-static bool read_bool(struct slice value, bool *is_true)
-{
-    *is_true = slice_equal(value, SLICE("true"));
-    return *is_true || slice_equal(value, SLICE("false"));
-}
-
 static bool read_waits(const struct member *member, struct slice value, struct retry_schedule *waits)
 {
     struct json_cursor cursor;
@@ -141,12 +129,6 @@ static bool read_attempt(struct reading *reading, struct slice value, struct att
     return cursor.is_ended;
 }
 
-static bool read_method(struct reading *reading, struct slice value, enum job_method *method)
-{
-    struct slice text;
-    return read_text(reading, value, &text) && job_method_parse(text, method);
-}
-
 static bool read_labels(struct reading *reading, struct slice value, struct job_labels *labels)
 {
     struct json_cursor cursor;
@@ -163,6 +145,7 @@ static bool read_labels(struct reading *reading, struct slice value, struct job_
 static bool read_value(struct reading *reading, const struct member *member, struct slice value)
 {
     void *field = (char *)reading->of + member->field;
+    struct slice text;
     switch (member->kind) {
     case MEMBER_TEXT:
     case MEMBER_URL:
@@ -173,13 +156,14 @@ static bool read_value(struct reading *reading, const struct member *member, str
         *(struct slice *)field = value;
         return true;
     case MEMBER_BOOL:
-        return read_bool(value, field);
+        *(bool *)field = slice_equal(value, SLICE("true"));
+        return *(bool *)field || slice_equal(value, SLICE("false"));
     case MEMBER_INTEGER:
         return read_integer(member, value, field);
     case MEMBER_SECONDS:
         return seconds_parse(value, member->max, field);
     case MEMBER_TIME:
-        return read_time(reading, value, field);
+        return read_text(reading, value, &text) && timestamp_parse(text, field);
     case MEMBER_SHARE:
         return decimal_parse(value, member->max, member->max, field, NULL);
     case MEMBER_WAITS:
@@ -187,7 +171,7 @@ static bool read_value(struct reading *reading, const struct member *member, str
     case MEMBER_HEADERS:
         return read_headers(reading, value, field, (size_t *)((char *)reading->of + member->count));
     case MEMBER_METHOD:
-        return read_method(reading, value, field);
+        return read_text(reading, value, &text) && job_method_parse(text, field);
     case MEMBER_LABELS:
         return read_labels(reading, value, field);
     case MEMBER_ATTEMPT:
@@ -293,19 +277,6 @@ static void put_keys(struct json_writer *json, const struct signing_keys *keys, 
     json_end_array(json);
 }
 
-static void put_labels(struct json_writer *json, const struct job_labels *labels)
-{
-    json_put_array(json);
-    for (size_t i = 0; i < labels->count; i++)
-        json_put_text(json, labels->items[i]);
-    json_end_array(json);
-}
-
-static void put_share(struct json_writer *json, const struct member *member, int64_t millionths)
-{
-    buffer_printf(json_put(json), "%g", (double)millionths / (double)member->max);
-}
-
 static void put_object(struct json_writer *json, const struct member *member, const void *of,
                        enum members_for whom)
 {
@@ -321,6 +292,7 @@ static void put_value(const struct member *member, const void *of, enum members_
 {
     bool is_hidden = whom == MEMBERS_FOR_PEOPLE;
     const void *field = member_field(of, member);
+    const struct job_labels *labels;
     switch (member->kind) {
     case MEMBER_TEXT:
     case MEMBER_BASE64:
@@ -344,7 +316,8 @@ static void put_value(const struct member *member, const void *of, enum members_
     case MEMBER_TIME:
         return json_put_time(json, *(const int64_t *)field);
     case MEMBER_SHARE:
-        return put_share(json, member, *(const int64_t *)field);
+        buffer_printf(json_put(json), "%g", (double)*(const int64_t *)field / (double)member->max);
+        return;
     case MEMBER_WAITS:
         return retry_schedule_write(field, json_put(json));
     case MEMBER_HEADERS:
@@ -352,7 +325,11 @@ static void put_value(const struct member *member, const void *of, enum members_
     case MEMBER_METHOD:
         return json_put_text(json, slice_of(job_method_word(*(const enum job_method *)field)));
     case MEMBER_LABELS:
-        return put_labels(json, field);
+        labels = field;
+        json_put_array(json);
+        for (size_t i = 0; i < labels->count; i++)
+            json_put_text(json, labels->items[i]);
+        return json_end_array(json);
     case MEMBER_KEYS:
         return put_keys(json, field, is_hidden);
     case MEMBER_ATTEMPT:

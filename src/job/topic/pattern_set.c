@@ -114,17 +114,6 @@ static bool inherit(struct pattern_set *set, size_t index)
     return is_merged && !text->failed;
 }
 
-static void put_pattern(struct pattern_set *set, struct slice name, struct slice own)
-{
-    size_t index = index_of(set, name);
-    if (index < set->count) {
-        pattern_fini(&set->patterns[index]);
-        set->patterns[index] = set->patterns[--set->count];
-    }
-    if (own.size)
-        add_pattern(set, name, own);
-}
-
 enum pattern_set_end pattern_set_change(struct pattern_set *set, struct slice name, struct slice own)
 {
     if (own.size && index_of(set, name) == set->count && set->count == PATTERN_SET_MAX)
@@ -135,7 +124,13 @@ enum pattern_set_end pattern_set_change(struct pattern_set *set, struct slice na
         if (end != PATTERN_SET_DONE)
             return end;
     }
-    put_pattern(set, name, own);
+    size_t index = index_of(set, name);
+    if (index < set->count) {
+        pattern_fini(&set->patterns[index]);
+        set->patterns[index] = set->patterns[--set->count];
+    }
+    if (own.size)
+        add_pattern(set, name, own);
     qsort(set->patterns, set->count, sizeof *set->patterns, compare_patterns);
     for (size_t i = 0; i < set->count; i++)
         if (topic_pattern_contains(name, name_of(set, i)) && !inherit(set, i))

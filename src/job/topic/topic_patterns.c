@@ -86,15 +86,6 @@ static bool precedes(struct slice a, struct slice b)
     return order < 0 || (order == 0 && a.size < b.size);
 }
 
-/* Writes a text that comes before name in the order of names, so that no topic is between them. This text is
- * name with its last byte reduced by one, followed by a byte that is greater than all bytes of topics. */
-static void put_just_before(struct slice name, struct buffer *from)
-{
-    buffer_append(from, slice_from(name.data, name.size - 1));
-    buffer_append_byte(from, (char)(name.data[name.size - 1] - 1));
-    buffer_append_byte(from, '\x7f');
-}
-
 enum { START_MAX = JOB_TOPIC_MAX + 1 };
 
 /* A search for the first name after "after", in the order of names, that one of the patterns may match. */
@@ -143,8 +134,13 @@ bool topic_patterns_seek(struct slice patterns, struct slice after, struct buffe
             return true;
         }
     }
-    if (start.size)
-        put_just_before(slice_from(start.text, start.size), from);
+    /* "from" becomes a text that comes before the start, so that no topic is between them: the start with its
+     * last byte reduced by one, followed by a byte that is greater than all bytes of topics. */
+    if (start.size) {
+        buffer_append(from, slice_from(start.text, start.size - 1));
+        buffer_append_byte(from, (char)(start.text[start.size - 1] - 1));
+        buffer_append_byte(from, '\x7f');
+    }
     return start.size > 0;
 }
 
@@ -204,16 +200,6 @@ static bool is_inherited(struct slice own, struct slice common, struct slice key
     struct slice ignored;
     return !slice_equal(key, NEEDS) && !slice_equal(key, FROM) && !find(own, key, &ignored) &&
            (!slice_equal(key, SLICE("\"headers\"")) || may_take_headers(own, common));
-}
-
-static void put_own(struct slice own, struct json_writer *json)
-{
-    struct json_cursor cursor;
-    struct slice key, value;
-    json_open(own, &cursor);
-    while (json_next_member(&cursor, &key, &value))
-        if (!slice_equal(key, NEEDS) && !slice_equal(key, FROM))
-            put_member(json, key, value);
 }
 
 /* Writes the names in "needs" (unknown_members.h) of both layers, because a process must know all of them. */
@@ -276,7 +262,10 @@ static bool merge_layers(struct slice own, struct slice common, const struct sli
     if (!is_object(own) || !is_object(common))
         return false;
     json_put_object(&json);
-    put_own(own, &json);
+    json_open(own, &cursor);
+    while (json_next_member(&cursor, &key, &value))
+        if (!slice_equal(key, NEEDS) && !slice_equal(key, FROM))
+            put_member(&json, key, value);
     json_open(common, &cursor);
     while (json_next_member(&cursor, &key, &value))
         if (is_inherited(own, common, key))

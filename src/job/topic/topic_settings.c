@@ -229,15 +229,6 @@ void topic_settings_show(const struct topic_settings *settings, struct buffer *o
 
 /* ---- changing ---- */
 
-static void settings_carry(struct topic_settings *settings, const struct topic_settings *old)
-{
-    settings->unknown = old->unknown;
-    settings->note = old->note;
-    settings->form_keys = old->form_keys;
-    if (settings->rate_jobs)
-        settings->rate_unknown = old->rate_unknown;
-}
-
 static void merge(const struct topic_settings *old, struct slice patch, struct buffer *text,
                   struct job_errors *errors)
 {
@@ -268,9 +259,14 @@ enum status topic_settings_patch(const struct topic_settings *old, struct slice 
     if (text->failed)
         return STATUS_NO_MEMORY;
     status = parse_text(buffer_slice(text), settings, errors, false);
-    if (status == STATUS_OK)
-        settings_carry(settings, old);
-    return status;
+    if (status != STATUS_OK)
+        return status;
+    settings->unknown = old->unknown;
+    settings->note = old->note;
+    settings->form_keys = old->form_keys;
+    if (settings->rate_jobs)
+        settings->rate_unknown = old->rate_unknown;
+    return STATUS_OK;
 }
 
 /* ---- using ---- */
