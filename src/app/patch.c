@@ -112,7 +112,7 @@ static enum status decide_death(struct patch *patch, struct job_patched *patched
     if (settings.lacks.size) {
         status = STATUS_LACKING;
     } else if (ending_is_exhausted(&patched->job, &settings, patch->app->schedule)) {
-        struct ending_facts facts = {
+        struct ending_input input = {
             .cause = ENDING_CAUSE_EXHAUSTED,
             .id = patch->call.id,
             .nonce = slice_of(patch->tag), /* names the callback: one for this state of the job */
@@ -122,10 +122,10 @@ static enum status decide_death(struct patch *patch, struct job_patched *patched
             .schedule = patch->app->schedule,
             .form = delivery_form_find(patch->app->forms, patched->job.form),
         };
-        struct ending ending = ending_decide(&patched->job, &facts);
+        struct ending ending = ending_decide(&patched->job, &input);
         patch->is_buried = true;
         patch->attempts = ending.attempts;
-        if (!ending_write(&ending, &facts, &patched->job, SLICE(""), &patch->texts))
+        if (!ending_write(&ending, &input, &patched->job, SLICE(""), &patch->texts))
             status = STATUS_NO_MEMORY;
     }
     topic_settings_fini(&settings);

@@ -4,7 +4,6 @@
 #include "app/use_case.h"
 #include "base/memory.h"
 #include "job/text/job_errors.h"
-#include "job/topic/pattern_set.h"
 #include "job/topic/topic_patterns.h"
 #include "job/topic/topic_settings.h"
 

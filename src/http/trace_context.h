@@ -5,8 +5,8 @@
 #define DUEPOST_HTTP_TRACE_CONTEXT_H
 
 #include "http/exchange.h"
-#include "job/delivery/trace.h"
 #include "job/job.h"
+#include "job/request.h"
 
 struct trace_context {
     char parent[TRACE_PARENT_BYTES], state[TRACE_STATE_MAX + 1];

@@ -183,7 +183,7 @@ struct job {
     struct slice reason; /* reason why the job is dead; else empty */
     struct slice answer_headers; /* headers of the answer with which the job died, one per line, if its form
                                     wants headers */
-    struct slice trace_parent, trace_state; /* trace of the scheduling request, see trace.h; empty: none */
+    struct slice trace_parent, trace_state; /* trace of the scheduling request, see request.h; empty: none */
 
 #ifdef DUEPOST_TEST_NEXT
     struct slice next; /* stands for a member that a later version adds; only in builds for tests */

@@ -87,3 +87,16 @@ void job_id_make(int64_t now_ms, const uint8_t random[10], char text[JOB_ID_NEW_
     for (unsigned i = 0; i < JOB_ID_NEW_SIZE; i++)
         text[JOB_ID_NEW_SIZE - 1 - i] = alphabet[five_bits(bytes, sizeof bytes, 5 * i)];
 }
+
+bool workflow_place_parse(struct slice place, struct slice *id, int64_t *made_ms)
+{
+    size_t end = place.size;
+    uint64_t number;
+    while (end > 0 && place.data[end - 1] != '/')
+        end--;
+    if (end == 0 || !slice_to_number(slice_skip(place, end), INT64_MAX, &number))
+        return false;
+    *id = slice_from(place.data, end - 1);
+    *made_ms = (int64_t)number;
+    return memchr(id->data, '/', id->size) != NULL;
+}

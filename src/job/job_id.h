@@ -1,4 +1,4 @@
-/* job_id.h - names of topics and jobs. */
+/* job_id.h - names of topics and jobs, and of workflows in Redis. */
 #ifndef DUEPOST_JOB_JOB_ID_H
 #define DUEPOST_JOB_JOB_ID_H
 
@@ -51,5 +51,9 @@ bool job_key_parse(struct slice key, struct slice *topic, struct slice *job_id);
  * 32). */
 enum { JOB_ID_NEW_SIZE = 26 };
 void job_id_make(int64_t now_ms, const uint8_t random[10], char text[JOB_ID_NEW_SIZE]);
+
+/* Splits a place (the text owner/workflowId/time, which names one workflow) into its parts. Returns false
+ * if the text is not a place. */
+bool workflow_place_parse(struct slice place, struct slice *id, int64_t *made_ms);
 
 #endif

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/timestamp.h"
-#include "job/delivery/trace.h"
 #include "job/job.h"
 #include "job/job_id.h"
 #include "job/request.h"

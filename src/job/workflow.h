@@ -150,8 +150,4 @@ struct workflow_list {
 
 enum { WORKFLOW_PAGE_MAX = 100 };
 
-/* Splits a place (the text owner/workflowId/time, which names one workflow) into its parts. Returns false
- * if the text is not a place. */
-bool workflow_place_parse(struct slice place, struct slice *id, int64_t *made_ms);
-
 #endif

@@ -221,7 +221,7 @@ static enum ending_cause cause_of(struct pull_ending *ending, bool is_served)
     return ending->cause == PULL_CAUSE_UNFIT ? ENDING_CAUSE_UNSENT : ENDING_CAUSE_RESULT;
 }
 
-static struct ending_facts facts_of(struct pull_ending *ending, const struct pull_ending_facts *facts,
+static struct ending_input facts_of(struct pull_ending *ending, const struct pull_ending_facts *facts,
                                     enum ending_cause cause)
 {
     static const enum failure errors[] = {[PULL_CAUSE_COMPLETED] = FAILURE_NONE,
@@ -240,7 +240,7 @@ static struct ending_facts facts_of(struct pull_ending *ending, const struct pul
             .error = errors[facts->cause],
             .detail = copy_detail(facts->error, ending->detail),
         };
-    return (struct ending_facts){
+    return (struct ending_input){
         .cause = cause,
         .id = ending->lease.id,
         .nonce = slice_of(ending->lease.nonce.text),
@@ -264,7 +264,7 @@ static bool pull_ending_decide(struct pull_ending *ending, const struct pull_end
 {
     struct job none = {.attempts = 0};
     struct job *job = ending->has_job ? &ending->job : &none;
-    struct ending_facts all = facts_of(ending, facts, cause);
+    struct ending_input all = facts_of(ending, facts, cause);
     ending->ending = ending_decide(job, &all);
     if (ending->cause == PULL_CAUSE_COMPLETED)
         ending->ending.has_line =

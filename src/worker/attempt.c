@@ -185,36 +185,36 @@ static void attempt_drop_request(struct attempt *attempt)
     buffer_fini(&attempt->record);
 }
 
-static void attempt_decide(struct attempt *attempt, const struct ending_facts *facts)
+static void attempt_decide(struct attempt *attempt, const struct ending_input *input)
 {
     struct slice record = buffer_slice(&attempt->record);
-    attempt->ending = ending_decide(&attempt->job, facts);
-    if (ending_write(&attempt->ending, facts, &attempt->job, record, &attempt->texts)) {
-        log_ending(attempt, facts->cause);
+    attempt->ending = ending_decide(&attempt->job, input);
+    if (ending_write(&attempt->ending, input, &attempt->job, record, &attempt->texts)) {
+        log_ending(attempt, input->cause);
     } else {
-        struct ending_facts instead = {.cause = ENDING_CAUSE_NO_MEMORY};
+        struct ending_input instead = {.cause = ENDING_CAUSE_NO_MEMORY};
         attempt_decide(attempt, &instead);
     }
 }
 
 /* Decides how the attempt ends and sends the ending to Redis. */
-static void attempt_end(struct attempt *attempt, struct ending_facts facts)
+static void attempt_end(struct attempt *attempt, struct ending_input input)
 {
-    facts.id = attempt->lease.id;
-    facts.nonce = slice_of(attempt->lease.nonce.text);
-    facts.now_ms = attempt->claimed_ms;
-    facts.due_ms = attempt->claimed_ms - attempt->late_ms;
-    facts.settings = attempt->settings;
-    facts.form = attempt->form;
-    facts.schedule = attempt->context->policy->schedule;
-    facts.has_history = attempt->context->policy->has_history;
-    if (facts.cause == ENDING_CAUSE_RESULT)
-        permit_end(&attempt->permit, facts.result);
+    input.id = attempt->lease.id;
+    input.nonce = slice_of(attempt->lease.nonce.text);
+    input.now_ms = attempt->claimed_ms;
+    input.due_ms = attempt->claimed_ms - attempt->late_ms;
+    input.settings = attempt->settings;
+    input.form = attempt->form;
+    input.schedule = attempt->context->policy->schedule;
+    input.has_history = attempt->context->policy->has_history;
+    if (input.cause == ENDING_CAUSE_RESULT)
+        permit_end(&attempt->permit, input.result);
     else
         permit_drop(&attempt->permit);
-    attempt_decide(attempt, &facts);
-    if (facts.cause == ENDING_CAUSE_RESULT && attempt->span)
-        attempt_span_end(attempt, facts.result);
+    attempt_decide(attempt, &input);
+    if (input.cause == ENDING_CAUSE_RESULT && attempt->span)
+        attempt_span_end(attempt, input.result);
     attempt_drop_request(attempt);
     attempt->job.last_attempt.detail.size = 0; /* the text that detail points into is freed */
     attempt_record(attempt);
@@ -222,12 +222,12 @@ static void attempt_end(struct attempt *attempt, struct ending_facts facts)
 
 static void attempt_end_by(struct attempt *attempt, enum ending_cause cause)
 {
-    attempt_end(attempt, (struct ending_facts){.cause = cause});
+    attempt_end(attempt, (struct ending_input){.cause = cause});
 }
 
 static void attempt_hold(struct attempt *attempt, enum ending_cause cause, int64_t hold_ms)
 {
-    attempt_end(attempt, (struct ending_facts){.cause = cause, .hold_ms = hold_ms});
+    attempt_end(attempt, (struct ending_input){.cause = cause, .hold_ms = hold_ms});
 }
 
 /* ---- SENDING ---- */
@@ -256,7 +256,7 @@ static void end_by_result(struct attempt *attempt, const struct http_outcome *ht
     bool has_detail = judgement.final.size && judgement.detail.size;
     metrics_attempt(attempt->context->metrics, attempt->job.topic,
                     attempt_metric_of(&result, judgement.again_ms > 0), http->duration_ms * 1000);
-    attempt_end(attempt, (struct ending_facts){.cause = ENDING_CAUSE_RESULT,
+    attempt_end(attempt, (struct ending_input){.cause = ENDING_CAUSE_RESULT,
                                                .random = has_jitter ? random_bits() : 0,
                                                .result = &result,
                                                .judgement = judgement,

@@ -2,7 +2,7 @@
 #ifndef DUEPOST_WORKER_ATTEMPT_PRIVATE_H
 #define DUEPOST_WORKER_ATTEMPT_PRIVATE_H
 
-#include "job/delivery/trace.h"
+#include "job/request.h"
 #include "worker/attempt.h"
 
 /* ---- the request ----

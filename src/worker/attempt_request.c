@@ -2,7 +2,7 @@
 
 #include "base/system.h"
 #include "io/local_address.h"
-#include "job/delivery/trace.h"
+#include "job/request.h"
 #include "job/target/url.h"
 #include "worker/attempt_private.h"
 

@@ -1,4 +1,4 @@
-#include "job/delivery/trace.h"
+#include "job/request.h"
 
 #include "fuzz.h"
 

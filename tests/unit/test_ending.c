@@ -12,19 +12,19 @@
 static const struct retry_schedule fallback = {2, {10000, 20000}};
 static const struct retry_schedule no_waits = {0, {0}};
 
-static struct ending_facts facts_of(const struct attempt_result *result)
+static struct ending_input input_of(const struct attempt_result *result)
 {
     const struct form_answer answer = {.result = result, .retry_after_ms = -1};
-    struct ending_facts facts = {
+    struct ending_input input = {
         .cause = ENDING_CAUSE_RESULT, .now_ms = NOW_MS, .schedule = &fallback, .result = result};
-    delivery_form_judge(&delivery_form_standard, &answer, &facts.judgement);
-    return facts;
+    delivery_form_judge(&delivery_form_standard, &answer, &input.judgement);
+    return input;
 }
 
 static struct ending decide(const struct job *job, const struct attempt_result *result)
 {
-    struct ending_facts facts = facts_of(result);
-    return ending_decide(job, &facts);
+    struct ending_input input = input_of(result);
+    return ending_decide(job, &input);
 }
 
 /* ---- after an attempt ---- */
@@ -42,8 +42,8 @@ START_TEST(a_job_is_exhausted_if_it_made_more_attempts_than_it_has_now)
     job.has_retry = true;
     job.retry = 1;
     ck_assert(ending_is_exhausted(&job, NULL, &fallback));
-    struct ending_facts facts = {.cause = ENDING_CAUSE_EXHAUSTED, .schedule = &fallback};
-    struct ending ending = ending_decide(&job, &facts);
+    struct ending_input input = {.cause = ENDING_CAUSE_EXHAUSTED, .schedule = &fallback};
+    struct ending ending = ending_decide(&job, &input);
     ck_assert_int_eq(ending.verdict, ENDING_BURY);
     ck_assert_int_eq(ending.attempts, 3);
     ck_assert(slice_equal(ending.reason, SLICE("retries_exhausted")));
@@ -86,11 +86,11 @@ START_TEST(an_attempt_ends_the_lease_by_its_result)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct job job = {.attempts = cases[i].attempts};
         struct attempt_result result = {.status = cases[i].status, .error = cases[i].error};
-        struct ending_facts facts = facts_of(&result);
+        struct ending_input input = input_of(&result);
         job.has_retry = cases[i].retry >= 0;
         job.retry = job.has_retry ? cases[i].retry : 0;
-        facts.judgement.at_least_ms = cases[i].retry_after_ms;
-        struct ending ending = ending_decide(&job, &facts);
+        input.judgement.at_least_ms = cases[i].retry_after_ms;
+        struct ending ending = ending_decide(&job, &input);
         ck_assert_msg(ending.verdict == cases[i].verdict && ending.wait_ms == cases[i].wait_ms &&
                           slice_equal(ending.reason, slice_of(cases[i].reason)) &&
                           ending.attempts == job.attempts + 1 && ending.uncounted == 0 && !ending.keeps_place,
@@ -105,9 +105,9 @@ START_TEST(a_2xx_that_says_not_yet_begins_a_new_round)
 {
     struct job job = {.attempts = 2, .uncounted = 1, .rounds = 5};
     struct attempt_result result = {.status = 202};
-    struct ending_facts facts = facts_of(&result);
-    facts.judgement.again_ms = 30000;
-    struct ending ending = ending_decide(&job, &facts);
+    struct ending_input input = input_of(&result);
+    input.judgement.again_ms = 30000;
+    struct ending ending = ending_decide(&job, &input);
     ck_assert(ending.verdict == ENDING_RETRY && ending.is_round && ending.wait_ms == 30000 &&
               !ending.keeps_place);
     ck_assert(ending.attempts == 0 && ending.uncounted == 0 && ending.rounds == 6);
@@ -115,19 +115,19 @@ START_TEST(a_2xx_that_says_not_yet_begins_a_new_round)
     job.has_expires_at =
         true; /* the job expires before the requested time, so it waits only until it expires */
     job.expires_at_ms = NOW_MS + 20000;
-    ck_assert_int_eq(ending_decide(&job, &facts).wait_ms, 20000);
+    ck_assert_int_eq(ending_decide(&job, &input).wait_ms, 20000);
     job.expires_at_ms = NOW_MS + 40000;
-    ck_assert_int_eq(ending_decide(&job, &facts).wait_ms, 30000);
+    ck_assert_int_eq(ending_decide(&job, &input).wait_ms, 30000);
     result.status = 500; /* the time that a failed answer requests with Duepost-Again is ignored */
-    ending = ending_decide(&job, &facts);
+    ending = ending_decide(&job, &input);
     ck_assert(!ending.is_round && ending.rounds == 5 && ending.attempts == 3);
     result.status = 410;
-    facts = facts_of(&result);
-    ck_assert(slice_equal(ending_decide(&job, &facts).reason, SLICE("gone")));
+    input = input_of(&result);
+    ck_assert(slice_equal(ending_decide(&job, &input).reason, SLICE("gone")));
     result = (struct attempt_result){.error = FAILURE_PROTOCOL};
-    facts = facts_of(&result);
+    input = input_of(&result);
     job.attempts = job.uncounted = 0;
-    ck_assert(ending_decide(&job, &facts).verdict == ENDING_RETRY && !ending_decide(&job, &facts).is_round);
+    ck_assert(ending_decide(&job, &input).verdict == ENDING_RETRY && !ending_decide(&job, &input).is_round);
 }
 END_TEST
 
@@ -135,17 +135,17 @@ START_TEST(rounds_come_to_an_end)
 {
     struct job job = {.rounds = JOB_ROUNDS_MAX - 2};
     struct attempt_result result = {.status = 200};
-    struct ending_facts facts = facts_of(&result);
-    facts.judgement.again_ms = 1000;
-    ck_assert(ending_decide(&job, &facts).is_round);
+    struct ending_input input = input_of(&result);
+    input.judgement.again_ms = 1000;
+    ck_assert(ending_decide(&job, &input).is_round);
     job.rounds = JOB_ROUNDS_MAX - 1;
-    struct ending ending = ending_decide(&job, &facts);
+    struct ending ending = ending_decide(&job, &input);
     ck_assert(ending.verdict == ENDING_BURY && slice_equal(ending.reason, SLICE("rounds")) &&
               !ending.is_round);
     ck_assert(ending.rounds == JOB_ROUNDS_MAX && ending.attempts == 1 && ending.has_record &&
               ending.has_line);
-    facts.judgement.again_ms = 0;
-    ck_assert_int_eq(ending_decide(&job, &facts).verdict, ENDING_COMPLETE);
+    input.judgement.again_ms = 0;
+    ck_assert_int_eq(ending_decide(&job, &input).verdict, ENDING_COMPLETE);
 }
 END_TEST
 
@@ -193,9 +193,9 @@ START_TEST(a_job_that_expires_during_its_attempt_has_no_retry)
                                         .duration_ms = cases[i].duration_ms,
                                         .is_idle_closed = cases[i].is_idle_closed,
                                         .error = cases[i].is_idle_closed ? FAILURE_RESET : 0};
-        struct ending_facts facts = facts_of(&result);
-        facts.judgement.again_ms = cases[i].again_ms;
-        struct ending ending = ending_decide(&job, &facts);
+        struct ending_input input = input_of(&result);
+        input.judgement.again_ms = cases[i].again_ms;
+        struct ending ending = ending_decide(&job, &input);
         ck_assert_msg(ending.verdict == cases[i].verdict, "case %zu", i);
         ck_assert(slice_equal(ending.reason, slice_of(cases[i].reason)));
     }
@@ -207,11 +207,11 @@ START_TEST(a_job_without_waits_is_not_retried)
     struct job job = {.has_retry = true, .retry = 3};
     struct attempt_result result = {.status = 500};
     struct attempt_result idle = {.error = FAILURE_RESET, .is_idle_closed = true};
-    struct ending_facts facts = facts_of(&result);
-    facts.schedule = &no_waits;
-    ck_assert_int_eq(ending_decide(&job, &facts).verdict, ENDING_BURY);
-    facts.result = &idle; /* the receiver had closed the idle connection, so this reset uses up no retry */
-    ck_assert(ending_decide(&job, &facts).keeps_place);
+    struct ending_input input = input_of(&result);
+    input.schedule = &no_waits;
+    ck_assert_int_eq(ending_decide(&job, &input).verdict, ENDING_BURY);
+    input.result = &idle; /* the receiver had closed the idle connection, so this reset uses up no retry */
+    ck_assert(ending_decide(&job, &input).keeps_place);
 }
 END_TEST
 
@@ -220,17 +220,17 @@ START_TEST(the_schedule_is_the_jobs_else_the_topics_else_ours)
     struct job job = {.has_schedule = true, .schedule = {1, {HOUR_MS * 48}}};
     struct topic_settings settings = {.has_schedule = true, .schedule = {1, {HOUR_MS}}};
     struct attempt_result result = {.status = 500};
-    struct ending_facts facts = facts_of(&result);
-    facts.settings = &settings;
-    facts.judgement.at_least_ms = 25 * HOUR_MS;
-    ck_assert_int_eq(ending_decide(&job, &facts).wait_ms, 48 * HOUR_MS);
+    struct ending_input input = input_of(&result);
+    input.settings = &settings;
+    input.judgement.at_least_ms = 25 * HOUR_MS;
+    ck_assert_int_eq(ending_decide(&job, &input).wait_ms, 48 * HOUR_MS);
     job.attempts = 1;
-    ck_assert_int_eq(ending_decide(&job, &facts).verdict, ENDING_BURY);
+    ck_assert_int_eq(ending_decide(&job, &input).verdict, ENDING_BURY);
     job = (struct job){.attempts = 0};
-    facts.judgement.at_least_ms = -1;
-    ck_assert_int_eq(ending_decide(&job, &facts).wait_ms, HOUR_MS);
+    input.judgement.at_least_ms = -1;
+    ck_assert_int_eq(ending_decide(&job, &input).wait_ms, HOUR_MS);
     settings.has_schedule = false;
-    ck_assert_int_eq(ending_decide(&job, &facts).wait_ms, 10000);
+    ck_assert_int_eq(ending_decide(&job, &input).wait_ms, 10000);
 }
 END_TEST
 
@@ -240,17 +240,17 @@ START_TEST(jitter_makes_waits_longer_but_for_those_that_keep_their_place)
     struct topic_settings settings = {.jitter_ppm = TOPIC_JITTER_MAX_PPM};
     struct attempt_result result = {.status = 500};
     struct attempt_result idle = {.error = FAILURE_RESET, .is_idle_closed = true};
-    struct ending_facts facts = facts_of(&result);
-    facts.settings = &settings;
-    facts.random = UINT32_MAX;
-    ck_assert_int_eq(ending_decide(&job, &facts).wait_ms, 20000);
-    facts.random = UINT32_MAX / 2;
-    ck_assert_int_eq(ending_decide(&job, &facts).wait_ms, 14999);
-    facts.random = 0;
-    ck_assert_int_eq(ending_decide(&job, &facts).wait_ms, 10000);
-    facts.random = UINT32_MAX;
-    facts.result = &idle;
-    ck_assert_int_eq(ending_decide(&job, &facts).wait_ms, 0);
+    struct ending_input input = input_of(&result);
+    input.settings = &settings;
+    input.random = UINT32_MAX;
+    ck_assert_int_eq(ending_decide(&job, &input).wait_ms, 20000);
+    input.random = UINT32_MAX / 2;
+    ck_assert_int_eq(ending_decide(&job, &input).wait_ms, 14999);
+    input.random = 0;
+    ck_assert_int_eq(ending_decide(&job, &input).wait_ms, 10000);
+    input.random = UINT32_MAX;
+    input.result = &idle;
+    ck_assert_int_eq(ending_decide(&job, &input).wait_ms, 0);
 }
 END_TEST
 
@@ -259,11 +259,11 @@ START_TEST(a_delivery_is_kept_only_where_its_topic_keeps_jobs)
     struct job job = {.attempts = 0};
     struct topic_settings settings = {.retention_ms = 1000};
     struct attempt_result result = {.status = 200};
-    struct ending_facts facts = facts_of(&result);
-    facts.settings = &settings;
-    ck_assert(ending_decide(&job, &facts).has_line);
+    struct ending_input input = input_of(&result);
+    input.settings = &settings;
+    ck_assert(ending_decide(&job, &input).has_line);
     settings.retention_ms = 0;
-    ck_assert(!ending_decide(&job, &facts).has_line);
+    ck_assert(!ending_decide(&job, &input).has_line);
 }
 END_TEST
 
@@ -290,11 +290,11 @@ START_TEST(a_lease_ends_without_an_attempt)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct job job = {.attempts = 3, .uncounted = 1, .created_ms = NOW_MS - 1000};
-        struct ending_facts facts = {
+        struct ending_input input = {
             .cause = cases[i].cause, .now_ms = NOW_MS, .schedule = &fallback, .hold_ms = cases[i].hold_ms};
         job.has_ttl = cases[i].expires_in_ms > 0;
         job.ttl_ms = cases[i].expires_in_ms + 1000;
-        struct ending ending = ending_decide(&job, &facts);
+        struct ending ending = ending_decide(&job, &input);
         ck_assert_msg(ending.verdict == cases[i].verdict && ending.keeps_place == cases[i].keeps_place &&
                           ending.wait_ms == cases[i].wait_ms && ending.has_record == cases[i].has_record &&
                           slice_equal(ending.reason, slice_of(cases[i].reason)),
@@ -312,13 +312,13 @@ static const char raw_record[] =
 static struct ending_texts texts;
 
 /* Decides the ending of the job in raw_record, and writes its texts. Returns the new record. */
-static const char *written(const struct ending_facts *facts)
+static const char *written(const struct ending_input *input)
 {
     struct job job;
     ck_assert_int_eq(job_read(SLICE("t/j"), slice_of(raw_record), &job), STATUS_OK);
-    struct ending ending = ending_decide(&job, facts);
+    struct ending ending = ending_decide(&job, input);
     ending_texts_init(&texts);
-    ck_assert(ending_write(&ending, facts, &job, slice_of(raw_record), &texts));
+    ck_assert(ending_write(&ending, input, &job, slice_of(raw_record), &texts));
     job_fini(&job);
     return without_head(buffer_text(&texts.record));
 }
@@ -326,9 +326,9 @@ static const char *written(const struct ending_facts *facts)
 START_TEST(a_round_is_written_with_its_number)
 {
     struct attempt_result result = {.at_ms = NOW_MS, .duration_ms = 12, .status = 202, .was_sent = true};
-    struct ending_facts facts = facts_of(&result);
-    facts.judgement.again_ms = 2000;
-    ck_assert_str_eq(written(&facts),
+    struct ending_input input = input_of(&result);
+    input.judgement.again_ms = 2000;
+    ck_assert_str_eq(written(&input),
                      "{\"createdAt\":1699999999000,\"url\":\"http://h/\",\"retry\":1,\"rounds\":1,"
                      "\"lastAttempt\":{\"at\":1700000000000,\"durationMs\":12,\"status\":202},"
                      "\"waitMs\":2000,\"needs\":[\"rounds\"],\"later\":[1],\"body\":{\"a\":1.0}}");
@@ -340,10 +340,10 @@ END_TEST
 START_TEST(a_failure_writes_the_numbers_and_the_line)
 {
     struct attempt_result result = {.at_ms = NOW_MS, .duration_ms = 12, .status = 503, .was_sent = true};
-    struct ending_facts facts = facts_of(&result);
-    facts.answer = SLICE("busy");
-    facts.is_answer_cut = true;
-    ck_assert_str_eq(written(&facts),
+    struct ending_input input = input_of(&result);
+    input.answer = SLICE("busy");
+    input.is_answer_cut = true;
+    ck_assert_str_eq(written(&input),
                      "{\"createdAt\":1699999999000,\"url\":\"http://h/\",\"retry\":1,\"attempts\":1,"
                      "\"lastAttempt\":{\"at\":1700000000000,\"durationMs\":12,\"status\":503},"
                      "\"waitMs\":10000,\"later\":[1],\"body\":{\"a\":1.0}}");
@@ -355,8 +355,8 @@ END_TEST
 START_TEST(a_death_writes_its_reason_and_no_wait)
 {
     struct attempt_result result = {.at_ms = NOW_MS, .status = 410};
-    struct ending_facts facts = facts_of(&result);
-    const char *record = written(&facts);
+    struct ending_input input = input_of(&result);
+    const char *record = written(&input);
     ck_assert_ptr_nonnull(strstr(record, "\"reason\":\"gone\""));
     ck_assert_ptr_null(strstr(record, "waitMs"));
     ck_assert_ptr_null(strstr(record, "answerHeaders"));
@@ -367,9 +367,9 @@ END_TEST
 START_TEST(a_death_keeps_the_headers_of_the_answer)
 {
     struct attempt_result result = {.at_ms = NOW_MS, .status = 410};
-    struct ending_facts facts = facts_of(&result);
-    facts.headers = SLICE("A: 1\nB: \"2\"\n");
-    ck_assert_ptr_nonnull(strstr(written(&facts), "\"answerHeaders\":\"A: 1\\nB: \\\"2\\\"\\n\""));
+    struct ending_input input = input_of(&result);
+    input.headers = SLICE("A: 1\nB: \"2\"\n");
+    ck_assert_ptr_nonnull(strstr(written(&input), "\"answerHeaders\":\"A: 1\\nB: \\\"2\\\"\\n\""));
     ending_texts_fini(&texts);
 }
 END_TEST
@@ -378,15 +378,15 @@ END_TEST
 START_TEST(headers_that_do_not_fit_are_left_out)
 {
     struct attempt_result result = {.at_ms = NOW_MS, .status = 410};
-    struct ending_facts facts = facts_of(&result);
+    struct ending_input input = input_of(&result);
     char lines[JOB_ANSWER_HEADERS_MAX + 16];
     size_t first = (size_t)JOB_ANSWER_HEADERS_MAX - 5 + (size_t)_i;
     memset(lines, 'x', sizeof lines);
     lines[1] = ':';
     lines[first - 1] = '\n';
     memcpy(lines + first, "B: 2\n", 5);
-    facts.headers = slice_from(lines, first + 5);
-    const char *record = written(&facts);
+    input.headers = slice_from(lines, first + 5);
+    const char *record = written(&input);
     ck_assert_ptr_nonnull(strstr(record, "\"answerHeaders\":\"x:x"));
     ck_assert((strstr(record, "\\nB: 2\\n\"") != NULL) == (_i == 0));
     ending_texts_fini(&texts);
@@ -396,9 +396,9 @@ END_TEST
 START_TEST(a_retry_keeps_no_headers)
 {
     struct attempt_result result = {.at_ms = NOW_MS, .status = 503};
-    struct ending_facts facts = facts_of(&result);
-    facts.headers = SLICE("A: 1\n");
-    const char *record = written(&facts);
+    struct ending_input input = input_of(&result);
+    input.headers = SLICE("A: 1\n");
+    const char *record = written(&input);
     ck_assert_ptr_nonnull(strstr(record, "waitMs"));
     ck_assert_ptr_null(strstr(record, "answerHeaders"));
     ending_texts_fini(&texts);
@@ -408,8 +408,8 @@ END_TEST
 START_TEST(a_delivery_and_a_release_write_no_record)
 {
     struct attempt_result result = {.status = 200};
-    struct ending_facts delivered = facts_of(&result);
-    struct ending_facts released = {.cause = ENDING_CAUSE_HELD, .schedule = &fallback};
+    struct ending_input delivered = input_of(&result);
+    struct ending_input released = {.cause = ENDING_CAUSE_HELD, .schedule = &fallback};
     ck_assert_str_eq(written(&delivered), "");
     ck_assert_int_eq(texts.line.size, 0);
     ending_texts_fini(&texts);
@@ -421,8 +421,8 @@ END_TEST
 
 START_TEST(a_job_that_was_not_attempted_has_no_last_attempt)
 {
-    struct ending_facts facts = {.cause = ENDING_CAUSE_EXPIRED, .schedule = &fallback};
-    ck_assert_str_eq(written(&facts),
+    struct ending_input input = {.cause = ENDING_CAUSE_EXPIRED, .schedule = &fallback};
+    ck_assert_str_eq(written(&input),
                      "{\"createdAt\":1699999999000,\"url\":\"http://h/\",\"retry\":1,\"reason\":\"expired\","
                      "\"later\":[1],\"body\":{\"a\":1.0}}");
     ck_assert_int_eq(texts.line.size, 0);
@@ -432,20 +432,20 @@ END_TEST
 
 START_TEST(an_unreadable_record_is_kept_as_it_is)
 {
-    struct ending_facts facts = {.cause = ENDING_CAUSE_UNREADABLE, .schedule = &fallback};
-    ck_assert_str_eq(written(&facts), raw_record);
+    struct ending_input input = {.cause = ENDING_CAUSE_UNREADABLE, .schedule = &fallback};
+    ck_assert_str_eq(written(&input), raw_record);
     ending_texts_fini(&texts);
 }
 END_TEST
 
 /* Writes the callbacks of an ending of the job t/j. The topic has a url for each of the three callbacks. */
-static void write_callbacks(struct ending_facts facts)
+static void write_callbacks(struct ending_input input)
 {
     struct topic_settings settings = {.on_delivered = SLICE("\"http://x/delivered\""),
                                       .on_dead = SLICE("\"http://x/dead\""),
                                       .on_attempt = SLICE("\"http://x/attempt\"")};
-    facts.id = SLICE("t/j"), facts.nonce = SLICE("n1"), facts.settings = &settings;
-    written(&facts);
+    input.id = SLICE("t/j"), input.nonce = SLICE("n1"), input.settings = &settings;
+    written(&input);
 }
 
 static void check_callback(size_t i, const char *id, const char *part)
@@ -459,18 +459,18 @@ static void check_callback(size_t i, const char *id, const char *part)
 START_TEST(an_attempt_has_its_callback_and_an_end_has_another)
 {
     struct attempt_result result = {.at_ms = NOW_MS, .duration_ms = 12, .status = 410};
-    write_callbacks(facts_of(&result));
+    write_callbacks(input_of(&result));
     ck_assert_uint_eq(texts.callbacks.count, 2);
     check_callback(0, "t~callbacks/j~attempt~n1", "\"outcome\":\"dead\",\"reason\":\"gone\",\"status\":410");
     check_callback(1, "t~callbacks/j~dead~n1", "\"endedAt\":\"2023-11-14T22:13:20.012Z\"");
     ending_texts_fini(&texts);
     result.status = 500;
-    write_callbacks(facts_of(&result));
+    write_callbacks(input_of(&result));
     ck_assert_uint_eq(texts.callbacks.count, 1);
     check_callback(0, "t~callbacks/j~attempt~n1", "\"outcome\":\"failed\",\"status\":500");
     ending_texts_fini(&texts);
     result.status = 200;
-    write_callbacks(facts_of(&result));
+    write_callbacks(input_of(&result));
     ck_assert_uint_eq(texts.callbacks.count, 2);
     check_callback(1, "t~callbacks/j~delivered~n1", "\"outcome\":\"delivered\",\"status\":200");
     ending_texts_fini(&texts);
@@ -480,9 +480,9 @@ END_TEST
 START_TEST(a_round_is_reported_as_an_attempt)
 {
     struct attempt_result result = {.at_ms = NOW_MS, .duration_ms = 12, .status = 200};
-    struct ending_facts facts = facts_of(&result);
-    facts.judgement.again_ms = 30000;
-    write_callbacks(facts);
+    struct ending_input input = input_of(&result);
+    input.judgement.again_ms = 30000;
+    write_callbacks(input);
     ck_assert_uint_eq(texts.callbacks.count, 1);
     check_callback(0, "t~callbacks/j~attempt~n1",
                    "\"outcome\":\"again\",\"status\":200,\"attempts\":1,\"round\":1,");
@@ -493,11 +493,11 @@ END_TEST
 
 START_TEST(a_death_without_an_attempt_has_one_callback)
 {
-    write_callbacks((struct ending_facts){.cause = ENDING_CAUSE_EXPIRED, .now_ms = NOW_MS});
+    write_callbacks((struct ending_input){.cause = ENDING_CAUSE_EXPIRED, .now_ms = NOW_MS});
     ck_assert_uint_eq(texts.callbacks.count, 1);
     check_callback(0, "t~callbacks/j~dead~n1", "\"reason\":\"expired\",\"attempts\":0");
     ending_texts_fini(&texts);
-    write_callbacks((struct ending_facts){.cause = ENDING_CAUSE_UNREADABLE, .now_ms = NOW_MS});
+    write_callbacks((struct ending_input){.cause = ENDING_CAUSE_UNREADABLE, .now_ms = NOW_MS});
     check_callback(0, "t~callbacks/j~dead~n1", "\"reason\":\"unreadable\",\"attempts\":0,\"endedAt\"");
     ending_texts_fini(&texts);
 }
@@ -508,7 +508,7 @@ START_TEST(a_job_that_is_given_back_has_no_callback)
     static const enum ending_cause causes[] = {ENDING_CAUSE_UNSENT, ENDING_CAUSE_HELD, ENDING_CAUSE_UNSERVED,
                                                ENDING_CAUSE_NO_MEMORY};
     for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
-        write_callbacks((struct ending_facts){.cause = causes[i], .now_ms = NOW_MS});
+        write_callbacks((struct ending_input){.cause = causes[i], .now_ms = NOW_MS});
         ck_assert_uint_eq(texts.callbacks.count, 0);
         ending_texts_fini(&texts);
     }
@@ -520,16 +520,16 @@ START_TEST(a_callback_without_room_is_told)
     struct job job;
     struct attempt_result result = {.status = 410};
     struct topic_settings settings = {.on_dead = SLICE("\"http://x/\"")};
-    struct ending_facts facts = facts_of(&result);
-    facts.id = SLICE("t/j"), facts.nonce = SLICE("n1"), facts.settings = &settings;
+    struct ending_input input = input_of(&result);
+    input.id = SLICE("t/j"), input.nonce = SLICE("n1"), input.settings = &settings;
     ck_assert_int_eq(job_read(SLICE("t/j"), slice_of(raw_record), &job), STATUS_OK);
-    struct ending ending = ending_decide(&job, &facts);
+    struct ending ending = ending_decide(&job, &input);
     ending_texts_init(&texts);
     texts.callbacks.items[0].record.max = 16;
-    ck_assert(!ending_write(&ending, &facts, &job, slice_of(raw_record), &texts));
-    facts = (struct ending_facts){.cause = ENDING_CAUSE_NO_MEMORY}; /* the job is released instead */
-    ending = ending_decide(&job, &facts);
-    ck_assert(ending_write(&ending, &facts, &job, slice_of(raw_record), &texts));
+    ck_assert(!ending_write(&ending, &input, &job, slice_of(raw_record), &texts));
+    input = (struct ending_input){.cause = ENDING_CAUSE_NO_MEMORY}; /* the job is released instead */
+    ending = ending_decide(&job, &input);
+    ck_assert(ending_write(&ending, &input, &job, slice_of(raw_record), &texts));
     ck_assert_uint_eq(texts.line.size, 0);
     ending_texts_fini(&texts);
     job_fini(&job);
@@ -540,15 +540,15 @@ START_TEST(a_record_without_room_is_told)
 {
     struct job job;
     struct attempt_result result = {.status = 500};
-    struct ending_facts facts = facts_of(&result);
+    struct ending_input input = input_of(&result);
     ck_assert_int_eq(job_read(SLICE("t/j"), slice_of(raw_record), &job), STATUS_OK);
-    struct ending ending = ending_decide(&job, &facts);
+    struct ending ending = ending_decide(&job, &input);
     ending_texts_init(&texts);
     texts.record.max = 16;
-    ck_assert(!ending_write(&ending, &facts, &job, slice_of(raw_record), &texts));
-    facts = (struct ending_facts){.cause = ENDING_CAUSE_NO_MEMORY}; /* the job is released instead */
-    ending = ending_decide(&job, &facts);
-    ck_assert(ending_write(&ending, &facts, &job, slice_of(raw_record), &texts));
+    ck_assert(!ending_write(&ending, &input, &job, slice_of(raw_record), &texts));
+    input = (struct ending_input){.cause = ENDING_CAUSE_NO_MEMORY}; /* the job is released instead */
+    ending = ending_decide(&job, &input);
+    ck_assert(ending_write(&ending, &input, &job, slice_of(raw_record), &texts));
     ck_assert_uint_eq(texts.line.size, 0);
     ending_texts_fini(&texts);
     job_fini(&job);

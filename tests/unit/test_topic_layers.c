@@ -2,7 +2,7 @@
  * member comes from the right layer, and the result names this layer. */
 #include "job/topic/topic_patterns.h"
 
-#include "job/topic/pattern_set.h"
+#include "job/topic/topic_settings.h"
 #include "support/suite.h"
 
 static char text[4096];

@@ -1,6 +1,6 @@
 #include "support/suite.h"
 
-#include "job/delivery/trace.h"
+#include "job/request.h"
 
 #define TRACE  "4bf92f3577b34da6a3ce929d0e0e4736"
 #define SPAN   "00f067aa0ba902b7"

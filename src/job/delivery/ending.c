@@ -31,57 +31,57 @@ static void ending_release(struct ending *ending, int64_t wait_ms)
 /* Returns the wait before the next attempt. Retry-After can make a wait longer than the schedule's wait, but
  * not shorter. */
 static int64_t retry_wait_ms(const struct job *job, const struct retry_schedule *schedule, int number,
-                             const struct ending_facts *facts)
+                             const struct ending_input *input)
 {
-    const struct form_judgement *judgement = &facts->judgement;
+    const struct form_judgement *judgement = &input->judgement;
     if (judgement->has_wait)
         return judgement->wait_ms;
     int64_t asked_ms = shorter_ms(judgement->at_least_ms, ENDING_RETRY_AFTER_MAX_MS);
     int64_t wait_ms = longer_ms(job_wait_ms(job, schedule, number), asked_ms);
-    return facts->settings ? topic_settings_wait_ms(facts->settings, wait_ms, facts->random) : wait_ms;
+    return input->settings ? topic_settings_wait_ms(input->settings, wait_ms, input->random) : wait_ms;
 }
 
 /* Returns whether the job had expired when its attempt ended. The estimate is never early, because the
  * attempt began after the claim. */
-static bool was_over(const struct job *job, const struct ending_facts *facts)
+static bool was_over(const struct job *job, const struct ending_input *input)
 {
-    return job_is_expired(job, facts->now_ms + facts->result->duration_ms);
+    return job_is_expired(job, input->now_ms + input->result->duration_ms);
 }
 
-static void decide_failure(struct ending *ending, const struct job *job, const struct ending_facts *facts)
+static void decide_failure(struct ending *ending, const struct job *job, const struct ending_input *input)
 {
-    const struct attempt_result *result = facts->result;
-    const struct retry_schedule *schedule = topic_defaults_schedule(facts->settings, facts->schedule);
+    const struct attempt_result *result = input->result;
+    const struct retry_schedule *schedule = topic_defaults_schedule(input->settings, input->schedule);
     int counted = job->attempts - job->uncounted;
     bool is_free = result->error == FAILURE_RESET && result->is_idle_closed && job->uncounted == 0;
     ending->has_record = true;
     ending->verdict = ENDING_RETRY;
     if (result->error == FAILURE_TARGET_REFUSED) {
         ending_bury(ending, SLICE("target_refused"));
-    } else if (facts->judgement.final.size) {
-        ending_bury(ending, facts->judgement.final);
-    } else if (facts->is_rejected) {
+    } else if (input->judgement.final.size) {
+        ending_bury(ending, input->judgement.final);
+    } else if (input->is_rejected) {
         ending_bury(ending, SLICE("rejected"));
     } else if (!is_free && counted >= job_max_retries(job, schedule)) {
         ending_bury(ending, SLICE("retries_exhausted"));
-    } else if (was_over(job, facts)) {
+    } else if (was_over(job, input)) {
         ending_bury(ending, SLICE("expired"));
     } else if (is_free) {
         ending->keeps_place = true;
         ending->uncounted++;
     } else {
-        ending->wait_ms = retry_wait_ms(job, schedule, counted + 1, facts);
+        ending->wait_ms = retry_wait_ms(job, schedule, counted + 1, input);
         /* In a fifo topic, a job that waits for its retry delays all jobs behind it. So it waits at most
          * until it expires. */
-        if (facts->settings && topic_settings_are_fifo(facts->settings))
+        if (input->settings && topic_settings_are_fifo(input->settings))
             ending->wait_ms = shorter_ms(ending->wait_ms,
-                                         longer_ms(job_expires_ms(job, job->created_ms) - facts->now_ms, 0));
+                                         longer_ms(job_expires_ms(job, job->created_ms) - input->now_ms, 0));
     }
 }
 
 /* Decides for a receiver that said "not yet". If the job expires before the time for which the receiver
  * asked, it becomes due when it expires, and is then buried. */
-static void decide_round(struct ending *ending, const struct job *job, const struct ending_facts *facts)
+static void decide_round(struct ending *ending, const struct job *job, const struct ending_input *input)
 {
     ending->rounds++;
     ending->has_record = true;
@@ -90,7 +90,7 @@ static void decide_round(struct ending *ending, const struct job *job, const str
         ending_bury(ending, SLICE("rounds"));
         return;
     }
-    if (was_over(job, facts)) {
+    if (was_over(job, input)) {
         ending_bury(ending, SLICE("expired"));
         return;
     }
@@ -99,22 +99,22 @@ static void decide_round(struct ending *ending, const struct job *job, const str
     ending->attempts = 0;
     ending->uncounted = 0;
     ending->wait_ms =
-        shorter_ms(facts->judgement.again_ms, job_expires_ms(job, job->created_ms) - facts->now_ms);
+        shorter_ms(input->judgement.again_ms, job_expires_ms(job, job->created_ms) - input->now_ms);
 }
 
-static void decide_attempt(struct ending *ending, const struct job *job, const struct ending_facts *facts)
+static void decide_attempt(struct ending *ending, const struct job *job, const struct ending_input *input)
 {
-    const struct attempt_result *result = facts->result;
+    const struct attempt_result *result = input->result;
     ending->attempts++;
-    bool is_success = attempt_result_is_success(result) && facts->judgement.final.size == 0;
-    if (is_success && facts->judgement.again_ms) {
-        decide_round(ending, job, facts);
+    bool is_success = attempt_result_is_success(result) && input->judgement.final.size == 0;
+    if (is_success && input->judgement.again_ms) {
+        decide_round(ending, job, input);
     } else if (is_success) {
         ending->verdict = ENDING_COMPLETE;
-        ending->has_line = facts->has_history || (facts->settings && facts->settings->retention_ms);
+        ending->has_line = input->has_history || (input->settings && input->settings->retention_ms);
     } else {
         ending->has_line = true;
-        decide_failure(ending, job, facts);
+        decide_failure(ending, job, input);
     }
 }
 
@@ -125,12 +125,12 @@ bool ending_is_exhausted(const struct job *job, const struct topic_settings *set
     return counted > 0 && counted > job_max_retries(job, topic_defaults_schedule(settings, ours));
 }
 
-struct ending ending_decide(const struct job *job, const struct ending_facts *facts)
+struct ending ending_decide(const struct job *job, const struct ending_input *input)
 {
     struct ending ending = {.attempts = job->attempts, .uncounted = job->uncounted, .rounds = job->rounds};
-    switch (facts->cause) {
+    switch (input->cause) {
     case ENDING_CAUSE_RESULT:
-        decide_attempt(&ending, job, facts);
+        decide_attempt(&ending, job, input);
         break;
     case ENDING_CAUSE_UNSENT:
         ending_release(&ending, 0);
@@ -138,10 +138,10 @@ struct ending ending_decide(const struct job *job, const struct ending_facts *fa
         break;
     case ENDING_CAUSE_HELD:
         ending_release(&ending,
-                       shorter_ms(facts->hold_ms, job_expires_ms(job, job->created_ms) - facts->now_ms));
+                       shorter_ms(input->hold_ms, job_expires_ms(job, job->created_ms) - input->now_ms));
         break;
     case ENDING_CAUSE_UNSERVED:
-        ending_release(&ending, facts->hold_ms);
+        ending_release(&ending, input->hold_ms);
         break;
     case ENDING_CAUSE_NO_MEMORY:
         ending_release(&ending, ENDING_NO_MEMORY_MS);
@@ -192,25 +192,25 @@ static void ending_texts_clear(struct ending_texts *texts)
 
 /* Returns headers of the answer with which the job died: the first lines, as many as fit. The result is empty
  * unless the job's form wants headers. */
-static struct slice kept_headers(const struct ending *ending, const struct ending_facts *facts)
+static struct slice kept_headers(const struct ending *ending, const struct ending_input *input)
 {
-    struct slice line, rest = facts->headers;
+    struct slice line, rest = input->headers;
     size_t kept = 0;
-    if (ending->verdict != ENDING_BURY || facts->cause != ENDING_CAUSE_RESULT)
+    if (ending->verdict != ENDING_BURY || input->cause != ENDING_CAUSE_RESULT)
         return SLICE("");
     while (rest.size && slice_cut(rest, '\n', &line, &rest) && kept + line.size + 1 <= JOB_ANSWER_HEADERS_MAX)
         kept += line.size + 1;
-    return slice_from(facts->headers.data, kept);
+    return slice_from(input->headers.data, kept);
 }
 
-static void write_record(const struct ending *ending, const struct ending_facts *facts, struct job *job,
+static void write_record(const struct ending *ending, const struct ending_input *input, struct job *job,
                          struct buffer *record)
 {
     job->attempts = ending->attempts;
     job->uncounted = ending->uncounted;
     job->rounds = ending->rounds;
     job->reason = ending->reason;
-    job->answer_headers = kept_headers(ending, facts);
+    job->answer_headers = kept_headers(ending, input);
     job_write(job, record);
 }
 
@@ -225,59 +225,59 @@ static enum callback_outcome outcome_of(const struct ending *ending)
 
 /* Returns what a callback reports. job still has its numbers of attempts and rounds from before this
  * attempt. */
-static struct callback_report report_of(const struct ending *ending, const struct ending_facts *facts,
+static struct callback_report report_of(const struct ending *ending, const struct ending_input *input,
                                         const struct job *job)
 {
-    const struct attempt_result *attempt = facts->cause == ENDING_CAUSE_RESULT ? facts->result : NULL;
+    const struct attempt_result *attempt = input->cause == ENDING_CAUSE_RESULT ? input->result : NULL;
     return (struct callback_report){
-        .id = facts->id,
-        .nonce = facts->nonce,
+        .id = input->id,
+        .nonce = input->nonce,
         .outcome = outcome_of(ending),
         .reason = ending->reason.size ? ending->reason : SLICE("unreadable"),
-        .job = facts->cause == ENDING_CAUSE_UNREADABLE ? NULL : job,
+        .job = input->cause == ENDING_CAUSE_UNREADABLE ? NULL : job,
         .attempts = job->attempts + (attempt != NULL),
         .round = job->rounds + (ending->is_round || job->rounds),
         .attempt = attempt,
-        .due_ms = facts->due_ms,
-        .claimed_ms = facts->now_ms,
-        .ended_ms = facts->now_ms + (attempt ? attempt->duration_ms : 0),
+        .due_ms = input->due_ms,
+        .claimed_ms = input->now_ms,
+        .ended_ms = input->now_ms + (attempt ? attempt->duration_ms : 0),
         .wait_ms = ending->wait_ms,
-        .answer = facts->answer,
-        .headers = facts->headers,
-        .form = facts->form,
-        .is_answer_cut = facts->is_answer_cut,
-        .elements = facts->elements,
+        .answer = input->answer,
+        .headers = input->headers,
+        .form = input->form,
+        .is_answer_cut = input->is_answer_cut,
+        .elements = input->elements,
     };
 }
 
 /* Writes the callbacks, which most jobs do not have. Returns false if there is no memory. */
-static bool write_callbacks(const struct ending_facts *facts, const struct job *job,
+static bool write_callbacks(const struct ending_input *input, const struct job *job,
                             const struct callback_report *report, struct ending_texts *texts)
 {
-    return facts->cause == ENDING_CAUSE_DONE || facts->cause == ENDING_CAUSE_OVER ||
-           !callback_jobs_are_wanted(job, facts->settings) ||
-           callback_jobs_write(&texts->callbacks, facts->settings, report);
+    return input->cause == ENDING_CAUSE_DONE || input->cause == ENDING_CAUSE_OVER ||
+           !callback_jobs_are_wanted(job, input->settings) ||
+           callback_jobs_write(&texts->callbacks, input->settings, report);
 }
 
-bool ending_write(const struct ending *ending, const struct ending_facts *facts, struct job *job,
+bool ending_write(const struct ending *ending, const struct ending_input *input, struct job *job,
                   struct slice raw, struct ending_texts *texts)
 {
-    struct callback_report report = report_of(ending, facts, job);
+    struct callback_report report = report_of(ending, input, job);
     struct attempt_result previous = job->last_attempt;
     ending_texts_clear(texts);
     if (ending->has_line)
-        attempt_line_write(&texts->line, job->rounds + 1, job->attempts + 1, facts->result, facts->answer,
-                           facts->is_answer_cut);
-    if (facts->cause == ENDING_CAUSE_RESULT) {
-        job->last_attempt = *facts->result;
+        attempt_line_write(&texts->line, job->rounds + 1, job->attempts + 1, input->result, input->answer,
+                           input->is_answer_cut);
+    if (input->cause == ENDING_CAUSE_RESULT) {
+        job->last_attempt = *input->result;
         job->wait_ms = ending->wait_ms;
     }
-    if (facts->cause == ENDING_CAUSE_UNREADABLE)
+    if (input->cause == ENDING_CAUSE_UNREADABLE)
         buffer_append(&texts->record, raw);
     else if (ending->has_record)
-        write_record(ending, facts, job, &texts->record);
+        write_record(ending, input, job, &texts->record);
     if (texts->record.failed)
         return false;
     report.previous = previous.at_ms ? &previous : NULL;
-    return ending->verdict == ENDING_RELEASE || write_callbacks(facts, job, &report, texts);
+    return ending->verdict == ENDING_RELEASE || write_callbacks(input, job, &report, texts);
 }

@@ -44,9 +44,9 @@ enum ending_cause {
     ENDING_CAUSE_UNREADABLE, /* duepost did not write this record */
 };
 
-/* All facts, apart from the job, on which an ending depends. The struct borrows the data of its pointers and
+/* Everything apart from the job on which an ending depends. The struct borrows the data of its pointers and
  * slices. */
-struct ending_facts {
+struct ending_input {
     enum ending_cause cause;
     struct slice id, nonce;                /* id and nonce of the lease */
     int64_t now_ms;                        /* time of the claim, by Redis's clock */
@@ -104,12 +104,12 @@ bool ending_is_exhausted(const struct job *, const struct topic_settings *,
 
 /* Decides the ending. job is the claimed job; its number of attempts does not include this attempt yet. With
  * UNREADABLE, job is empty. */
-struct ending ending_decide(const struct job *, const struct ending_facts *);
+struct ending ending_decide(const struct job *, const struct ending_input *);
 
 /* Writes the texts and updates the job's numbers. raw is the record as the claim returned it; an ending with
  * UNREADABLE keeps this record. job borrows the detail of the result. Returns false if there is no memory for
  * the texts; the caller then ends the job by ENDING_CAUSE_NO_MEMORY. */
-bool ending_write(const struct ending *, const struct ending_facts *, struct job *, struct slice raw,
+bool ending_write(const struct ending *, const struct ending_input *, struct job *, struct slice raw,
                   struct ending_texts *) MUST_USE;
 
 #endif
