@@ -1,3 +1,4 @@
+/* attempt_report.c - the log lines and the span of an attempt. */
 #include "worker/attempt_private.h"
 
 #include <stdio.h>

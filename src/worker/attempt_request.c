@@ -1,3 +1,5 @@
+/* attempt_request.c - builds and sends the request of an attempt, checks its target address, and converts its
+ * result. */
 #include <netinet/in.h>
 
 #include "base/system.h"

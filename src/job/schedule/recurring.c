@@ -1,4 +1,5 @@
-/* recurring.c - the table of a definition's members, and additional rules for them. */
+/* recurring.c - a client's definition of a schedule: the table of its members, reading its text, and patches.
+ */
 #include "job/schedule/recurring.h"
 
 #include "base/time_zone.h"

@@ -1,4 +1,4 @@
-/* members_change.c - compares and copies the members of structs by a table of members. */
+/* members_change.c - compares, copies and patches the members of structs by a table of members. */
 #include <assert.h>
 
 #include "job/delivery/callback.h"
@@ -108,8 +108,9 @@ void members_limit(const struct members *table, void *of, unsigned flag)
     }
 }
 
-/* JSON merge patches (RFC 7396) by a table. Values are copied as text, because a parser
- * could change the spelling of numbers. */
+/* ---- merge patches ----
+ *
+ * By RFC 7396. Values are copied as text, because a parser could change the spelling of numbers. */
 
 enum { PATCH_HEADERS_MAX = 100, PATCH_HEADER_BYTES_MAX = 16 * 1024 };
 

@@ -1,4 +1,4 @@
-/* members_record.c - reads records by a table of members.
+/* members_record.c - reads and writes records by a table of members.
  *
  * A record is read for each delivery. So the text is read only once, and no tree is built. */
 #include <assert.h>
@@ -13,6 +13,8 @@
 #include "job/text/json.h"
 #include "job/text/member.h"
 #include "job/text/members_private.h"
+
+/* ---- reading ---- */
 
 struct reading {
     const struct members *table;
@@ -247,7 +249,7 @@ bool members_read(const struct members *table, struct slice record, void *of, st
     return cursor.is_ended && cursor.at + 1 == cursor.end;
 }
 
-/* Writes records by a table of members. */
+/* ---- writing ---- */
 
 static void put_attempt(struct json_writer *json, const struct attempt_result *result)
 {
