@@ -69,7 +69,7 @@ static int64_t skew_of(const struct time_zone *zone, const struct time_zone_span
                : span->offset_s - time_zone_span(zone, span->from_s - 1).offset_s;
 }
 
-static int64_t smaller(int64_t a, int64_t b)
+static int64_t recurrence_min(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
@@ -77,10 +77,10 @@ static int64_t smaller(int64_t a, int64_t b)
 /* Returns the first time of the cron expression that is later than after_s, or INT64_MAX. */
 static int64_t cron_next_in_zone(const struct cron *cron, const struct time_zone *zone, int64_t after_s)
 {
-    int64_t end_s = smaller(after_s + HORIZON_S, LAST_S + 1), next_s;
+    int64_t end_s = recurrence_min(after_s + HORIZON_S, LAST_S + 1), next_s;
     struct time_zone_span span = time_zone_span(zone, after_s);
     while (after_s < end_s) {
-        int64_t until_s = smaller(span.until_s, end_s);
+        int64_t until_s = recurrence_min(span.until_s, end_s);
         bool is_found = cron->is_wild
                             ? find_wild(cron, &span, after_s, until_s, &next_s)
                             : find_fixed(cron, &span, skew_of(zone, &span), after_s, until_s, &next_s);
@@ -131,7 +131,7 @@ int64_t recurrence_jitter_ms(const struct recurrence *recurrence, int64_t at_ms)
     if (recurrence->jitter_ms == 0)
         return 0;
     int64_t gap_ms = recurrence_next_ms(recurrence, at_ms) - at_ms;
-    uint64_t choices = (uint64_t)smaller(recurrence->jitter_ms + 1, gap_ms);
+    uint64_t choices = (uint64_t)recurrence_min(recurrence->jitter_ms + 1, gap_ms);
     return (int64_t)(mix(recurrence->seed ^ mix((uint64_t)at_ms)) % choices);
 }
 
@@ -226,7 +226,7 @@ static int64_t last_time(const struct recurrence *recurrence, int64_t first_ms, 
     return cut_times(recurrence, first_ms - 1, last_ms, 0);
 }
 
-static int64_t larger(int64_t a, int64_t b)
+static int64_t recurrence_max(int64_t a, int64_t b)
 {
     return a > b ? a : b;
 }
@@ -240,11 +240,11 @@ int64_t recurrence_progress_next_ms(const struct recurrence_progress *progress,
         const struct recurrence_range *range = &progress->skipped[i];
         if (range->last_ms <= after_ms)
             continue;
-        int64_t at_ms = recurrence_next_ms(recurrence, larger(after_ms, range->first_ms - 1));
+        int64_t at_ms = recurrence_next_ms(recurrence, recurrence_max(after_ms, range->first_ms - 1));
         if (at_ms <= range->last_ms)
             return at_ms;
     }
-    return recurrence_next_ms(recurrence, larger(after_ms, progress->front_ms - 1));
+    return recurrence_next_ms(recurrence, recurrence_max(after_ms, progress->front_ms - 1));
 }
 
 void recurrence_progress_set_back(struct recurrence_progress *progress, const struct recurrence *recurrence,
@@ -364,8 +364,8 @@ static void list_times(const struct recurrence *recurrence, const struct recurre
         bool is_front = first == progress->count;
         const struct recurrence_range *skipped = &progress->skipped[is_front ? 0 : first];
         int64_t from_ms = is_front ? progress->front_ms : skipped->first_ms;
-        ranges[first].first_ms = larger(after_ms, from_ms - 1);
-        ranges[first].last_ms = is_front ? now_ms : smaller(now_ms, skipped->last_ms);
+        ranges[first].first_ms = recurrence_max(after_ms, from_ms - 1);
+        ranges[first].last_ms = is_front ? now_ms : recurrence_min(now_ms, skipped->last_ms);
         max -= keep_latest(recurrence, &ranges[first].first_ms, ranges[first].last_ms, max);
     }
     for (size_t i = first; i <= progress->count; i++)
