@@ -69,7 +69,7 @@ bool percent_decode_form(struct slice text, struct buffer *out);
 /* ---- traceparent ---- */
 
 /* The layout of a traceparent (W3C Trace Context): "00-<trace id>-<span id>-<flags>", all in
- * hex. job/delivery/trace.h checks and writes it. */
+ * hex. job/request.h checks and writes it. */
 
 enum {
     TRACE_PARENT_BYTES = 55,

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "job/delivery/trace.h"
+#include "job/request.h"
 #include "job/job_id.h"
 
 /* One span of a trace, as duepost records it when it has ended: a request that scheduled jobs, or an
