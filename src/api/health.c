@@ -1,7 +1,6 @@
 /* health.c - GET /healthz, /readyz, /metrics, /path-check/, /access and /tokens */
 #include "api/answer.h"
-#include "app/exposition.h"
-#include "app/health.h"
+#include "app/overview.h"
 #include "base/json_writer.h"
 #include "http/accept.h"
 #include "job/token.h"

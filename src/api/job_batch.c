@@ -9,7 +9,7 @@
 
 #include "api/answer.h"
 #include "api/jobs.h"
-#include "app/send.h"
+#include "app/groups.h"
 #include "app/submission.h"
 #include "base/memory.h"
 #include "base/system.h"

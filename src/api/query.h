@@ -4,7 +4,7 @@
 
 #include "api/answer.h"
 #include "app/bulk.h"
-#include "app/receivers.h"
+#include "app/overview.h"
 #include "app/topics.h"
 #include "http/query.h"
 #include "job/job.h"

@@ -3,7 +3,6 @@
 #include "api/jobs.h"
 #include "api/query.h"
 #include "api/view.h"
-#include "app/cron_preview.h"
 #include "app/schedules.h"
 #include "base/duration.h"
 #include "base/json_writer.h"

@@ -3,7 +3,7 @@
 #include "api/answer.h"
 #include "api/jobs.h"
 #include "api/view.h"
-#include "app/send.h"
+#include "app/groups.h"
 #include "base/memory.h"
 #include "http/idempotency.h"
 #include "http/query.h"

@@ -1,6 +1,6 @@
 #include "api/view.h"
 
-#include "app/record.h"
+#include "app/jobs.h"
 #include "job/attempt_line.h"
 #include "job/group.h"
 #include "job/job_id.h"

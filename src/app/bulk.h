@@ -30,4 +30,12 @@ struct app_bulk {
  * rescheduled. */
 void app_bulk(struct app *, const struct app_caller *, const struct app_bulk *, app_verdict_fn *, void *arg);
 
+/* ---- dead jobs of the history ---- */
+
+/* Runs the dead jobs of one page of a list of the history again, as app_bulk does with dead jobs in Redis.
+ * Skips a job if a later job had the same id, or if the history does not have the job's body. The caller can
+ * safely repeat the call. */
+void app_redrive_history(struct app *, const struct app_caller *, const struct app_bulk *, app_verdict_fn *,
+                         void *arg);
+
 #endif

@@ -10,7 +10,7 @@
 #define DUEPOST_APP_CURSOR_H
 
 #include "app/app.h"
-#include "app/progress.h"
+#include "app/lists.h"
 #include "base/buffer.h"
 #include "job/job.h"
 #include "store/store.h"

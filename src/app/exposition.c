@@ -1,8 +1,9 @@
-#include "app/exposition.h"
-
+/* exposition.c - writes all metrics of GET /metrics. */
 #include <sys/resource.h>
 
+#include "app/overview.h"
 #include "app/tally.h"
+#include "app/use_case.h"
 #include "base/memory.h"
 #include "io/http_limits.h"
 #include "tracing/tracer.h"

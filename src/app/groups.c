@@ -2,8 +2,6 @@
 
 #include <stdio.h>
 
-#include "app/audit.h"
-#include "app/target_check.h"
 #include "app/use_case.h"
 #include "base/memory.h"
 #include "job/group.h"

@@ -1,7 +1,7 @@
-#include "app/health.h"
-
+/* health.c - whether this reactor can confirm changes, and the version, role and durability of its Redis. */
 #include <assert.h>
 
+#include "app/overview.h"
 #include "store/store.h"
 
 static_assert((int)APP_DURABILITY_SIZE >= (int)DURABILITY_TEXT_MAX, "the store's word for a durability fits");

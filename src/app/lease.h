@@ -8,6 +8,7 @@
 #define DUEPOST_APP_LEASE_H
 
 #include "app/app.h"
+#include "base/slice.h"
 #include "job/lease_text.h"
 
 struct loop;
@@ -75,5 +76,20 @@ typedef void app_lease_ended_fn(void *arg, const struct app_verdict *, const str
 /* Ends or extends a lease. The schedule of the struct lease_end is ignored. */
 void app_lease_end(struct app *, const struct app_caller *, const struct lease_end *, app_lease_ended_fn *,
                    void *arg);
+
+/* ---- workers that wait ----
+ *
+ * Counts, for each pull topic, the workers that wait for its jobs in all reactors of a
+ * process. Any thread may use it. */
+
+struct lease_board;
+
+struct lease_board *lease_board_new(void);
+void lease_board_free(struct lease_board *); /* NULL is ignored */
+
+/* Adds to the number of workers that wait for the topic; change is 1 or -1. */
+void lease_board_add(struct lease_board *, struct slice topic, int change);
+
+size_t lease_board_waiting(struct lease_board *, struct slice topic);
 
 #endif

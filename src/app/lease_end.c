@@ -1,7 +1,6 @@
 /* lease_end.c - ends leases for workers, and returns jobs whose worker did not receive them. */
 #include <stdlib.h>
 
-#include "app/audit.h"
 #include "app/lease.h"
 #include "app/use_case.h"
 #include "base/buffer.h"

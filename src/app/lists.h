@@ -5,9 +5,24 @@
 #ifndef DUEPOST_APP_LISTS_H
 #define DUEPOST_APP_LISTS_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "app/app.h"
-#include "app/progress.h"
 #include "job/listing.h"
+
+/* The progress of a bulk action (bulk.h). The cursor contains it, so that the next page continues from there.
+ * All zeros for the first page, and for lists. */
+struct app_progress {
+    /* redrive at a rate: time at which the next job is due; reschedule: new due time of the jobs; 0: now */
+    int64_t due_ms;
+    /* reschedule: the latest due time that a job got. If too many jobs are due in one millisecond, some get a
+     * due time later than due_ms */
+    int64_t until_ms;
+    uint64_t left;  /* number of jobs that later pages may match; 0: no limit */
+    bool is_second; /* reschedule: the walk first lists the jobs on one side of due_ms (earlier or later),
+                       then those on the other side; true: on the second side */
+};
 
 enum { APP_CURSOR_ROOM = JOB_KEY_MAX + 192 };
 
@@ -40,5 +55,33 @@ void app_list(struct app *, const struct app_list *, app_job_fn *each, app_verdi
 
 /* Counts the jobs. max is ignored. */
 void app_count(struct app *, const struct app_list *, app_verdict_fn *, void *arg);
+
+/* ---- the history ----
+ *
+ * Use cases for ended jobs in the history: statistics, and removal.
+ *
+ * lists.h has the lists and counts of these jobs. The use cases end with NO_HISTORY if the server keeps no
+ * history, and with HISTORY_UNAVAILABLE if the database cannot be read. Jobs that ended within the last
+ * seconds may still be on their way from Redis to the history. */
+
+enum { APP_STATS_STEPS_MAX = 10000 };
+
+/* Counts the jobs that ended in each step, at most APP_STATS_STEPS_MAX steps. The verdict has the outcomes.
+ */
+void app_stats(struct app *, const struct outcome_steps *, app_verdict_fn *, void *arg);
+
+struct app_removal {
+    unsigned states; /* set of the states dead, delivered and cancelled, with the bit 1 << state for each; 0:
+                        all three */
+    struct slice topic;  /* empty: all */
+    int64_t before_ms;   /* only jobs that ended before this time; 0: no limit */
+    struct slice filter; /* the filter as the client wrote it, for the audit log */
+};
+
+/* Removes jobs from the history, the oldest first. page.count of the verdict is the number of removed jobs.
+ * If page.has_more is true, there are more jobs that match. HISTORY_UNAVAILABLE means that some jobs may have
+ * been removed; the caller can repeat the call. */
+void app_remove_history(struct app *, const struct app_caller *, const struct app_removal *, app_verdict_fn *,
+                        void *arg);
 
 #endif

@@ -1,10 +1,10 @@
-#include "app/live_board.h"
-
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "app/live.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/system.h"
 

@@ -1,10 +1,14 @@
 #include "app/overview.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
+#include "app/cursor.h"
 #include "app/tally.h"
+#include "app/use_case.h"
+#include "base/clock.h"
 #include "base/memory.h"
-#include "base/system.h"
+#include "store/store.h"
 
 struct overview_call {
     struct app *app;

@@ -1,10 +1,13 @@
-/* overview.h - the use case of GET /overview: the state of all processes and topics. */
+/* overview.h - use cases for the state of the whole: the overview of all processes and topics, health,
+ * receivers and metrics. */
 #ifndef DUEPOST_APP_OVERVIEW_H
 #define DUEPOST_APP_OVERVIEW_H
 
+#include "app/agreement.h"
 #include "app/app.h"
-#include "app/impaired.h"
-#include "app/live_board.h"
+#include "app/live.h"
+#include "base/metrics.h"
+#include "job/target/receiver.h"
 #include "job/topic/topic.h"
 
 /* Jobs of Redis. delayed and ready are -1 until they have been counted. leased includes the pulled jobs,
@@ -48,5 +51,54 @@ typedef void app_overview_fn(void *arg, const struct app_overview *);
 
 /* Reads the overview. A process queries Redis at most once a second, for any number of clients. */
 void app_overview(struct app *, const struct app_caller *, app_overview_fn *, void *arg);
+
+/* ---- health ----
+ *
+ * Reports whether this reactor can confirm changes, and the version, role and durability of
+ * Redis. */
+
+enum { APP_DURABILITY_SIZE = 32 };
+
+struct app_health {
+    bool is_ready;
+    struct problem why; /* if the reactor is not ready: the reason */
+    bool is_redis_known;
+    const char *version, *role,
+        *eviction; /* settings of Redis, if known; valid until the next turn of the loop */
+    char durability[APP_DURABILITY_SIZE]; /* the configured durability */
+    char in_force[APP_DURABILITY_SIZE];   /* the durability that Redis provides now, if known */
+    bool is_trusted; /* the durability in in_force was not checked, see the option --trust-durability */
+};
+
+void app_health(const struct app *, struct app_health *);
+
+/* ---- receivers ----
+ *
+ * Use cases for receivers: lists them, and closes a circuit breaker on request. */
+
+typedef void app_receiver_fn(void *arg, const struct receiver_record *);
+
+/* Reads a cursor from a page. Returns false if the text is not a cursor. */
+bool app_receiver_cursor_parse(const struct app *, struct slice text, struct receiver_cursor *);
+
+/* Calls each() for every receiver of a page, and then fn. max is 1 to APP_PAGE_MAX. */
+void app_receivers(struct app *, size_t max, struct receiver_cursor from, app_receiver_fn *each,
+                   app_verdict_fn *fn, void *arg);
+
+/* Closes the breaker of a receiver and the breakers of its paths, and removes the receiver's limit of
+ * attempts. Calls each() with the receiver, and then fn. Ends with NOT_FOUND if Redis has no record of the
+ * receiver. */
+void app_receiver_close(struct app *, const struct app_caller *, struct slice name, app_receiver_fn *each,
+                        app_verdict_fn *fn, void *arg);
+
+/* ---- metrics ----
+ *
+ * The use case of GET /metrics: writes all metrics in the text format of Prometheus or in
+ * OpenMetrics. */
+
+typedef void app_exposed_fn(void *arg, struct slice text);
+
+/* Clears text and writes the metrics into it, immediately before the callback. */
+void app_expose(struct app *, struct buffer *text, enum metrics_format, app_exposed_fn *, void *arg);
 
 #endif

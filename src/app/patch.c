@@ -1,4 +1,3 @@
-#include "app/audit.h"
 #include "app/jobs.h"
 #include "app/use_case.h"
 #include "base/log.h"

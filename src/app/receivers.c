@@ -1,7 +1,6 @@
-#include "app/receivers.h"
-
-#include "app/audit.h"
+/* receivers.c - lists receivers, and closes a circuit breaker on request. */
 #include "app/cursor.h"
+#include "app/overview.h"
 #include "app/use_case.h"
 #include "base/memory.h"
 

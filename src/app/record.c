@@ -1,5 +1,5 @@
-#include "app/record.h"
-
+/* record.c - reads the record of a job, which may be damaged. */
+#include "app/jobs.h"
 #include "job/job_id.h"
 #include "job/target/url.h"
 #include "job/text/json.h"

@@ -5,7 +5,6 @@
  *   3. creates the occurrence, under the idempotency key of the request */
 #include <stdio.h>
 
-#include "app/audit.h"
 #include "app/schedules.h"
 #include "app/use_case.h"
 #include "base/memory.h"

@@ -1,13 +1,76 @@
 #include "app/schedules.h"
 
-#include "app/audit.h"
 #include "app/cursor.h"
-#include "app/schedule_view.h"
+#include "app/schedules_private.h"
 #include "app/use_case.h"
 #include "app/walk.h"
 #include "base/encoding.h"
 #include "base/memory.h"
+#include "io/time_zones.h"
 #include "job/job_id.h"
+#include "job/schedule/recurrence.h"
+
+/* ---- a schedule as clients see it ---- */
+
+/* Finds the next times. If a time has come, but the schedule has not created its job yet, this time is the
+ * first one. */
+static void find_times(struct app_schedule *schedule, const struct app *app,
+                       const struct recurring *recurring, const struct store_recurring *stored)
+{
+    const struct time_zone *zone;
+    struct recurrence recurrence;
+    struct problem problem;
+    bool is_held = stored->last.outcome == FIRED_HELD;
+    int64_t at_ms = is_held ? stored->last.time_ms : stored->next_ms;
+    if (stored->next_ms < 0 || time_zones_find(app->zones, recurring->timezone, &zone, &problem) != STATUS_OK)
+        return;
+    recurring_recurrence(recurring, stored->id, zone, &recurrence);
+    while (schedule->time_count < APP_SCHEDULE_TIMES && at_ms < RECURRENCE_NEVER_MS) {
+        schedule->times_ms[schedule->time_count++] = at_ms;
+        at_ms = recurrence_next_ms(&recurrence, at_ms);
+    }
+}
+
+static enum status read_definition(struct schedule_view *view, const struct store_recurring *stored)
+{
+    struct slice topic, schedule_id;
+    enum status status = recurring_read(stored->record, &view->recurring);
+    slice_cut(stored->id, '/', &topic, &schedule_id);
+    if (status != STATUS_OK)
+        return status;
+    if (view->recurring.lacks.size)
+        status = STATUS_LACKING;
+    else
+        status = recurring_read_job(&view->recurring, topic, &view->job);
+    if (status != STATUS_OK)
+        recurring_fini(&view->recurring);
+    return status;
+}
+
+enum status schedule_view_init(struct schedule_view *view, const struct app *app,
+                               const struct store_recurring *stored)
+{
+    struct app_schedule *schedule = &view->schedule;
+    *schedule = (struct app_schedule){.id = stored->id, .tag = stored->tag, .last = stored->last};
+    enum status status = read_definition(view, stored);
+    schedule->needs_later = status == STATUS_LACKING;
+    if (status == STATUS_OK) {
+        schedule->recurring = &view->recurring;
+        schedule->job = &view->job;
+        find_times(schedule, app, &view->recurring, stored);
+    }
+    return status == STATUS_NO_MEMORY ? status : STATUS_OK;
+}
+
+void schedule_view_fini(struct schedule_view *view)
+{
+    if (!view->schedule.recurring)
+        return;
+    job_fini(&view->job);
+    recurring_fini(&view->recurring);
+}
+
+/* ---- one schedule ---- */
 
 /* A use case for one schedule. */
 struct schedule_call {
@@ -302,4 +365,65 @@ void app_schedules(struct app *app, const struct app_schedule_list *list, app_sc
     call->walk = (struct app_walk){.page = list_read, .end = list_end, .arg = call};
     app_walk_keep(&call->walk, list->from->shard, list->from->id);
     app_walk_begin(&call->walk);
+}
+
+/* ---- the times of a schedule before it is defined ---- */
+
+/* Writes an interval as words, such as "every 15 minutes", in the largest unit that gives a whole number. */
+static void write_every(struct buffer *out, int64_t every_ms)
+{
+    static const struct {
+        const char *name;
+        int64_t ms;
+    } units[] = {{"day", 86400000}, {"hour", 3600000}, {"minute", 60000}, {"second", 1000}, {"ms", 1}};
+    size_t i = 0;
+    while (every_ms % units[i].ms)
+        i++;
+    int64_t count = every_ms / units[i].ms;
+    if (count == 1)
+        buffer_printf(out, "every %s", units[i].name);
+    else
+        buffer_printf(out, "every %lld %s%s", (long long)count, units[i].name, units[i].ms > 1 ? "s" : "");
+}
+
+static bool read_recurrence(struct app *app, const struct app_cron_call *call, struct recurrence *recurrence,
+                            struct job_errors *errors)
+{
+    struct problem problem;
+    *recurrence = (struct recurrence){
+        .every_ms = call->every_ms,
+        .base_ms = call->from_ms,
+        .first_ms = call->from_ms + 1,
+        .last_ms = RECURRENCE_NEVER_MS,
+    };
+    job_errors_clear(errors);
+    if (!call->every_ms && cron_parse(call->expression, &recurrence->cron, &problem) != STATUS_OK)
+        job_errors_add(errors, "expression", problem.text);
+    if (time_zone_name_is_of_host(call->timezone))
+        job_errors_add(errors, "timezone", TIME_ZONE_NAME_EXPECTED);
+    else if (time_zones_find(app->zones, call->timezone, &recurrence->zone, &problem) != STATUS_OK)
+        job_errors_add(errors, "timezone", problem.text);
+    return errors->count == 0;
+}
+
+bool app_cron_preview(struct app *app, const struct app_cron_call *call, struct app_cron_preview *preview,
+                      struct job_errors *errors)
+{
+    struct recurrence recurrence;
+    struct buffer words = buffer_of(preview->words, sizeof preview->words);
+    if (!read_recurrence(app, call, &recurrence, errors))
+        return false;
+    if (call->every_ms)
+        write_every(&words, call->every_ms);
+    else
+        cron_write_words(&recurrence.cron, &words);
+    buffer_text(&words);
+    preview->time_count = 0;
+    for (int64_t at_ms = call->from_ms; preview->time_count < APP_CRON_TIMES;) {
+        at_ms = recurrence_next_ms(&recurrence, at_ms);
+        if (at_ms == RECURRENCE_NEVER_MS)
+            break;
+        preview->times_ms[preview->time_count++] = at_ms;
+    }
+    return true;
 }

@@ -3,7 +3,35 @@
 #ifndef DUEPOST_APP_SCHEDULES_H
 #define DUEPOST_APP_SCHEDULES_H
 
-#include "app/schedule.h"
+#include "app/app.h"
+#include "job/schedule/cron.h"
+#include "job/schedule/recurring.h"
+#include "job/text/job_errors.h"
+
+/* ---- a schedule as clients see it: its definition, its next times and its last outcome ---- */
+
+enum { APP_SCHEDULE_TIMES = 5 };
+
+/* Slices are valid until the callback returns. */
+struct app_schedule {
+    struct slice id; /* topic/scheduleId */
+    struct slice tag;
+    const struct recurring
+        *recurring;        /* NULL: the definition cannot be read, or needs a later version of duepost */
+    const struct job *job; /* job of the definition; NULL if recurring is NULL */
+    bool needs_later;
+    int64_t times_ms[APP_SCHEDULE_TIMES]; /* next times, without jitter */
+    size_t time_count;
+    struct recurring_last last;
+    struct stored_job last_job; /* current state of its job; id is empty if the job is unknown or gone */
+    /* If the last occurrence was sent to a group: its jobs; last_job is then not used */
+    const struct sent_job *sent;
+    size_t sent_count;
+};
+
+typedef void app_schedule_fn(void *arg, const struct app_schedule *);
+
+/* ---- the use cases ---- */
 
 struct app_schedule_call {
     struct slice id;   /* topic/scheduleId */
@@ -62,5 +90,30 @@ struct app_schedule_list {
  * schedules, so it may be short or empty although it has a cursor. Borrows the list until the callback fn. */
 void app_schedules(struct app *, const struct app_schedule_list *, app_schedule_fn *each, app_verdict_fn *fn,
                    void *arg);
+
+/* ---- times of a schedule before it is defined ----
+ *
+ * Use case: the times that a schedule would have, before it is defined. */
+
+enum { APP_CRON_TIMES = 5 };
+
+struct app_cron_call {
+    struct slice expression; /* cron expression; empty: every_ms is used */
+    int64_t every_ms; /* interval; the first time is from_ms + every_ms; at least RECURRENCE_EVERY_MIN_MS */
+    struct slice timezone; /* empty: UTC */
+    int64_t from_ms;       /* only times later than this are returned */
+};
+
+struct app_cron_preview {
+    char words[CRON_WORDS_MAX + 1];
+    int64_t times_ms[APP_CRON_TIMES];
+    /* Number of times: APP_CRON_TIMES, or fewer if the schedule has fewer until the end of the year 9999. */
+    size_t time_count;
+};
+
+/* Returns false if the expression or the time zone is wrong. errors then has an error for each wrong value.
+ */
+bool app_cron_preview(struct app *, const struct app_cron_call *, struct app_cron_preview *,
+                      struct job_errors *);
 
 #endif

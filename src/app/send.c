@@ -1,8 +1,6 @@
-#include "app/send.h"
-
 #include <assert.h>
 
-#include "app/audit.h"
+#include "app/groups.h"
 #include "app/use_case.h"
 #include "base/memory.h"
 #include "base/system.h"

@@ -5,7 +5,7 @@
 #ifndef DUEPOST_APP_TALLY_H
 #define DUEPOST_APP_TALLY_H
 
-#include "app/impaired.h"
+#include "app/agreement.h"
 #include "job/topic/topic.h"
 #include "store/coming.h"
 #include "store/store.h"

@@ -1,5 +1,3 @@
-#include "app/audit.h"
-#include "app/target_check.h"
 #include "app/topics.h"
 #include "app/use_case.h"
 #include "base/memory.h"

@@ -1,7 +1,7 @@
 #include "app/topics.h"
 
 #include "app/cursor.h"
-#include "app/lease_board.h"
+#include "app/lease.h"
 #include "app/use_case.h"
 #include "app/walk.h"
 #include "base/memory.h"

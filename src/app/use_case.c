@@ -1,9 +1,13 @@
 #include "app/use_case.h"
 
-#include "app/target_check.h"
+#include "base/log.h"
+#include "io/local_address.h"
+#include "job/delivery/callback.h"
 #include "job/job_id.h"
+#include "job/target/url.h"
 #include "job/text/job_errors.h"
 #include "job/topic/topic_patterns.h"
+#include "store/store.h"
 
 bool app_caller_reaches(const struct app_caller *caller, struct slice topic)
 {
@@ -100,4 +104,119 @@ bool use_case_is_sibling(struct slice id, app_verdict_fn *fn, void *arg)
         return false;
     fn(arg, &(struct app_verdict){.end = STATUS_SIBLING, .topic = topic_owner(topic)});
     return true;
+}
+
+/* ---- the audit log ---- */
+
+/* Returns the word that the log line has for the outcome, or NULL if there is nothing to log. */
+static const char *outcome_of(enum status status)
+{
+    if (status == STATUS_OK)
+        return "done";
+    if (status == STATUS_UNDURABLE)
+        return "not_durable";
+    return status == STATUS_UNKNOWN ? "unknown" : NULL;
+}
+
+void audit(const struct app_caller *caller, const char *event, const char *kind, struct slice name,
+           enum status status)
+{
+    const char *outcome = outcome_of(status);
+    char from[APP_FROM_SIZE];
+    if (!outcome)
+        return;
+    caller->write_from(caller->peer, from);
+    log_audit(event, LOG_TEXT("who", caller->name), LOG_TEXT("from", from), LOG_SLICE(kind, name),
+              LOG_TEXT("outcome", outcome));
+}
+
+void audit_one_of_many(const struct app_caller *caller, const char *event, struct slice id,
+                       enum status status)
+{
+    const char *outcome = outcome_of(status);
+    if (outcome)
+        log_debug(event, LOG_TEXT("who", caller->name), LOG_SLICE("job", id), LOG_TEXT("outcome", outcome));
+}
+
+void audit_removal(const struct app_caller *caller, struct slice filter, int64_t removed)
+{
+    char from[APP_FROM_SIZE];
+    if (removed == 0)
+        return;
+    caller->write_from(caller->peer, from);
+    if (removed < 0)
+        log_audit("history_removed", LOG_TEXT("who", caller->name), LOG_TEXT("from", from),
+                  LOG_SLICE("filter", filter), LOG_TEXT("outcome", "unknown"));
+    else
+        log_audit("history_removed", LOG_TEXT("who", caller->name), LOG_TEXT("from", from),
+                  LOG_SLICE("filter", filter), LOG_NUMBER("removed", removed), LOG_TEXT("outcome", "done"));
+}
+
+void audit_bulk(const struct app_caller *caller, const char *event, struct slice filter,
+                const struct app_bulk_counts *counts)
+{
+    char from[APP_FROM_SIZE];
+    caller->write_from(caller->peer, from);
+    log_audit(event, LOG_TEXT("who", caller->name), LOG_TEXT("from", from), LOG_SLICE("filter", filter),
+              LOG_NUMBER("matched", counts->matched), LOG_NUMBER("done", counts->done),
+              LOG_NUMBER("skipped", counts->skipped), LOG_NUMBER("unknown", counts->unknown));
+}
+
+/* ---- targets ---- */
+
+static bool is_allowed(const struct app *app, const struct url *url, const struct address *address,
+                       char why[TARGET_WHY_SIZE])
+{
+    const struct target_policy *targets = app->targets;
+    bool is_local =
+        target_policy_asks_local(targets, url->port) && address_is_local(address->is_v6, address->bytes);
+    bool is_own = target_policy_refuses(targets, address, url->port, is_local) ||
+                  store_is_redis(app->store, address, url->port);
+    if (!is_own && target_policy_permits(targets, url->host, address, url->port, is_local))
+        return true;
+    if (is_own)
+        target_explain_ours(address, url->port, why);
+    else
+        target_explain(address, why);
+    return false;
+}
+
+/* Returns whether localhost is allowed. localhost always means this host, and no name server is asked (RFC
+ * 6761, 6.3). It is allowed if its IPv4 address or its IPv6 address is allowed. */
+static bool is_localhost_allowed(const struct app *app, const struct url *url, char why[TARGET_WHY_SIZE])
+{
+    static const struct address v4 = {false, {127, 0, 0, 1}}, v6 = {true, {[15] = 1}};
+    return is_allowed(app, url, &v6, why) || is_allowed(app, url, &v4, why);
+}
+
+bool target_is_allowed(const struct app *app, struct slice text, char why[TARGET_WHY_SIZE])
+{
+    struct url url;
+    const char *detail;
+    if (url_parse(text, &url, &detail) != STATUS_OK)
+        return true; /* a job without a url is allowed, because the topic's url was checked when it was set */
+    if (url.host_is_address)
+        return is_allowed(app, &url, &url.address, why);
+    return !url_host_is_localhost(url.host) || is_localhost_allowed(app, &url, why);
+}
+
+bool target_is_callback_allowed(const struct app *app, struct slice value, char why[TARGET_WHY_SIZE])
+{
+    struct callback callback;
+    if (value.size == 0 || !callback_read(value, &callback))
+        return true;
+    bool is_allowed = target_is_allowed(app, callback.url, why);
+    callback_fini(&callback);
+    return is_allowed;
+}
+
+const char *target_refused_member(const struct app *app, const struct job *job, char why[TARGET_WHY_SIZE])
+{
+    if (!target_is_allowed(app, job->url, why))
+        return "url";
+    if (!target_is_callback_allowed(app, job->on_delivered, why))
+        return "onDelivered";
+    if (!target_is_callback_allowed(app, job->on_dead, why))
+        return "onDead";
+    return target_is_callback_allowed(app, job->on_attempt, why) ? NULL : "onAttempt";
 }

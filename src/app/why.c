@@ -2,8 +2,7 @@
 
 #include <stdio.h>
 
-#include "app/ended.h"
-#include "app/record.h"
+#include "app/jobs.h"
 #include "app/use_case.h"
 #include "base/memory.h"
 #include "job/attempt_line.h"

@@ -1,4 +1,4 @@
-/* workflow_waits.c - waits of workflows, and events that end them. */
+/* workflow_waits.c - workflows that wait for events. */
 #include "app/use_case.h"
 #include "app/workflows.h"
 #include "base/memory.h"

@@ -1,9 +1,14 @@
 #include "app/workflows.h"
 
-#include "app/audit.h"
+#include <stdint.h>
+
+#include "app/cursor.h"
 #include "app/use_case.h"
+#include "app/walk.h"
+#include "base/base64.h"
 #include "base/memory.h"
 #include "job/job.h"
+#include "job/job_id.h"
 #include "store/workflow.h"
 
 bool app_workflow_admit(struct app *app, const struct app_caller *caller, const struct job *job,
@@ -139,4 +144,125 @@ void app_workflow_end(struct app *app, const struct app_caller *caller, const st
                                        .arg = arg};
     workflow_end(app->store, end->id, end->is_cancelled ? WORKFLOW_CANCELLED : WORKFLOW_SUCCEEDED,
                  end->result, end->for_parent, on_ended, ending);
+}
+
+enum { PAGES_MAX = 10 /* maximum number of pages of the store that a page has */ };
+
+/* ---- one ---- */
+
+struct workflow_reading {
+    struct app *app;
+    struct slice id;
+    const struct workflow *workflow;
+    app_workflow_fn *fn;
+    void *arg;
+};
+
+static void reading_end(void *arg, const struct app_verdict *verdict)
+{
+    const struct workflow_reading *reading = arg;
+    reading->fn(reading->arg, verdict, reading->workflow);
+}
+
+static void on_workflow(void *arg, enum status status, const struct workflow *workflow)
+{
+    struct workflow_reading *reading = arg;
+    reading->workflow = workflow;
+    use_case_end(reading->app, reading->id, status, NULL, reading_end, reading);
+    free(reading);
+}
+
+void app_workflow_find(struct app *app, const struct workflow_query *query, app_workflow_fn *fn, void *arg)
+{
+    struct workflow_reading *reading = NEW(struct workflow_reading);
+    *reading = (struct workflow_reading){.app = app, .id = query->id, .fn = fn, .arg = arg};
+    workflow_read(app->store, query, on_workflow, reading);
+}
+
+void app_workflow_read(struct app *app, struct slice id, bool with_elements, app_workflow_fn *fn, void *arg)
+{
+    const struct workflow_query query = {.id = id, .texts_max = with_elements ? INT64_MAX : 0};
+    app_workflow_find(app, &query, fn, arg);
+}
+
+/* ---- pages ---- */
+
+/* A page of the API. It may need several pages of the store, because one of these ends with its shard. */
+struct workflow_listing {
+    struct app *app;
+    struct workflow_list list;
+    struct app_walk walk;
+    size_t left;
+    enum status status;
+    app_workflow_each_fn *each;
+    app_verdict_fn *fn;
+    void *arg;
+};
+
+bool app_workflow_cursor_parse(const struct app *app, struct slice text, struct workflow_cursor *cursor)
+{
+    struct buffer room = buffer_of(cursor->room, sizeof cursor->room);
+    struct slice id;
+    int64_t made_ms;
+    return cursor_parse_place(text, store_shards(app->store), &room, &cursor->shard, &cursor->place) &&
+           (cursor->place.size == 0 || workflow_place_parse(cursor->place, &id, &made_ms));
+}
+
+void app_workflow_cursor_write(const struct app *app, struct slice id, int64_t made_ms, struct buffer *text)
+{
+    char room[sizeof((struct workflow_cursor *)NULL)->room];
+    struct buffer place = buffer_of(room, sizeof room);
+    struct slice owner, rest;
+    slice_cut(id, '/', &owner, &rest);
+    buffer_printf(&place, "%.*s/%lld", SLICE_ARG(id), (long long)made_ms);
+    cursor_write_place(text, store_shard_number(app->store, owner), buffer_slice(&place));
+}
+
+static void on_workflows(void *arg, enum status status, const struct workflow *workflows, size_t count,
+                         struct workflow_cursor next)
+{
+    struct workflow_listing *listing = arg;
+    for (size_t i = 0; status == STATUS_OK && i < count; i++)
+        listing->each(listing->arg, &workflows[i]);
+    listing->left -= count;
+    listing->status = status;
+    app_walk_keep(&listing->walk, next.shard, next.place);
+    app_walk_on(&listing->walk, status == STATUS_OK && listing->left > 0);
+}
+
+static void listing_read(void *arg)
+{
+    struct workflow_listing *listing = arg;
+    listing->list.max = listing->left;
+    listing->list.from.shard = listing->walk.shard;
+    listing->list.from.place = listing->walk.place;
+    workflow_list(listing->app->store, &listing->list, on_workflows, listing);
+}
+
+static void listing_end(void *arg)
+{
+    struct workflow_listing *listing = arg;
+    struct buffer cursor;
+    buffer_init(&cursor, APP_CURSOR_MAX);
+    if (listing->status == STATUS_OK) {
+        cursor_write_place(&cursor, listing->walk.shard, listing->walk.place);
+        listing->fn(listing->arg,
+                    &(struct app_verdict){.end = STATUS_OK, .page = {.cursor = buffer_slice(&cursor)}});
+    } else {
+        use_case_end(listing->app, SLICE(""), listing->status, NULL, listing->fn, listing->arg);
+    }
+    buffer_fini(&cursor);
+    free(listing);
+}
+
+void app_workflow_list(struct app *app, const struct workflow_list *list, app_workflow_each_fn *each,
+                       app_verdict_fn *fn, void *arg)
+{
+    struct workflow_listing *listing = NEW(struct workflow_listing);
+    *listing = (struct workflow_listing){
+        .app = app, .list = *list, .left = list->max, .each = each, .fn = fn, .arg = arg};
+    listing->walk =
+        (struct app_walk){.page = listing_read, .end = listing_end, .arg = listing, .pages_max = PAGES_MAX};
+    app_walk_keep(&listing->walk, list->from.shard, list->from.place);
+    app_walk_begin(&listing->walk);
 }

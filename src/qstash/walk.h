@@ -4,7 +4,7 @@
 #define DUEPOST_QSTASH_WALK_H
 
 #include "app/lists.h"
-#include "app/workflow_reads.h"
+#include "app/workflows.h"
 
 enum { WALK_CURSOR_MAX = 2048 /* bytes */ };
 

@@ -6,8 +6,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "app/lease_board.h"
-#include "app/live_board.h"
+#include "app/lease.h"
+#include "app/live.h"
 #include "app/tally.h"
 #include "base/log.h"
 #include "base/memory.h"

@@ -1,10 +1,11 @@
 /* Tests use cases that answer from the history. */
+#include "app/lists.h"
+
 #include <stdio.h>
 
 #include "app/fake_history.h"
 #include "app/fake_store.h"
-#include "app/history.h"
-#include "app/history_redrive.h"
+#include "app/bulk.h"
 #include "app/jobs.h"
 #include "app/why.h"
 #include "base/system.h"

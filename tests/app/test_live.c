@@ -1,8 +1,8 @@
 /* Tests figures of several processes: the board that sums them, and the messages that contain them. */
 #include <stdio.h>
 
-#include "app/live_board.h"
-#include "app/live_text.h"
+#include "app/live.h"
+#include "app/live.h"
 #include "support/suite.h"
 
 #define NOW   1893456000

@@ -3,10 +3,10 @@
 
 #include "app/topics.h"
 
-#include "app/exposition.h"
+#include "app/overview.h"
 #include "app/fake_store.h"
-#include "app/health.h"
-#include "app/receivers.h"
+#include "app/overview.h"
+#include "app/overview.h"
 #include "app/tally.h"
 #include "support/suite.h"
 

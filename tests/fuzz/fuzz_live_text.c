@@ -1,5 +1,5 @@
 #include "app/agreement.h"
-#include "app/live_text.h"
+#include "app/live.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "app/jobs.h"
-#include "app/workflow_reads.h"
+#include "app/workflows.h"
 #include "app/workflows.h"
 #include "base/encoding.h"
 #include "base/memory.h"

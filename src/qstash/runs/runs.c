@@ -2,7 +2,7 @@
  * one or many runs. */
 #include <stdio.h>
 
-#include "app/workflow_reads.h"
+#include "app/workflows.h"
 #include "app/workflows.h"
 #include "base/encoding.h"
 #include "base/memory.h"

@@ -5,7 +5,7 @@
 #include "app/jobs.h"
 #include "app/lists.h"
 #include "app/schedules.h"
-#include "app/send.h"
+#include "app/groups.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
 #include "job/group.h"

@@ -1,8 +1,9 @@
-/* schedule_view.h - converts a stored schedule to the form for clients; only the files of app/ include it. */
-#ifndef DUEPOST_APP_SCHEDULE_VIEW_H
-#define DUEPOST_APP_SCHEDULE_VIEW_H
+/* schedules_private.h - converts a stored schedule to the form for clients; only the files of schedules
+ * include it. */
+#ifndef DUEPOST_APP_SCHEDULES_PRIVATE_H
+#define DUEPOST_APP_SCHEDULES_PRIVATE_H
 
-#include "app/schedule.h"
+#include "app/schedules.h"
 #include "store/recurring.h"
 
 /* A schedule, and the data into which its slices point. */
