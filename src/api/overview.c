@@ -3,7 +3,6 @@
 #include "api/query.h"
 #include "api/view.h"
 #include "app/overview.h"
-#include "base/clock.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
 #include "base/system.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "app/agreement.h"
-#include "base/clock.h"
 #include "base/memory.h"
 #include "base/system.h"
 #include "store/store.h"

@@ -9,7 +9,6 @@
 #define DUEPOST_APP_LIVE_H
 
 #include "base/buffer.h"
-#include "base/histogram.h"
 #include "base/metrics.h"
 #include "io/http_limits.h"
 #include "io/loop.h"

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "app/live.h"
-#include "base/clock.h"
 #include "base/memory.h"
 #include "base/system.h"
 

@@ -6,8 +6,8 @@
 #include "app/cursor.h"
 #include "app/tally.h"
 #include "app/use_case.h"
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/system.h"
 #include "store/store.h"
 
 struct overview_call {

@@ -5,7 +5,7 @@
 #include "app/cursor.h"
 #include "app/use_case.h"
 #include "app/walk.h"
-#include "base/base64.h"
+#include "base/encoding.h"
 #include "base/memory.h"
 #include "job/job.h"
 #include "job/job_id.h"
