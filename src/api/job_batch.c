@@ -14,7 +14,7 @@
 #include "base/memory.h"
 #include "base/system.h"
 #include "http/access.h"
-#include "http/trace_context.h"
+#include "http/exchange.h"
 #include "job/job_parse.h"
 #include "job/text/job_errors.h"
 

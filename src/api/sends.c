@@ -5,9 +5,9 @@
 #include "api/view.h"
 #include "app/groups.h"
 #include "base/memory.h"
-#include "http/idempotency.h"
+#include "http/request_headers.h"
 #include "http/query.h"
-#include "http/trace_context.h"
+#include "http/exchange.h"
 #include "job/group.h"
 
 /* ---- answers ---- */

@@ -4,8 +4,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
-#include "base/system.h"
+#include "tracing/tracer.h"
 
 enum { DETAIL_MAX = 768, ONCE_MAX = 512, SEEN_MAX = 4096 };
 
@@ -52,7 +53,7 @@ void exchange_free(struct exchange *exchange)
     http_request_set_context(exchange->request, NULL);
     if (exchange->free_state)
         exchange->free_state(exchange->state);
-    exchange_span_free(exchange->span);
+    free(exchange->span);
     token_table_release(exchange->tokens);
     exchange->site->large_count -= exchange->is_large;
     buffer_fini(&exchange->path);
@@ -74,6 +75,100 @@ struct buffer *exchange_members(struct exchange *exchange)
     return &exchange->site->members;
 }
 
+/* ---- traces ---- */
+
+enum {
+    HEAD_MAX = 64 * 1024, /* in bytes; no header section is longer */
+    STATUS_FAULT = 500,   /* statuses from here on mark the span as an error of the server */
+};
+
+/* The span of a request. The first job of a request creates it, so requests without jobs have none. */
+struct exchange_span {
+    bool is_recorded;
+    struct span span;
+};
+
+static void copy_text(char *to, size_t size, struct slice from)
+{
+    snprintf(to, size, "%.*s", SLICE_ARG(from));
+}
+
+/* Reads the trace of the client's request. Without a valid trace, the job gets none. */
+static void read_trace(const struct http_request *request, struct trace_context *context, struct job *job)
+{
+    struct buffer state = buffer_of(context->state, sizeof context->state);
+    struct buffer joined;
+    if (!http_request_has_header(request, "traceparent") ||
+        !trace_parent_read(http_request_header(request, "traceparent"), context->parent))
+        return;
+    buffer_init(&joined, HEAD_MAX);
+    http_request_join_header(request, "tracestate", &joined);
+    trace_state_read(buffer_slice(&joined), &state);
+    buffer_fini(&joined);
+    job->trace_parent = slice_from(context->parent, sizeof context->parent);
+    job->trace_state = buffer_slice(&state);
+}
+
+static struct exchange_span *begin_span(struct tracer *tracer, const struct job *job)
+{
+    struct exchange_span *made = NEW(struct exchange_span);
+    struct span *span = &made->span;
+    made->is_recorded = tracer_begin(tracer, job->trace_parent, span->context);
+    span->kind = SPAN_SERVER;
+    span->has_parent = job->trace_parent.size > 0;
+    if (span->has_parent)
+        memcpy(span->parent, job->trace_parent.data, sizeof span->parent);
+    copy_text(span->state, sizeof span->state, job->trace_state);
+    return made;
+}
+
+static void add_job(struct span *span, const struct job *job)
+{
+    if (span->jobs++ == 0) {
+        copy_text(span->topic, sizeof span->topic, job->topic);
+        copy_text(span->job_id, sizeof span->job_id, job->job_id);
+    } else {
+        span->job_id[0] =
+            '\0'; /* with several jobs, the span has no jobId, because an attribute has only one value */
+        if (!slice_equal(slice_of(span->topic), job->topic))
+            span->topic[0] = '\0';
+    }
+}
+
+void trace_context_take(struct exchange *exchange, struct trace_context *context, struct job *job)
+{
+    struct tracer *tracer = exchange->site->options.tracer;
+    read_trace(exchange->request, context, job);
+    if (!tracer)
+        return;
+    if (!exchange->span)
+        exchange->span = begin_span(tracer, job);
+    add_job(&exchange->span->span, job);
+    memcpy(context->parent, exchange->span->span.context, sizeof context->parent);
+    job->trace_parent = slice_from(context->parent, sizeof context->parent);
+}
+
+/* Ends the span when the request is answered, and records it if the trace is sampled. */
+static void end_span(const struct exchange *exchange, const char *label, unsigned status)
+{
+    struct span *span = &exchange->span->span;
+    struct slice method, route, path, query;
+    if (!exchange->span->is_recorded)
+        return;
+    slice_cut(slice_of(label), ' ', &method, &route);
+    slice_cut(http_request_target(exchange->request), '?', &path, &query);
+    copy_text(span->method, sizeof span->method, method);
+    copy_text(span->route, sizeof span->route, route);
+    copy_text(span->url, sizeof span->url, path);
+    span->end_us = clock_wall_us();
+    span->start_us = span->end_us - (clock_boot_us() - exchange->began_us);
+    span->status = (int)status;
+    span->is_error = status >= STATUS_FAULT;
+    if (span->is_error)
+        snprintf(span->error, sizeof span->error, "%u", status);
+    tracer_record(exchange->site->options.tracer, span);
+}
+
 /* ---- answers ---- */
 
 /* Returns whether the process has room for an answer of this size. Without room, only the answers to reads
@@ -83,15 +178,6 @@ static bool has_room(const struct exchange *exchange, size_t bytes)
 {
     bool is_read = exchange->method && !exchange->is_probe && strcmp(exchange->method->name, "GET") == 0;
     return !is_read || http_request_take_room(exchange->request, bytes);
-}
-
-static void end_span(struct exchange *exchange, const char *label, unsigned status)
-{
-    struct exchange_span_request request = {.label = label,
-                                            .target = http_request_target(exchange->request),
-                                            .status = status,
-                                            .began_us = exchange->began_us};
-    exchange_span_end(exchange->span, &request);
 }
 
 static void give_answer(struct exchange *exchange, const struct http_answer *answer)

@@ -6,11 +6,44 @@
 #define DUEPOST_HTTP_EXCHANGE_H
 
 #include "app/app.h"
+#include "base/buffer.h"
 #include "base/list.h"
-#include "http/exchange_span.h"
+#include "base/metrics.h"
+#include "http/dialect.h"
 #include "http/route.h"
-#include "http/site_state.h"
 #include "io/http_server.h"
+#include "job/delivery/trace.h"
+#include "job/job.h"
+#include "job/token.h"
+
+/* ---- what all exchanges of one reactor share (site.h) ---- */
+
+enum { SITE_DIALECTS_MAX = 4, SITE_KEY_BUCKETS = 256 };
+
+struct site_options {
+    size_t max_body_bytes;
+    struct token_table *tokens; /* NULL: requests need no token */
+    struct slice listen_host;   /* the address that is listened on, as configured; copied */
+    struct slice hosts;         /* additional names of this host, separated by commas; see access.h */
+    struct metrics *metrics;    /* metrics of this reactor */
+    struct tracer *tracer;      /* shared; NULL: no spans are recorded */
+};
+
+struct site {
+    struct site_options options;
+    char *listen_host; /* copy of listen_host in options */
+    struct {
+        const struct dialect *dialect;
+        void *self;
+    } dialects[SITE_DIALECTS_MAX];
+    size_t dialect_count;
+    struct buffer scratch;              /* the body of one answer */
+    struct buffer members;              /* a part of the answer's body that must be written before the rest */
+    size_t large_count;                 /* number of exchanges whose is_large is set */
+    struct list keys[SITE_KEY_BUCKETS]; /* exchanges with an idempotency key, by the key's hash */
+};
+
+/* ---- one exchange ---- */
 
 struct exchange {
     struct site *site;
@@ -31,10 +64,10 @@ struct exchange {
     bool is_other_media;        /* the body has the media type or_media of its method (dialect.h) */
     bool is_large, is_crowded;  /* is_large: the body may be larger than max_body_bytes. is_crowded: it may
                                    not, because there are too many such bodies now */
-    struct buffer seen;         /* tags of If-Match or If-None-Match, see etag.h; else empty */
-    struct buffer once;         /* fingerprint and idempotency key, see idempotency.h; else empty */
+    struct buffer seen;         /* tags of If-Match or If-None-Match, see request_headers.h; else empty */
+    struct buffer once;         /* fingerprint and idempotency key, see request_headers.h; else empty */
     struct list key_link;
-    struct exchange_span *span; /* see trace_context.h; NULL: none */
+    struct exchange_span *span; /* of a request that schedules jobs; NULL: none */
     void *state;                /* data of the handler, see exchange_keep */
     void (*free_state)(void *);
 };
@@ -95,5 +128,18 @@ void exchange_free(struct exchange *);
 
 /* The header Retry-After of each answer 503. */
 extern const struct http_header exchange_retry_after;
+
+/* ---- traces ----
+ *
+ * Passes the trace of a request (W3C Trace Context) on to its jobs. If duepost records
+ * spans, the request becomes a span of its trace, or of a new trace, and the attempts of its jobs become
+ * children of this span. */
+
+struct trace_context {
+    char parent[TRACE_PARENT_BYTES], state[TRACE_STATE_MAX + 1];
+};
+
+/* Reads the trace of the request into context, and adds it to the job, which borrows context. */
+void trace_context_take(struct exchange *, struct trace_context *, struct job *);
 
 #endif

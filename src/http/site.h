@@ -6,7 +6,7 @@
 #ifndef DUEPOST_HTTP_SITE_H
 #define DUEPOST_HTTP_SITE_H
 
-#include "http/site_state.h"
+#include "http/exchange.h"
 #include "io/http_server.h"
 
 /* Creates a site without dialects. Borrows the data that options point to. */

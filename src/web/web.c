@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "http/exchange.h"
-#include "http/origin.h"
+#include "http/access.h"
 #include "web/web_files.h"
 
 enum { HEADERS_MAX = 8 };
