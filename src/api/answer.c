@@ -7,7 +7,7 @@
 #include "app/submission.h"
 #include "base/encoding.h"
 #include "base/memory.h"
-#include "http/etag.h"
+#include "http/request_headers.h"
 #include "http/query.h"
 
 enum { DETAIL_MAX = 768 };

@@ -2,7 +2,7 @@
 #include "api/answer.h"
 #include "app/overview.h"
 #include "base/json_writer.h"
-#include "http/accept.h"
+#include "http/request_headers.h"
 #include "job/token.h"
 
 /* ---- health and metrics ---- */

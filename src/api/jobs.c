@@ -7,9 +7,8 @@
 #include "app/jobs.h"
 #include "app/submission.h"
 #include "base/memory.h"
-#include "http/etag.h"
-#include "http/idempotency.h"
-#include "http/trace_context.h"
+#include "http/request_headers.h"
+#include "http/exchange.h"
 #include "job/attempt_line.h"
 
 /* ---- POST /jobs ---- */

@@ -6,7 +6,7 @@
 #include "base/json_writer.h"
 #include "base/memory.h"
 #include "http/access.h"
-#include "http/idempotency.h"
+#include "http/request_headers.h"
 #include "job/job_id.h"
 #include "job/job_members.h"
 #include "job/lease_text.h"

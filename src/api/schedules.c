@@ -7,8 +7,7 @@
 #include "base/duration.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
-#include "http/etag.h"
-#include "http/idempotency.h"
+#include "http/request_headers.h"
 #include "job/job_id.h"
 #include "job/schedule/recurring.h"
 

@@ -4,7 +4,7 @@
 #include "api/view.h"
 #include "app/groups.h"
 #include "app/topics.h"
-#include "http/etag.h"
+#include "http/request_headers.h"
 #include "job/topic/topic_patterns.h"
 #include "job/topic/topic_settings.h"
 

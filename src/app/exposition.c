@@ -5,7 +5,7 @@
 #include "app/tally.h"
 #include "app/use_case.h"
 #include "base/memory.h"
-#include "io/http_limits.h"
+#include "io/http/limits.h"
 #include "tracing/tracer.h"
 
 static void write_seconds(struct buffer *text, const char *name, const char *help, int64_t ms)

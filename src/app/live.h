@@ -10,7 +10,7 @@
 
 #include "base/buffer.h"
 #include "base/metrics.h"
-#include "io/http_limits.h"
+#include "io/http/limits.h"
 #include "io/loop.h"
 #include "job/job_id.h"
 

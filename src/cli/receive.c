@@ -16,8 +16,8 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/terminal.h"
-#include "io/http_limits.h"
-#include "io/http_server.h"
+#include "io/http/limits.h"
+#include "io/http/server.h"
 
 /* ---- a receiver in a thread ---- */
 

@@ -7,7 +7,7 @@
 #include "base/buffer.h"
 #include "base/status.h"
 #include "cli/call.h"
-#include "io/http_request.h"
+#include "io/http/request.h"
 
 struct local_receiver;
 

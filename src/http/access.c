@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "base/clock.h"
+#include "base/system.h"
 #include "job/target/url.h"
 #include "job/token.h"
 
@@ -190,7 +190,7 @@ bool access_admit_job(struct exchange *exchange)
 
 /* ---- servers without tokens ---- */
 
-/* Returns the host of "host:port" or "[v6]:port", with its brackets. io/http_gate.h has checked the syntax.
+/* Returns the host of "host:port" or "[v6]:port", with its brackets. io/http/gate.h has checked the syntax.
  */
 static struct slice host_of(struct slice text)
 {

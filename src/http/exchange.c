@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base/clock.h"
+#include "base/system.h"
 #include "base/memory.h"
 #include "tracing/tracer.h"
 

@@ -11,8 +11,8 @@
 #include "base/metrics.h"
 #include "http/dialect.h"
 #include "http/route.h"
-#include "io/http_server.h"
-#include "job/delivery/trace.h"
+#include "io/http/server.h"
+#include "job/request.h"
 #include "job/job.h"
 #include "job/token.h"
 

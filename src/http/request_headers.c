@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/hash.h"
-#include "io/http_request.h"
+#include "io/http/request.h"
 #include "job/delivery/digest.h"
 #include "job/job.h"
 

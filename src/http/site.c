@@ -7,7 +7,7 @@
 #include "http/access.h"
 #include "http/exchange.h"
 #include "http/query.h"
-#include "io/http_limits.h"
+#include "io/http/limits.h"
 
 enum {
     SCRATCH_ALWAYS = 4 * 1024, /* enough for an answer that says that memory is lacking */

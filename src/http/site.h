@@ -7,7 +7,7 @@
 #define DUEPOST_HTTP_SITE_H
 
 #include "http/exchange.h"
-#include "io/http_server.h"
+#include "io/http/server.h"
 
 /* Creates a site without dialects. Borrows the data that options point to. */
 struct site *site_new(const struct site_options *);

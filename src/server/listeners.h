@@ -2,7 +2,7 @@
 #ifndef DUEPOST_SERVER_LISTENERS_H
 #define DUEPOST_SERVER_LISTENERS_H
 
-#include "io/http_limits.h"
+#include "io/http/limits.h"
 #include "job/target/target.h"
 #include "server/options/options.h"
 

@@ -4,7 +4,6 @@
 #include "io/local_address.h"
 #include "io/resolver.h"
 #include "job/target/target.h"
-#include "job/target/target.h"
 #include "store/store_private.h"
 
 enum { NODES_MAX = 4096 }; /* several times the number of nodes of the largest Cluster */

@@ -8,7 +8,7 @@
 #ifndef DUEPOST_STORE_SCRIPT_H
 #define DUEPOST_STORE_SCRIPT_H
 
-#include "io/redis.h"
+#include "io/redis/redis.h"
 #include "store/script_list.h"
 #include "store/store.h"
 

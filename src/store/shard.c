@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/system.h"
-#include "io/cluster.h"
+#include "io/redis/discovery.h"
 #include "store/store_private.h"
 
 /* Maximum times to wait for one reply. A claim or an outcome whose reply takes longer than a lease is

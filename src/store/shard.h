@@ -14,9 +14,6 @@
 
 #include "job/retry.h"
 #include "store/store.h"
-#include "job/retry.h"
-#include "store/store.h"
-#include "store/store.h"
 
 struct shard;
 

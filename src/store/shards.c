@@ -4,8 +4,7 @@
 
 #include "base/memory.h"
 #include "base/system.h"
-#include "io/cluster.h"
-#include "io/sentinel.h"
+#include "io/redis/discovery.h"
 #include "store/store_private.h"
 
 /* ---- finding primaries ---- */

@@ -20,7 +20,7 @@
 #include "base/slice.h"
 #include "base/status.h"
 #include "io/loop.h"
-#include "io/redis.h"
+#include "io/redis/redis.h"
 #include "job/job.h"
 #include "job/listing.h"
 #include "job/target/receiver.h"

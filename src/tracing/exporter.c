@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/system.h"
-#include "io/http_client.h"
+#include "io/http/client.h"
 #include "job/text/json.h"
 
 enum {

@@ -37,7 +37,7 @@
 /* A request must begin at least this long before its lease expires. */
 #define LEASE_SPARE_US INT64_C(1000000)
 
-/* How long a job is held when too many name lookups are under way (io/name_lookups.h). */
+/* How long a job is held when too many name lookups are under way (io/http/name_lookups.c). */
 #define LOOKUPS_WAIT_MS INT64_C(5000)
 
 /* How long a job of a workflow is held when Redis does not return the workflow's data for its request. */

@@ -8,7 +8,7 @@
 #define DUEPOST_WORKER_ATTEMPT_H
 
 #include "base/list.h"
-#include "io/http_client.h"
+#include "io/http/client.h"
 #include "job/delivery/delivery_form.h"
 #include "job/delivery/ending.h"
 #include "job/delivery/signature.h"

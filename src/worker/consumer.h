@@ -12,7 +12,7 @@
 
 #include <stddef.h>
 
-#include "io/http_client.h"
+#include "io/http/client.h"
 #include "store/store.h"
 #include "worker/attempt.h"
 

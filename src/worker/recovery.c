@@ -6,8 +6,6 @@
 #include "job/delivery/callback_job.h"
 #include "job/job_id.h"
 #include "store/workflow.h"
-#include "job/delivery/callback_job.h"
-#include "store/workflow.h"
 
 /* ---- steps ---- */
 

@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "app/fake_store.h"
-#include "app/groups.h"
 #include "job/job_parse.h"
 #include "job/group.h"
 #include "support/suite.h"

@@ -2,7 +2,6 @@
 #include <stdio.h>
 
 #include "app/live.h"
-#include "app/live.h"
 #include "support/suite.h"
 
 #define NOW   1893456000

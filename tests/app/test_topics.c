@@ -5,8 +5,6 @@
 
 #include "app/overview.h"
 #include "app/fake_store.h"
-#include "app/overview.h"
-#include "app/overview.h"
 #include "app/tally.h"
 #include "support/suite.h"
 

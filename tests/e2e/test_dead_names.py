@@ -18,7 +18,7 @@ LIVE = int(5000 / SLOW)
 DEAD = 500
 PER_SECOND = 400 / SLOW
 LIVE_NAMES = 50
-LOOKUPS_MAX = 2048  # maximum number of lookups that continue after their attempts have ended, see io/name_lookups.h
+LOOKUPS_MAX = 2048  # maximum number of lookups that continue after their attempts have ended, see io/http/name_lookups.c
 IN_FLIGHT_MAX = 1024
 
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "io/http_server.h"
+#include "io/http/server.h"
 
 enum { INPUT_MAX = 4096 };
 

@@ -1,5 +1,5 @@
 #include "fuzz.h"
-#include "io/redis.h"
+#include "io/redis/redis.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

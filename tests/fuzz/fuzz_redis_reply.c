@@ -1,5 +1,5 @@
 #include "fuzz_resp.h"
-#include "io/redis.h"
+#include "io/redis/redis.h"
 
 static void walk(const struct redis_reply *reply)
 {

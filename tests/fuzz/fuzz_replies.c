@@ -18,14 +18,9 @@
 #include "job/text/json.h"
 #include "job/topic/topic_settings.h"
 #include "store/workflow.h"
-#include "job/text/json.h"
-#include "job/target/receiver.h"
-#include "job/topic/topic_settings.h"
-#include "store/workflow.h"
 #include "store/coming.h"
 #include "store/pull.h"
 #include "store/shard.h"
-#include "store/workflow.h"
 
 /* ---- the loop ---- */
 

@@ -1,4 +1,4 @@
-#include "io/retry_after.h"
+#include "io/http/client_private.h"
 
 #include "fuzz.h"
 

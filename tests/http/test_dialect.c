@@ -19,7 +19,7 @@
 #include "http/query.h"
 #include "http/route.h"
 #include "http/site.h"
-#include "io/http_limits.h"
+#include "io/http/limits.h"
 #include "io/loop.h"
 #include "job/target/target.h"
 #include "job/token.h"

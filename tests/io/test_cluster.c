@@ -1,4 +1,4 @@
-#include "io/cluster.h"
+#include "io/redis/discovery.h"
 #include "support/suite.h"
 
 START_TEST(moved_names_a_slot_and_a_place)

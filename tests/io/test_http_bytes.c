@@ -1,8 +1,8 @@
-#include "io/http_bytes.h"
+#include "io/http/bytes.h"
 
 #include <string.h>
 
-#include "io/http_limits.h"
+#include "io/http/limits.h"
 #include "support/suite.h"
 
 enum { FD = 7 };

@@ -1,4 +1,4 @@
-#include "io/http_gate.h"
+#include "io/http/gate.h"
 
 #include "support/suite.h"
 

@@ -1,4 +1,4 @@
-#include "io/http_limits.h"
+#include "io/http/limits.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

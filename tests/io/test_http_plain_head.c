@@ -1,4 +1,4 @@
-#include "io/http_plain_head.h"
+#include "io/http/client_private.h"
 
 #include <stdio.h>
 

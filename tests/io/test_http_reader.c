@@ -1,4 +1,4 @@
-#include "io/http_reader.h"
+#include "io/http/reader.h"
 
 #include "support/suite.h"
 

@@ -1,5 +1,5 @@
 /* The server runs in its own thread. Each test is a client that writes HTTP itself. */
-#include "io/http_server.h"
+#include "io/http/server.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -10,8 +10,8 @@
 
 #include "base/list.h"
 #include "base/memory.h"
-#include "io/http_limits.h"
-#include "io/http_peer.h"
+#include "io/http/limits.h"
+#include "io/http/peer.h"
 #include "support/suite.h"
 #include "support/wire.h"
 

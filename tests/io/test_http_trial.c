@@ -1,7 +1,7 @@
 /* The trial must refuse a libmicrohttpd whose version differs from the one for which the gate was made.
  * MHD_get_version is replaced here, so that the gate sees a version other than that of the library that is
  * loaded. */
-#include "io/http_trial.h"
+#include "io/http/server.h"
 
 #include <curl/curl.h>
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-#include "io/name_lookups.h"
+#include "io/http/client_private.h"
 #include "support/suite.h"
 
 enum { SECOND = 1000 * 1000 };

@@ -1,5 +1,5 @@
 #include "base/system.h"
-#include "io/query_timer.h"
+#include "io/redis/redis_private.h"
 #include "support/suite.h"
 
 static struct loop *loop;

@@ -1,4 +1,4 @@
-#include "io/redis.h"
+#include "io/redis/redis.h"
 #include "support/suite.h"
 
 static struct redis_address address;

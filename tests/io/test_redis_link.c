@@ -1,6 +1,6 @@
 /* Tests a link to a fake Redis that answers as the test decides: in pieces, without a command, or not at
  * all. */
-#include "io/redis.h"
+#include "io/redis/redis.h"
 
 #include <pthread.h>
 #include <stdio.h>

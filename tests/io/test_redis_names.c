@@ -1,6 +1,6 @@
 /* Tests a link to a Redis whose name has several addresses. This file replaces getaddrinfo, which is also
  * called for literal addresses. */
-#include "io/redis.h"
+#include "io/redis/redis.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>

@@ -8,7 +8,7 @@
 
 #include "base/metrics.h"
 #include "history/history.h"
-#include "io/http_client.h"
+#include "io/http/client.h"
 #include "store/workflow.h"
 #include "store/outbox.h"
 #include "store/recurring.h"

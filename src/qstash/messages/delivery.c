@@ -4,7 +4,6 @@
 
 #include "job/delivery/digest.h"
 #include "job/delivery/delivery_form.h"
-#include "job/delivery/delivery_form.h"
 #include "job/text/json.h"
 #include "job/delivery/signature.h"
 #include "qstash/messages/message.h"

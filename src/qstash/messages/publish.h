@@ -11,7 +11,7 @@
 #ifndef DUEPOST_QSTASH_PUBLISH_H
 #define DUEPOST_QSTASH_PUBLISH_H
 
-#include "http/trace_context.h"
+#include "http/exchange.h"
 #include "qstash/handler.h"
 #include "qstash/messages/message.h"
 #include "qstash/runs/run.h"

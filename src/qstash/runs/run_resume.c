@@ -4,7 +4,6 @@
 
 #include "app/jobs.h"
 #include "app/workflows.h"
-#include "app/workflows.h"
 #include "base/encoding.h"
 #include "base/memory.h"
 #include "base/system.h"

@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "app/workflows.h"
-#include "app/workflows.h"
 #include "base/encoding.h"
 #include "base/memory.h"
 #include "job/target/url.h"

@@ -7,7 +7,7 @@
 #ifndef DUEPOST_SERVER_REDIS_ADDRESSES_H
 #define DUEPOST_SERVER_REDIS_ADDRESSES_H
 
-#include "io/redis.h"
+#include "io/redis/redis.h"
 #include "job/target/target.h"
 
 struct redis_addresses;
