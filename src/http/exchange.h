@@ -67,7 +67,7 @@ struct exchange {
     struct buffer seen;         /* tags of If-Match or If-None-Match, see request_headers.h; else empty */
     struct buffer once;         /* fingerprint and idempotency key, see request_headers.h; else empty */
     struct list key_link;
-    struct exchange_span *span; /* of a request that schedules jobs; NULL: none */
+    struct exchange_span *span; /* the span if the request schedules jobs; NULL: none */
     void *state;                /* data of the handler, see exchange_keep */
     void (*free_state)(void *);
 };

@@ -1,4 +1,4 @@
-/* When a Sentinel, or a node of a Cluster, is asked again. */
+/* query_timer.c - times of the queries to a Sentinel or a node of a Cluster. */
 #include "io/redis/redis_private.h"
 
 #include "base/memory.h"
