@@ -1,7 +1,7 @@
-#include "store/leased.h"
-
+/* leased.c - pages of the ids of leased jobs. */
 #include "base/memory.h"
 #include "job/job.h"
+#include "store/store_private.h"
 
 enum {
     LOOK_MAX = 2000,  /* maximum number of leases that one call examines */

@@ -1,13 +1,25 @@
+/* list.c - pages of jobs by state, also of one topic or of an owner topic with its siblings, and their
+ * numbers.
+ *
+ * Each topic has a bucket of waiting jobs, and a set of dead ones. A page of several topics has at most max
+ * jobs, so it has jobs of at most max topics: those whose first job after the previous page (their head)
+ * comes earliest. A walk finds these topics in steps of limited size, and examines a limited number of
+ * topics. */
 #include <assert.h>
 #include <stdio.h>
 
 #include "base/memory.h"
 #include "job/job.h"
-#include "store/heads.h"
-#include "store/leased.h"
-#include "store/list_call.h"
+#include "store/store_private.h"
 
-void list_call_place(struct store_call *call, const struct store_list *list, char score[LIST_SCORE_SIZE])
+/* ---- arguments that list.lua and heads.lua have in common ---- */
+
+enum { LIST_SCORE_SIZE = 40 };
+
+/* Adds score and id of the job after which the list continues, or two empty texts at the beginning of the
+ * list. The call borrows score until its callback. */
+static void list_call_place(struct store_call *call, const struct store_list *list,
+                            char score[LIST_SCORE_SIZE])
 {
     score[0] = '\0';
     if (list->from.id.size)
@@ -24,16 +36,40 @@ static void add_bound(struct store_call *call, int64_t ms, const char *none)
         store_call_text(call, slice_of(none));
 }
 
-void list_call_bounds(struct store_call *call, const struct store_list *list)
+/* Adds the list's limits of time: after_ms and before_ms. */
+static void list_call_bounds(struct store_call *call, const struct store_list *list)
 {
     add_bound(call, list->filter.after_ms, "-inf");
     add_bound(call, list->filter.before_ms, "+inf");
 }
 
-void list_call_order(struct store_call *call, const struct store_list *list)
+/* Adds the list's order: the word oldest or newest. */
+static void list_call_order(struct store_call *call, const struct store_list *list)
 {
     store_call_text(call, list->is_newest_first ? SLICE("newest") : SLICE("oldest"));
 }
+
+/* ---- the topics of a page ---- */
+
+/* Maximum number of topics that a walk examines. */
+enum {
+    HEADS_TOPICS_MAX = 10000,
+    HEADS_SIBLINGS_MAX = 100000, /* maximum number of siblings of one owner topic that a walk examines */
+};
+
+struct heads_page {
+    struct slice topics; /* one per line; valid until the callback returns */
+    /* The page must end at the job with this score and id, because jobs of further topics may come after
+     * it. Empty if there are no further topics. */
+    char score[LIST_SCORE_SIZE];
+    struct slice id;
+    int64_t count;   /* number of jobs, if is_count was true */
+    bool is_partial; /* there are more topics than the walk examined */
+    int64_t now_us;
+};
+
+/* page is NULL unless the status is OK. */
+typedef void heads_fn(void *arg, enum status, const struct heads_page *page);
 
 enum {
     STEP_TOPICS = 1000, /* maximum number of topics that one call examines */
@@ -165,7 +201,10 @@ static void heads_step(struct heads_walk *walk)
     store_call_send(call);
 }
 
-void heads_find(struct shard *shard, const struct store_list *list, bool is_count, heads_fn *fn, void *arg)
+/* Finds the topics for the next page of this list. The page begins at the list's cursor. Borrows the list
+ * until the callback. */
+static void heads_find(struct shard *shard, const struct store_list *list, bool is_count, heads_fn *fn,
+                       void *arg)
 {
     struct heads_walk *walk = NEW(struct heads_walk);
     walk->shard = shard;
@@ -179,6 +218,8 @@ void heads_find(struct shard *shard, const struct store_list *list, bool is_coun
 
 /* list.c - walks through jobs page by page: one state after the other, and in each state one shard after
  * the other. */
+
+/* ---- pages ---- */
 
 enum {
     LOOK_MAX = 10000,  /* maximum number of entries that one call examines */
