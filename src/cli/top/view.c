@@ -46,7 +46,8 @@ static void end_style(struct top_lines *lines, enum top_style style)
 }
 
 /* Adds the part of a text that fits into the line and the screen. Control bytes are replaced. */
-static void top_add(struct top_lines *lines, enum top_style style, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void top_add(struct top_lines *lines, enum top_style style,
+                                                          const char *format, ...)
 {
     char room[TEXT_MAX];
     struct buffer shown;
