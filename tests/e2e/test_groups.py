@@ -158,6 +158,7 @@ def test_a_job_reaches_each_endpoint_as_it_is_there(server, receiver, topic):
 def test_hidden_values_of_an_endpoint_stay_hidden(server, receiver, topic):
     put(server, topic, {"a": {"url": receiver.url("/a?key=1"), "headers": {"X-Key": "secret"}}}).expect(201)
     server.schedule(topic=topic, jobId="j", group=topic, delay=FAR)
+    assert server.get(f"/jobs/{topic}/j/sent?group={topic}").expect(200) == server.get(f"/jobs/{topic}/j?group={topic}").expect(200)
     job = server.job(topic, "j~a")
     assert (job["url"], job["headers"]) == (receiver.url("/a?***"), {"X-Key": "***"})
     elsewhere = json.dumps({"url": "http://127.0.0.2:9/"})
@@ -467,7 +468,8 @@ def test_without_redis_nothing_changes(start, redis, receiver, topic):
     try:
         until(lambda: server.get("/readyz").status == 503, 20, "not ready")
         for reply in (put(server, topic, {"b": URL}), patch(server, topic, {"b": URL}), remove(server, topic), server.get(f"/groups/{topic}"),
-                      server.get("/groups"), server.post({"topic": topic, "group": topic}), cancel(server, topic, "j", topic)):
+                      server.get("/groups"), server.post({"topic": topic, "group": topic}), cancel(server, topic, "j", topic),
+                      server.get(f"/jobs/{topic}/j/sent?group={topic}")):
             reply.expect(503)
     finally:
         behind.thaw()
@@ -482,6 +484,7 @@ def test_a_group_that_cannot_be_read_is_refused_and_replaced(start, redis, recei
     assert server.get(f"/groups/{topic}").expect(200)["endpoints"] == {}
     patch(server, topic, {"a": URL}).expect(409)
     server.post({"topic": topic, "group": topic}).expect(409)
+    server.request("PUT", f"/jobs/{topic}/j", json.dumps({"group": topic}), JSON).expect(409)
     put(server, topic, {"a": URL}).expect(200)
     later = '{"endpoints":{"a":{"url":"http://127.0.0.1:9/","later":1}},"needs":["later"]}'
     behind.command("HSET", "duepost:{0}:groups", topic, later)
