@@ -67,6 +67,7 @@ def test_steps_follow_each_other(run):
     arrivals(run.receiver, run.path, 1)
     message, = run.step(step(1, {"ü": 1}))
     assert run.step(step(1, {"ü": 1})) == [message]  # a client that got no answer sends the same step again
+    arrivals(run.receiver, run.path, 2)
     run.step(step(2, 2, stepType="SleepFor", sleepFor=3))
     arrivals(run.receiver, run.path, 3)
     found = quiet(run)
