@@ -1,4 +1,4 @@
-#include "cli/work/work.h"
+#include "cli/worker/work.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* work.h - parts that the files of the command work share: a leased job, and the process that handles it. */
-#ifndef DUEPOST_CLI_WORK_WORK_H
-#define DUEPOST_CLI_WORK_WORK_H
+#ifndef DUEPOST_CLI_WORKER_WORK_H
+#define DUEPOST_CLI_WORKER_WORK_H
 
 #include <sys/types.h>
 
