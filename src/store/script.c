@@ -10,7 +10,8 @@ enum {
     NUMBERS_IN_BLOCK = 60,
     REFUSALS_TOLD_MAX = 10, /* maximum number of refusals that are logged in a second */
     REFUSED_US = 1000000,   /* time after a refusal in which functions are not loaded again */
-    LIBRARIES_MAX = 4,      /* number of versions of duepost whose functions Redis keeps */
+    VERSIONS_MAX = 4,       /* number of versions of duepost whose functions Redis keeps */
+    EARLIER_LIBRARIES = 63, /* number of libraries of a version before 0.3, which had one for each script */
 };
 
 /* The library is being loaded on this connection. */
@@ -280,14 +281,23 @@ static void on_deleted(void *arg, const struct redis_reply *reply)
     (void)arg, (void)reply; /* the reply is not needed: another process may have deleted the library */
 }
 
-/* Deletes the libraries of other versions if there are many. The reply has a list of names and values for
- * each library. A version before 0.3 has a library for each script. */
+/* Returns the name of a library in a reply that has a list of names and values for each library. */
+static struct slice listed_name(const struct redis_reply *reply, size_t at)
+{
+    return redis_reply_text(redis_reply_at(redis_reply_at(reply, at), 1));
+}
+
+/* Deletes the libraries of other versions if there are those of many versions. The others stay, because these
+ * versions may be running. */
 static void on_listed(void *arg, const struct redis_reply *reply)
 {
     struct redis_link *link = arg;
-    size_t count = redis_reply_size(reply);
-    for (size_t i = 0; count > LIBRARIES_MAX && i < count && redis_link_is_up(link); i++) {
-        struct slice name = redis_reply_text(redis_reply_at(redis_reply_at(reply, i), 1));
+    size_t count = redis_reply_size(reply), earlier = 0;
+    for (size_t i = 0; i < count; i++)
+        earlier += listed_name(reply, i).size != slice_of(script_library_name).size;
+    size_t versions = count - earlier + (earlier + EARLIER_LIBRARIES - 1) / EARLIER_LIBRARIES;
+    for (size_t i = 0; versions > VERSIONS_MAX && i < count && redis_link_is_up(link); i++) {
+        struct slice name = listed_name(reply, i);
         struct slice argv[] = {SLICE("FUNCTION"), SLICE("DELETE"), name};
         if (!slice_equal(name, slice_of(script_library_name)))
             redis_send(link, 3, argv, on_deleted, NULL);

@@ -488,6 +488,19 @@ def test_functions_of_many_versions_are_deleted(start, redis, receiver, topic):
     assert b"duepost_claim_0000" in functions(behind)
 
 
+def test_the_functions_of_a_version_with_a_library_for_each_script_stay(start, redis, receiver, topic):
+    """Before a rolling upgrade, this version may be running."""
+    behind = redis()
+    names = {f"duepost_script{number}_{number:016x}".encode() for number in range(63)}
+    for name in names:
+        text = "#!lua name={0}\nredis.register_function('{0}', function() return 1 end)".format(name.decode())
+        assert behind.command("FUNCTION", "LOAD", text).startswith(b"$")
+    server = start(redis=behind)
+    server.schedule(topic=topic, jobId="a", url=receiver.url())
+    server.wait_for_state(topic, "a", None)
+    watch(1, lambda: all(name in functions(behind) for name in names), "a function of the earlier version is gone")
+
+
 @pytest.mark.parametrize("seconds", [3600, -3600])
 def test_a_step_of_the_clock_delivers_no_job_twice_and_none_early(start, redis, receiver, topic, seconds):
     """After a step of the clock, valid leases may look lost. Before duepost recovers them, their owners have time to

@@ -1,8 +1,8 @@
 /* work.c - duepost work TOPIC -- COMMAND: a worker that runs a command for each job of a pull topic.
  *
  * The worker requests as many jobs as it can start at once, waits for them with long polls, and runs the
- * command for each job (cli/worker/job.c). If the server is unreachable, the worker repeats its requests, with
- * growing waits. After SIGTERM, SIGINT or SIGHUP the worker takes no more jobs, sends SIGTERM to the
+ * command for each job (cli/worker/job.c). If the server is unreachable, the worker repeats its requests,
+ * with growing waits. After SIGTERM, SIGINT or SIGHUP the worker takes no more jobs, sends SIGTERM to the
  * commands, and releases their jobs; a second signal kills the commands. */
 #include "cli/worker/work.h"
 
