@@ -94,6 +94,19 @@ static inline void json_add_number(struct json_writer *json, const char *name, i
     json_put_number(json, number);
 }
 
+/* Leave out the member if the text is empty or the number is 0. */
+static inline void json_add_nonempty(struct json_writer *json, const char *name, struct slice text)
+{
+    if (text.size)
+        json_add_text(json, name, text);
+}
+
+static inline void json_add_nonzero(struct json_writer *json, const char *name, int64_t number)
+{
+    if (number)
+        json_add_number(json, name, number);
+}
+
 static inline void json_add_bool(struct json_writer *json, const char *name, bool is_true)
 {
     json_put_name(json, name);

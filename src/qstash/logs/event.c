@@ -185,19 +185,13 @@ static void add_failure(struct json_writer *json, const struct attempt_line *lin
     buffer_fini(&text);
 }
 
-static void add_text(struct json_writer *json, const char *name, struct slice text)
-{
-    if (text.size)
-        json_add_text(json, name, text);
-}
-
 static void add_message(struct json_writer *json, const struct message_view *view)
 {
     const struct job *job = &view->job;
     char room[REDACTED_SIZE];
-    add_text(json, "topicName", view->data.group);
-    add_text(json, "endpointName", view->data.endpoint);
-    add_text(json, "scheduleId", view->data.schedule_id);
+    json_add_nonempty(json, "topicName", view->data.group);
+    json_add_nonempty(json, "endpointName", view->data.endpoint);
+    json_add_nonempty(json, "scheduleId", view->data.schedule_id);
     json_add_text(json, "method", slice_of(job_method_word(job->method)));
     message_view_add_headers(json, "header", view);
     if (view->body.size && view->data.redact.body)
@@ -207,7 +201,7 @@ static void add_message(struct json_writer *json, const struct message_view *vie
     json_add_number(json, "maxRetries", job->retry);
     json_add_number(json, "timeout", job->timeout_ms);
     message_view_add_settings(json, view, MESSAGE_HEADERS);
-    add_text(json, "retryDelayExpr", job->retry_wait);
+    json_add_nonempty(json, "retryDelayExpr", job->retry_wait);
 }
 
 void event_put(struct json_writer *json, const struct message_view *view, const struct event *event)
@@ -226,7 +220,7 @@ void event_put(struct json_writer *json, const struct message_view *view, const 
         answer_headers_add(json, "responseHeaders", view->job.answer_headers);
     }
     if (event->state == EVENT_FAILED)
-        add_text(json, "error", view->job.reason);
+        json_add_nonempty(json, "error", view->job.reason);
     add_message(json, view);
     json_end_object(json);
 }

@@ -73,18 +73,6 @@ struct slice dead_letter_message(struct slice dead_letter_id, char room[MESSAGE_
 
 /* ---- formData: writing ---- */
 
-static void add_text(struct json_writer *json, const char *name, struct slice text)
-{
-    if (text.size)
-        json_add_text(json, name, text);
-}
-
-static void add_number(struct json_writer *json, const char *name, int64_t number)
-{
-    if (number)
-        json_add_number(json, name, number);
-}
-
 static void add_callback(struct json_writer *json, const char *name, const struct callback_settings *callback)
 {
     if (callback->url.size == 0)
@@ -102,9 +90,9 @@ static void add_flow(struct json_writer *json, const struct flow_control *flow)
     if (flow->key.size == 0)
         return;
     json_add_text(json, "flowKey", flow->key);
-    add_number(json, "parallelism", flow->parallelism);
-    add_number(json, "rate", flow->rate);
-    add_number(json, "period", flow->period_s);
+    json_add_nonzero(json, "parallelism", flow->parallelism);
+    json_add_nonzero(json, "rate", flow->rate);
+    json_add_nonzero(json, "period", flow->period_s);
 }
 
 static void add_redact(struct json_writer *json, const struct redaction *redact)
@@ -122,9 +110,9 @@ static void add_run(struct json_writer *json, const struct message_run *run)
     if (run->id.size == 0)
         return;
     json_add_text(json, "runId", run->id);
-    add_text(json, "runUrl", run->url);
-    add_text(json, "callType", run->call_type);
-    add_number(json, "runMadeAt", run->made_ms);
+    json_add_nonempty(json, "runUrl", run->url);
+    json_add_nonempty(json, "callType", run->call_type);
+    json_add_nonzero(json, "runMadeAt", run->made_ms);
     if (run->is_init)
         json_add_bool(json, "isInit", true);
     if (run->is_without_sdk)
@@ -138,11 +126,11 @@ void message_data_write(struct buffer *out, const struct message_data *data,
 {
     struct json_writer json = json_writer_to(out);
     json_put_object(&json);
-    add_text(&json, "group", data->group);
-    add_text(&json, "endpoint", data->endpoint);
-    add_text(&json, "queue", data->queue);
-    add_text(&json, "scheduleId", data->schedule_id);
-    add_text(&json, "callerIp", data->caller_ip);
+    json_add_nonempty(&json, "group", data->group);
+    json_add_nonempty(&json, "endpoint", data->endpoint);
+    json_add_nonempty(&json, "queue", data->queue);
+    json_add_nonempty(&json, "scheduleId", data->schedule_id);
+    json_add_nonempty(&json, "callerIp", data->caller_ip);
     add_callback(&json, "callback", &settings->callback);
     add_callback(&json, "failureCallback", &settings->failure_callback);
     add_flow(&json, &settings->flow);

@@ -161,18 +161,6 @@ static void add_callback_headers(struct json_writer *json, const char *name, str
 
 /* ---- all members ---- */
 
-static void add_text(struct json_writer *json, const char *name, struct slice text)
-{
-    if (text.size)
-        json_add_text(json, name, text);
-}
-
-static void add_number(struct json_writer *json, const char *name, int64_t number)
-{
-    if (number)
-        json_add_number(json, name, number);
-}
-
 struct slice message_view_callback(struct slice member, struct buffer *text)
 {
     return json_is_text(member) ? json_text(member, text) : SLICE("");
@@ -185,10 +173,10 @@ static void add_callbacks(struct json_writer *json, const struct message_view *v
     static const char *const failure[] = {"failureCallbackHeader", "failureCallbackHeaders"};
     struct buffer text;
     buffer_init(&text, (size_t)8 * JOB_URL_MAX);
-    add_text(json, "callback", message_view_callback(view->job.on_attempt, &text));
+    json_add_nonempty(json, "callback", message_view_callback(view->job.on_attempt, &text));
     add_callback_headers(json, callback[naming], view->data.callback);
     buffer_clear(&text);
-    add_text(json, "failureCallback", message_view_callback(view->job.on_dead, &text));
+    json_add_nonempty(json, "failureCallback", message_view_callback(view->job.on_dead, &text));
     add_callback_headers(json, failure[naming], view->data.failure_callback);
     buffer_fini(&text);
 }
@@ -206,8 +194,8 @@ static void add_flow(struct json_writer *json, const struct flow_control *flow)
     if (flow->key.size == 0)
         return;
     json_add_text(json, "flowControlKey", flow->key);
-    add_number(json, "parallelism", flow->parallelism);
-    add_number(json, "rate", flow->rate);
+    json_add_nonzero(json, "parallelism", flow->parallelism);
+    json_add_nonzero(json, "rate", flow->rate);
     json_add_number(json, "period", flow->period_s ? flow->period_s : 1);
 }
 
@@ -226,11 +214,11 @@ void message_view_add_settings(struct json_writer *json, const struct message_vi
                                enum message_naming naming)
 {
     add_callbacks(json, view, naming);
-    add_text(json, "queueName", view->data.queue);
-    add_text(json, "callerIP", view->data.caller_ip);
+    json_add_nonempty(json, "queueName", view->data.queue);
+    json_add_nonempty(json, "callerIP", view->data.caller_ip);
     message_view_add_labels(json, &view->job.labels);
     add_flow(json, &view->data.flow);
-    add_text(json, "retryDelayExpression", view->job.retry_wait);
+    json_add_nonempty(json, "retryDelayExpression", view->job.retry_wait);
 }
 
 int64_t message_view_run_ms(const struct message_view *view)
@@ -254,15 +242,15 @@ void message_view_add(struct json_writer *json, const struct message_view *view)
 {
     const struct job *job = &view->job;
     json_add_text(json, "messageId", job->job_id);
-    add_text(json, "topicName", view->data.group);
-    add_text(json, "endpointName", view->data.endpoint);
+    json_add_nonempty(json, "topicName", view->data.group);
+    json_add_nonempty(json, "endpointName", view->data.endpoint);
     json_add_text(json, "url", job->url);
     message_view_add_content(json, view);
     json_add_number(json, "maxRetries", job->retry);
     json_add_number(json, "notBefore", job_due_ms(job, job->created_ms));
     json_add_number(json, "createdAt", job->created_ms);
     message_view_add_settings(json, view, MESSAGE_HEADER);
-    add_text(json, "scheduleId", view->data.schedule_id);
+    json_add_nonempty(json, "scheduleId", view->data.schedule_id);
 }
 
 /* ---- the answer of a receiver ---- */
