@@ -8,7 +8,7 @@ import re
 
 import place
 from redis import KEYS
-from redis_link import RedisError, load_functions
+from redis_link import RedisError, call_script
 
 NAMES = {"jobs": "hash", "due": "zset", "turns": "zset", "ready": "list", "leases": "zset", "lingering": "zset", "crashes": "hash",
          "suspects": "zset", "pulled": "zset", "pull_lingering": "zset", "pull_waiters": "zset",
@@ -51,8 +51,7 @@ class Books:
             self.values[name.removeprefix(keys)] = value
         seconds, us = link("TIME")
         self.now_ms = int(seconds) * 1000 + int(us) / 1000
-        audit = load_functions(link, place.SCRIPTS)["audit"]
-        self.counted = link("FCALL", audit, 1, keys + "jobs", MAX_IN_FLIGHT, AUDIT_TOPICS)
+        self.counted = call_script(link, place.SCRIPTS, "audit", 1, keys + "jobs", MAX_IN_FLIGHT, AUDIT_TOPICS)
 
     def get(self, name):
         return self.values.get(name, {})

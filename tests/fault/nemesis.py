@@ -108,6 +108,7 @@ class Nemesis:
 
     def end_node(self, node):
         self.forget_thaw(node)
+        assert node.is_alive(), f"it has ended by itself\n{node.log()[-3000:]}"
         self.stop_in_the_middle(node.pid, [node])
         fault = self.note("kill node", (node.source,))
         node.kill()

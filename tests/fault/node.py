@@ -124,18 +124,23 @@ class Node:
     stop = kill
 
 
-def is_stopped(pid):
+def state(pid):
+    """Returns the kernel's letter for the state of the process: T is stopped, Z has ended."""
     try:
         with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] == "T"
+            return file.read().rpartition(")")[2].split()[0]
     except OSError:
-        return False
+        return "gone"
+
+
+def is_stopped(pid):
+    return state(pid) == "T"
 
 
 def freeze(pid):
     """Stops the process, and returns when it has stopped."""
     os.kill(pid, signal.SIGSTOP)
     deadline = time.monotonic() + 5 * SLOW
-    while not is_stopped(pid):
-        assert time.monotonic() < deadline, "it does not stop"
+    while (found := state(pid)) != "T":
+        assert time.monotonic() < deadline and found != "Z", f"it does not stop, its state is {found}"
         time.sleep(0.0005)

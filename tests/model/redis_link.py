@@ -136,7 +136,21 @@ def _library(folder, changes):
                                         *helpers, *sorted(set(texts) - set(helpers))], cwd=sources, text=True)
 
 
+def loading(folder, changes=()):
+    """Returns the command that loads the scripts as functions; they replace those of an earlier call."""
+    return "FUNCTION", "LOAD", "REPLACE", library(folder, changes).replace("@DIGEST@", "test")
+
+
 def load_functions(link, folder, changes=()):
-    """Loads the scripts as functions; they replace those of an earlier call. Returns the name of each script's function."""
-    link("FUNCTION", "LOAD", "REPLACE", library(folder, changes).replace("@DIGEST@", "test"))
+    """Loads the scripts as functions. Returns the name of each script's function."""
+    link(*loading(folder, changes))
     return {path.stem: f"duepost_{path.stem}_test" for path in pathlib.Path(folder).glob("*.lua")}
+
+
+def call_script(link, folder, name, *words):
+    """Loads the scripts and calls one of them in one transaction: a process of duepost deletes functions if there are those of
+    many versions."""
+    reply = link.pipeline([("MULTI",), loading(folder), ("FCALL", f"duepost_{name}_test", *words), ("EXEC",)])[3][1]
+    if isinstance(reply, RedisError):
+        raise reply
+    return reply
