@@ -1,14 +1,13 @@
-#include "api/answer.h"
+#include "api/api_private.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "api/view.h"
-#include "app/submission.h"
+#include "app/jobs.h"
 #include "base/encoding.h"
 #include "base/memory.h"
-#include "http/request_headers.h"
 #include "http/query.h"
+#include "http/request_headers.h"
 
 enum { DETAIL_MAX = 768 };
 

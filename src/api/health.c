@@ -1,5 +1,5 @@
 /* health.c - GET /healthz, /readyz, /metrics, /path-check/, /access and /tokens */
-#include "api/answer.h"
+#include "api/api_private.h"
 #include "app/overview.h"
 #include "base/json_writer.h"
 #include "http/request_headers.h"

@@ -7,10 +7,9 @@
  *   answer            answers when all jobs have results */
 #include <assert.h>
 
-#include "api/answer.h"
-#include "api/jobs.h"
+#include "api/api_private.h"
 #include "app/groups.h"
-#include "app/submission.h"
+#include "app/jobs.h"
 #include "base/memory.h"
 #include "base/system.h"
 #include "http/access.h"

@@ -1,14 +1,10 @@
 /* jobs.c - POST /jobs; /jobs/<topic>/<jobId>: GET, PUT, PATCH, DELETE, and the job's run and attempts */
-#include "api/jobs.h"
+#include "api/api_private.h"
 
-#include "api/answer.h"
-#include "api/query.h"
-#include "api/view.h"
 #include "app/jobs.h"
-#include "app/submission.h"
 #include "base/memory.h"
-#include "http/request_headers.h"
 #include "http/exchange.h"
+#include "http/request_headers.h"
 #include "job/attempt_line.h"
 
 /* ---- POST /jobs ---- */

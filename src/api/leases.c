@@ -1,7 +1,6 @@
 /* leases.c - /topics/<topic>: POST lease, and complete, retry, bury, extend and release. Workers lease jobs,
  * and end or extend the leases. */
-#include "api/answer.h"
-#include "api/view.h"
+#include "api/api_private.h"
 #include "app/lease.h"
 #include "base/json_writer.h"
 #include "base/memory.h"

@@ -1,9 +1,6 @@
 /* lists.c - /jobs: GET and DELETE; GET /jobs/count; POST /jobs/redrive, /jobs/run and /jobs/reschedule; GET
  * /stats and DELETE /history */
-#include "api/answer.h"
-#include "api/query.h"
-#include "api/view.h"
-#include "app/bulk.h"
+#include "api/api_private.h"
 #include "app/lists.h"
 #include "base/duration.h"
 #include "base/json_writer.h"

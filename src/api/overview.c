@@ -1,7 +1,5 @@
 /* overview.c - GET /overview, GET /receivers and POST /receivers/<host:port>/close */
-#include "api/answer.h"
-#include "api/query.h"
-#include "api/view.h"
+#include "api/api_private.h"
 #include "app/overview.h"
 #include "base/json_writer.h"
 #include "base/memory.h"

@@ -1,4 +1,4 @@
-#include "api/query.h"
+#include "api/api_private.h"
 
 #include <ctype.h>
 #include <stdio.h>

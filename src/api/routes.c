@@ -1,7 +1,6 @@
 /* routes.c - the table of the API: paths, methods, handlers, and the scopes that a token needs. */
-#include "api/answer.h"
 #include "api/api.h"
-#include "api/jobs.h"
+#include "api/api_private.h"
 #include "base/memory.h"
 #include "http/route.h"
 #include "job/token.h"

@@ -1,8 +1,5 @@
 /* schedules.c - /schedules: lists, and GET, PUT, PATCH, DELETE and run of one schedule; GET /cron */
-#include "api/answer.h"
-#include "api/jobs.h"
-#include "api/query.h"
-#include "api/view.h"
+#include "api/api_private.h"
 #include "app/schedules.h"
 #include "base/duration.h"
 #include "base/json_writer.h"

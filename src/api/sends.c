@@ -1,13 +1,11 @@
 #include <stdio.h>
 
-#include "api/answer.h"
-#include "api/jobs.h"
-#include "api/view.h"
+#include "api/api_private.h"
 #include "app/groups.h"
 #include "base/memory.h"
-#include "http/request_headers.h"
-#include "http/query.h"
 #include "http/exchange.h"
+#include "http/query.h"
+#include "http/request_headers.h"
 #include "job/group.h"
 
 /* ---- answers ---- */

@@ -1,7 +1,5 @@
 /* topics.c - /topics and /groups: lists, and GET, PUT, PATCH and DELETE of one topic and of one group */
-#include "api/answer.h"
-#include "api/query.h"
-#include "api/view.h"
+#include "api/api_private.h"
 #include "app/groups.h"
 #include "app/topics.h"
 #include "http/request_headers.h"

@@ -1,4 +1,4 @@
-#include "api/view.h"
+#include "api/api_private.h"
 
 #include "app/jobs.h"
 #include "job/attempt_line.h"

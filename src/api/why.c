@@ -2,8 +2,7 @@
  * sentence for people */
 #include <stdio.h>
 
-#include "api/answer.h"
-#include "api/view.h"
+#include "api/api_private.h"
 #include "app/why.h"
 #include "base/json_writer.h"
 #include "base/timestamp.h"

@@ -1,7 +1,5 @@
 /* workflows.c - GET /workflows, and GET and DELETE /workflows/<topic>/<workflowId> */
-#include "api/answer.h"
-#include "api/query.h"
-#include "api/view.h"
+#include "api/api_private.h"
 #include "app/workflows.h"
 #include "base/memory.h"
 #include "base/timestamp.h"

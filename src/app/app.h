@@ -23,7 +23,7 @@ struct metrics;
 struct metrics_board;
 struct sent_job;
 struct store;
-struct tally;
+struct job_counts;
 struct target_policy;
 struct time_zones;
 
@@ -43,7 +43,7 @@ struct app {
     /* This member and the following ones are used only by the exposition (GET /metrics). */
     struct metrics_board *board;
     struct http_limits *limits;
-    struct tally *tally;
+    struct job_counts *counts;
     struct app_leases *leases;
     bool is_redis_private; /* Redis is a child of this process */
     struct lease_board *lease_board;

@@ -1,10 +1,8 @@
-#include "app/bulk.h"
+#include "app/lists.h"
 
 #include <assert.h>
 
-#include "app/cursor.h"
-#include "app/lists_private.h"
-#include "app/use_case.h"
+#include "app/app_private.h"
 #include "base/memory.h"
 #include "job/job_id.h"
 

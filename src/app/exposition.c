@@ -1,9 +1,9 @@
 /* exposition.c - writes all metrics of GET /metrics. */
 #include <sys/resource.h>
 
+#include "app/app_private.h"
+#include "app/job_counts.h"
 #include "app/overview.h"
-#include "app/tally.h"
-#include "app/use_case.h"
 #include "base/memory.h"
 #include "io/http/limits.h"
 #include "tracing/tracer.h"
@@ -68,7 +68,7 @@ static void write_jobs(struct buffer *text, enum metrics_format format, const st
 
 /* Writes the numbers of jobs by topic as separate metrics. If they had the name duepost_jobs, too, a sum over
  * duepost_jobs would count jobs twice. */
-static void write_topics(struct buffer *text, const struct tally_count *count)
+static void write_topics(struct buffer *text, const struct job_counts_result *count)
 {
     buffer_append(text,
                   SLICE("# HELP duepost_topic_jobs Jobs by topic and state, for the 100 most urgent topics.\n"
@@ -177,7 +177,7 @@ struct exposition {
     void *arg;
 };
 
-static void on_counted(void *arg, enum status status, const struct tally_count *count)
+static void on_counted(void *arg, enum status status, const struct job_counts_result *count)
 {
     struct exposition *exposition = arg;
     struct app *app = exposition->app;
@@ -208,5 +208,5 @@ void app_expose(struct app *app, struct buffer *text, enum metrics_format format
     struct exposition *exposition = NEW(struct exposition);
     *exposition = (struct exposition){app, text, format, fn, arg};
     store_refresh_facts(app->store);
-    tally_ask(app->tally, app->store, on_counted, exposition);
+    job_counts_ask(app->counts, app->store, on_counted, exposition);
 }

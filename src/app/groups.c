@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "app/use_case.h"
+#include "app/app_private.h"
 #include "base/memory.h"
 #include "job/group.h"
 

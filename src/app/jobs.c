@@ -4,11 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "app/use_case.h"
+#include "app/app_private.h"
 #include "base/memory.h"
 #include "job/job_id.h"
-#include "job/target/url.h"
-#include "job/text/json.h"
 
 /* ---- jobs of the history ---- */
 

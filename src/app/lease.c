@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/use_case.h"
+#include "app/app_private.h"
 #include "base/hash.h"
 #include "base/list.h"
 #include "base/memory.h"

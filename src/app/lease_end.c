@@ -1,8 +1,8 @@
 /* lease_end.c - ends leases for workers, and returns jobs whose worker did not receive them. */
 #include <stdlib.h>
 
+#include "app/app_private.h"
 #include "app/lease.h"
-#include "app/use_case.h"
 #include "base/buffer.h"
 #include "base/log.h"
 #include "base/memory.h"

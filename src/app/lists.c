@@ -2,9 +2,7 @@
 
 #include <assert.h>
 
-#include "app/cursor.h"
-#include "app/lists_private.h"
-#include "app/use_case.h"
+#include "app/app_private.h"
 #include "base/memory.h"
 
 static_assert((int)APP_PAGE_MAX == (int)STORE_LIST_MAX, "the store can return a page of the API in one call");

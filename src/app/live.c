@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/agreement.h"
 #include "base/memory.h"
 #include "base/system.h"
 #include "store/store.h"

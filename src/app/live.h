@@ -4,7 +4,7 @@
  * sends "look" on the channel if a client has requested the figures within the last seconds. Then all
  * processes send their figures each second, until no "look" has come for 15 seconds. After the first "look"
  * of a process, they also send the figures of their last 15 minutes. At the start, the processes also compare
- * settings (agreement.h). */
+ * settings (agreement.c). */
 #ifndef DUEPOST_APP_LIVE_H
 #define DUEPOST_APP_LIVE_H
 
@@ -73,7 +73,7 @@ void live_board_free(struct live_board *); /* NULL is ignored */
 
 /* ---- what is noted ---- */
 
-/* Copies the options of this process that all processes must share, see agreement.h. Until this call, the
+/* Copies the options of this process that all processes must share, see agreement.c. Until this call, the
  * board has no options. */
 void live_board_set_settings(struct live_board *, struct slice settings);
 
@@ -128,8 +128,6 @@ int64_t live_second_late_us(const struct live_second *, double part);
 
 /* ---- the messages ----
  *
- * The messages by which processes exchange their figures.
- *
  * A message has lines of words with one space between them:
  *
  *     process <id> <pid> <started ms> <reactors> <attempts in flight> <version> <host>
@@ -139,7 +137,7 @@ int64_t live_second_late_us(const struct live_second *, double part);
  *
  * Lines of seconds and topics belong to the last process line before them. A line "look" says that a client
  * of the process requests figures. Unknown lines and additional words are ignored, so that different versions
- * can exchange figures. Invalid lines are ignored, too. agreement.h adds more kinds of lines. */
+ * can exchange figures. Invalid lines are ignored, too. agreement.c adds more kinds of lines. */
 
 void live_text_add_look(struct buffer *, const char *id);
 void live_text_add_process(struct buffer *, const struct live_process *);
@@ -151,5 +149,42 @@ void live_text_add_topic(struct buffer *, int64_t second, const struct live_topi
  * true and copies the id in this line. */
 bool live_text_note(struct slice message, struct live_board *, int64_t now_us, int64_t now_second,
                     char looking[LIVE_ID_SIZE]);
+
+/* ---- agreement.c ----
+ *
+ * Warns at the start if another process on this Redis has other settings.
+ *
+ * Processes share the work of one Redis, so some options must have the same values everywhere. For example,
+ * if two processes have different values of --max-jobs, one of them may refuse a job that the other accepts.
+ * A process asks the others for these settings over the live channel. The process repeats its
+ * question each second until the channel brings the question back to this process, which proves that the
+ * channel works. If an answer differs from its own settings, the process logs one warning, settings_differ.
+ * The lines of the messages are:
+ *
+ *     ask <id>
+ *     settings <id of the process that asked> <pid> <host> <option>=<value>...
+ *
+ * An option that only one of the two processes has is ignored, because they may have different versions. */
+
+struct agreement {
+    unsigned asked;   /* number of questions sent */
+    bool is_received; /* this process has received its own question, so the channel works */
+    bool has_warned;
+};
+
+/* Adds the question to a message, unless this process has received its own question already. Call it each
+ * second. */
+void agreement_ask(struct agreement *, struct live_board *, struct buffer *message);
+
+/* Reads a message. If the message has a question of another process, returns true and copies the id of that
+ * process into asking. The caller then sends agreement_answer. */
+bool agreement_note(struct agreement *, struct live_board *, struct slice message, char asking[LIVE_ID_SIZE]);
+
+/* Adds to a message the settings of this process, as the answer to the process whose id is asking. */
+void agreement_answer(struct live_board *, const char *asking, struct buffer *message);
+
+/* Appends the options whose values differ: "max-jobs: 5 here, 9 there; ...". Both texts are options with
+ * values, separated by spaces. */
+void agreement_compare(struct slice here, struct slice there, struct buffer *differences);
 
 #endif

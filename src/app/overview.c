@@ -3,9 +3,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "app/cursor.h"
-#include "app/tally.h"
-#include "app/use_case.h"
+#include "app/app_private.h"
+#include "app/job_counts.h"
 #include "base/memory.h"
 #include "base/system.h"
 #include "store/store.h"
@@ -37,7 +36,7 @@ static struct app_overview_jobs overview_jobs(const struct store_counts *counts)
 }
 
 /* Returns the number of topics. The topics are already in the order of their due times. */
-static size_t overview_overdue(const struct tally_count *count, const struct app_caller *caller,
+static size_t overview_overdue(const struct job_counts_result *count, const struct app_caller *caller,
                                const struct urgent_topic *overdue[APP_OVERVIEW_TOPICS])
 {
     size_t found = 0;
@@ -49,7 +48,7 @@ static size_t overview_overdue(const struct tally_count *count, const struct app
     return found;
 }
 
-static size_t overview_failing(const struct tally_count *count, const struct app_caller *caller,
+static size_t overview_failing(const struct job_counts_result *count, const struct app_caller *caller,
                                const struct failing_topic *failing[APP_OVERVIEW_TOPICS])
 {
     size_t found = 0;
@@ -89,7 +88,7 @@ static int64_t overview_waiting(const struct app *app)
     return waiting;
 }
 
-static void on_overview_count(void *arg, enum status status, const struct tally_count *count)
+static void on_overview_count(void *arg, enum status status, const struct job_counts_result *count)
 {
     struct overview_call *call = arg;
     struct app_overview_jobs jobs = overview_jobs(&count->all);
@@ -120,6 +119,25 @@ void app_overview(struct app *app, const struct app_caller *caller, app_overview
     struct overview_call *call = NEW(struct overview_call);
     *call = (struct overview_call){app, caller, fn, arg};
     live_board_ask(app->live, clock_boot_us());
-    tally_want_more(app->tally);
-    tally_ask(app->tally, app->store, on_overview_count, call);
+    job_counts_want_more(app->counts);
+    job_counts_ask(app->counts, app->store, on_overview_count, call);
+}
+
+/* ---- health ---- */
+
+static_assert((int)APP_DURABILITY_SIZE >= (int)DURABILITY_TEXT_MAX, "the store's word for a durability fits");
+
+void app_health(const struct app *app, struct app_health *health)
+{
+    const struct store_facts *facts = store_facts(app->store);
+    *health = (struct app_health){.is_redis_known = facts->is_known};
+    health->is_ready = store_is_ready(app->store, &health->why);
+    store_durability_configured(app->store, health->durability);
+    if (!facts->is_known)
+        return;
+    health->version = facts->version;
+    health->role = facts->role;
+    health->eviction = facts->eviction;
+    store_facts_durability(facts, health->in_force);
+    health->is_trusted = facts->is_trusted;
 }

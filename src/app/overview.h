@@ -3,12 +3,31 @@
 #ifndef DUEPOST_APP_OVERVIEW_H
 #define DUEPOST_APP_OVERVIEW_H
 
-#include "app/agreement.h"
 #include "app/app.h"
 #include "app/live.h"
 #include "base/metrics.h"
 #include "job/target/receiver.h"
 #include "job/topic/topic.h"
+
+struct store;
+
+/* A summary of the impaired receivers, which failed or asked for fewer attempts: their number, and the
+ * receivers that will be probed next. */
+enum { IMPAIRED_FIRST = 10 };
+
+struct impaired_receiver {
+    char name[RECEIVER_NAME_SIZE];
+    char cause[RECEIVER_CAUSE_SIZE]; /* cause of the last failure; empty: unknown */
+    /* is_open: the receiver's breaker is open; otherwise the receiver asked for fewer attempts */
+    bool is_open, is_probing;
+    int64_t probe_ms; /* earliest time of the next probe; 0: the breaker is closed */
+};
+
+struct impaired {
+    size_t count;
+    /* the receivers whose probes are next, the earliest first */
+    struct impaired_receiver first[IMPAIRED_FIRST];
+};
 
 /* Jobs of Redis. delayed and ready are -1 until they have been counted. leased includes the pulled jobs,
  * which workers hold. */
@@ -90,6 +109,10 @@ void app_receivers(struct app *, size_t max, struct receiver_cursor from, app_re
  * receiver. */
 void app_receiver_close(struct app *, const struct app_caller *, struct slice name, app_receiver_fn *each,
                         app_verdict_fn *fn, void *arg);
+
+/* Called when the receivers have been read. At most a few thousand receivers are read. */
+typedef void impaired_fn(void *arg, enum status, const struct impaired *);
+void impaired_read(struct store *, impaired_fn *, void *arg);
 
 /* ---- metrics ----
  *

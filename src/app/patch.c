@@ -1,5 +1,5 @@
+#include "app/app_private.h"
 #include "app/jobs.h"
-#include "app/use_case.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "job/delivery/ending.h"

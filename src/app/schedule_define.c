@@ -2,9 +2,8 @@
  * If another process has changed the definition since the read, begins again. */
 #include <stdio.h>
 
+#include "app/app_private.h"
 #include "app/schedules.h"
-#include "app/schedules_private.h"
-#include "app/use_case.h"
 #include "base/memory.h"
 #include "base/timestamp.h"
 #include "io/time_zones.h"

@@ -5,8 +5,8 @@
  *   3. creates the occurrence, under the idempotency key of the request */
 #include <stdio.h>
 
+#include "app/app_private.h"
 #include "app/schedules.h"
-#include "app/use_case.h"
 #include "base/memory.h"
 #include "base/system.h"
 #include "job/group.h"

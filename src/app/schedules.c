@@ -1,9 +1,6 @@
 #include "app/schedules.h"
 
-#include "app/cursor.h"
-#include "app/schedules_private.h"
-#include "app/use_case.h"
-#include "app/walk.h"
+#include "app/app_private.h"
 #include "base/encoding.h"
 #include "base/memory.h"
 #include "io/time_zones.h"

@@ -1,7 +1,7 @@
 #include <assert.h>
 
+#include "app/app_private.h"
 #include "app/groups.h"
-#include "app/use_case.h"
 #include "base/memory.h"
 #include "base/system.h"
 #include "job/group.h"

@@ -1,8 +1,8 @@
-#include "app/submission.h"
+#include "app/jobs.h"
 
 #include <assert.h>
 
-#include "app/use_case.h"
+#include "app/app_private.h"
 #include "base/memory.h"
 #include "base/system.h"
 #include "job/job_id.h"

@@ -1,5 +1,5 @@
+#include "app/app_private.h"
 #include "app/topics.h"
-#include "app/use_case.h"
 #include "base/memory.h"
 #include "job/text/job_errors.h"
 #include "job/topic/topic_patterns.h"

@@ -1,9 +1,7 @@
 #include "app/topics.h"
 
-#include "app/cursor.h"
+#include "app/app_private.h"
 #include "app/lease.h"
-#include "app/use_case.h"
-#include "app/walk.h"
 #include "base/memory.h"
 #include "job/topic/topic_patterns.h"
 #include "job/topic/topic_settings.h"

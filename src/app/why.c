@@ -2,8 +2,8 @@
 
 #include <stdio.h>
 
+#include "app/app_private.h"
 #include "app/jobs.h"
-#include "app/use_case.h"
 #include "base/memory.h"
 #include "job/attempt_line.h"
 #include "job/target/receiver.h"

@@ -1,4 +1,4 @@
-#include "cli/arguments.h"
+#include "cli/call.h"
 
 #include <ctype.h>
 #include <stddef.h>

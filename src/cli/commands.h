@@ -6,7 +6,14 @@
 #ifndef DUEPOST_CLI_COMMANDS_H
 #define DUEPOST_CLI_COMMANDS_H
 
+#include <jansson.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/status.h"
 #include "cli/call.h"
+#include "cli/output.h"
+#include "io/http/request.h"
 
 /* ---- jobs.c ---- */
 
@@ -19,6 +26,9 @@ bool run_run(struct call *);
 bool cancel_run(struct call *);
 bool reschedule_run(struct call *);
 bool redrive_run(struct call *);
+
+/* Lists workflows, or shows the one that the first word names as TOPIC/ID. */
+bool workflows_run(struct call *);
 
 /* ---- schedules.c ---- */
 
@@ -44,8 +54,6 @@ bool resume_run(struct call *);
  * command. */
 bool tail_run(struct call *);
 
-/* ---- receivers.c ---- */
-
 bool groups_run(struct call *);
 
 /* Shows the group that the first word names. With --remove, removes it. With more words, creates it with
@@ -55,13 +63,10 @@ bool group_run(struct call *);
 bool receivers_run(struct call *);
 bool close_run(struct call *);
 
-/* ---- history.c, workflows.c ---- */
+/* ---- history.c ---- */
 
 /* Exports, counts or deletes the jobs of the history. */
 bool history_run(struct call *);
-
-/* Lists workflows, or shows the one that the first word names as TOPIC/ID. */
-bool workflows_run(struct call *);
 
 /* ---- work/, top/, bench/ ---- */
 
@@ -88,5 +93,72 @@ bool token_run(struct call *);
 /* POSTs a signed sample from this host to a receiver, signed like a delivery. Prints the signed text, the
  * headers and the answer. An answer other than 2xx is an error. */
 bool sign_run(struct call *);
+
+/* ---- list.c ---- */
+
+/* Paginated lists of the API, printed as tables: their paths, columns and rows. */
+
+struct listing {
+    const char *path, *member; /* path of the list in the API, and name of the array in the answer */
+    size_t columns;
+    const char *const *titles;
+    void (*add)(struct table *, const json_t *page);
+    const char *time;     /* the member by which --since selects entries; NULL: the API selects them */
+    bool is_oldest_first; /* the API lists the oldest first, in one page; the command reverses the list */
+};
+
+extern const struct listing listing_jobs, listing_topics, listing_groups, listing_receivers,
+    listing_workflows;
+
+extern const struct listing listing_attempts; /* the path depends on the job */
+
+extern const struct listing listing_schedules; /* the path depends on the topic */
+
+/* Prints all pages, or at most --limit entries. */
+bool list_print(struct call *, const struct listing *);
+
+/* Returns the page after the page given as before, or NULL at the end and after an error. target is a
+ * buffer into which the request's target is written. */
+json_t *list_next_page(struct call *, const struct listing *, struct buffer *target, const json_t *before);
+
+/* ---- receive.c ---- */
+
+/* A receiver of jobs in a thread of this process, for the commands receive, dev and bench. */
+
+struct local_receiver;
+
+enum { LOCAL_RECEIVER_HOST_SIZE = 64 };
+
+struct local_receiver_place {
+    char host[LOCAL_RECEIVER_HOST_SIZE]; /* an address of this host */
+    uint16_t port;                       /* 0: any free port */
+};
+
+/* Reads HOST:PORT or PORT; without HOST, the host stays as it is. Returns false if text is neither. */
+bool local_receiver_read_place(const char *text, struct local_receiver_place *);
+
+struct local_receiver_options {
+    struct local_receiver_place place;
+    size_t max_body_bytes;
+    const char *advice; /* what to do if the place is in use; borrowed during the start */
+    /* Called in the receiver's thread for each complete request. Must answer. */
+    void (*on_request)(void *arg, struct http_request *);
+    void *arg;
+};
+
+/* Starts the receiver. The caller must block signals first, so that the receiver's thread does not get them.
+ * Returns NULL after an error; problem then says why. */
+struct local_receiver *local_receiver_start(const struct local_receiver_options *, struct problem *);
+
+void local_receiver_stop(struct local_receiver *); /* NULL is ignored */
+
+/* Writes the receiver's origin, such as http://127.0.0.1:9000. */
+void local_receiver_write_origin(const struct local_receiver *, struct buffer *);
+
+/* Starts such a receiver at value, or at 127.0.0.1:9000 if value is NULL. It answers with --status. Prints
+ * where it listens. flag names value in errors. Returns NULL after an error; the call's problem then says
+ * why. The caller must block signals first. The call must exist until the receiver is stopped with
+ * local_receiver_stop. */
+struct local_receiver *receive_start(struct call *, const char *flag, const char *value);
 
 #endif

@@ -17,8 +17,7 @@
 #include "base/memory.h"
 #include "cli/call.h"
 #include "cli/commands.h"
-#include "cli/receive.h"
-#include "cli/terminal.h"
+#include "cli/output.h"
 
 enum { PATH_SIZE = 4096, LINE_SIZE = 4096, OPTIONS_MAX = 8, OPEN_MAX = 16, ORIGIN_MAX = 128 };
 

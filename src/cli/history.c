@@ -7,7 +7,6 @@
 #include "cli/call.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "cli/terminal.h"
 #include "job/text/json.h"
 
 /* ---- export ---- */

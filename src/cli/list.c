@@ -1,4 +1,4 @@
-#include "cli/list.h"
+#include "cli/commands.h"
 
 #include <stdio.h>
 #include <stdlib.h>

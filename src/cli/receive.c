@@ -1,4 +1,4 @@
-#include "cli/receive.h"
+#include "cli/commands.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -13,9 +13,7 @@
 #include "base/memory.h"
 #include "base/system.h"
 #include "base/timestamp.h"
-#include "cli/commands.h"
 #include "cli/output.h"
-#include "cli/terminal.h"
 #include "io/http/limits.h"
 #include "io/http/server.h"
 

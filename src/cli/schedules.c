@@ -12,7 +12,6 @@
 #include "base/utf8.h"
 #include "cli/call.h"
 #include "cli/commands.h"
-#include "cli/list.h"
 #include "cli/output.h"
 
 /* ---- the members of a new job ---- */

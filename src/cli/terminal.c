@@ -1,4 +1,4 @@
-#include "cli/terminal.h"
+#include "cli/output.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "qstash/jwt_keys.h"
+#include "qstash/qstash_private.h"
 
 #include <stdio.h>
 
@@ -6,7 +6,6 @@
 #include "base/memory.h"
 #include "base/system.h"
 #include "job/text/json.h"
-#include "qstash/handler.h"
 #include "qstash/messages/message.h"
 
 enum { KEY_BYTES = 28, KEY_SIZE = sizeof "sig_" + KEY_BYTES, MEMBER_SIZE = 2 * KEY_SIZE + 16 };

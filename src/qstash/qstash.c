@@ -1,5 +1,5 @@
-/* qstash.c - the table of routes, and the answers that all handlers share (handler.h). A handler is declared
- * here, and defined in the file of its capability. */
+/* qstash.c - the table of routes, and the answers that all handlers share (qstash_private.h). A handler is
+ * declared here, and defined in the file of its capability. */
 #include "qstash/qstash.h"
 
 #include <stdio.h>
@@ -7,8 +7,8 @@
 #include "base/memory.h"
 #include "job/text/job_errors.h"
 #include "job/token.h"
-#include "qstash/handler.h"
-#include "qstash/topics/message_topic.h"
+#include "qstash/qstash_private.h"
+#include "qstash/topics/topics.h"
 
 exchange_fn publish_handle, trigger_handle, batch_handle;
 exchange_fn dead_letter_handle, dead_letter_delete_handle, dead_letter_retry_handle;

@@ -1,4 +1,4 @@
-#include "server/listeners.h"
+#include "server/server_private.h"
 
 #include <arpa/inet.h>
 #include <assert.h>

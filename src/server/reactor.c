@@ -1,4 +1,4 @@
-#include "server/reactor.h"
+#include "server/server_private.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -8,9 +8,9 @@
 
 #include "api/api.h"
 #include "app/app.h"
+#include "app/job_counts.h"
 #include "app/lease.h"
 #include "app/live.h"
-#include "app/tally.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "history/history.h"
@@ -19,7 +19,6 @@
 #include "io/http/server.h"
 #include "io/time_zones.h"
 #include "qstash/qstash.h"
-#include "server/listeners.h"
 #include "store/shard.h"
 #include "web/web.h"
 #include "worker/archiver.h"
@@ -48,7 +47,7 @@ struct reactor {
     struct loop *loop;
     struct metrics *metrics;
     struct store *store;
-    struct tally *tally;
+    struct job_counts *counts;
     struct live *live; /* NULL except in the first reactor */
     struct time_zones *zones;
     struct history *history; /* NULL: no history */
@@ -162,7 +161,7 @@ static void set_app(struct reactor *reactor)
         .metrics = reactor->metrics,
         .board = reactor->options.board,
         .limits = reactor->options.limits,
-        .tally = reactor->tally,
+        .counts = reactor->counts,
         .leases = reactor->leases,
         .live = reactor->options.live,
         .lease_board = reactor->options.lease_board,
@@ -178,7 +177,7 @@ static void start_api(struct reactor *reactor)
         .loop = reactor->loop, .app = &reactor->app, .awaited = reactor->options.awaited};
     if (reactor->options.history)
         reactor->history = history_new(reactor->loop, reactor->options.history);
-    reactor->tally = tally_new(reactor->loop, reactor->options.tally);
+    reactor->counts = job_counts_new(reactor->loop, reactor->options.counts);
     if (reactor->options.index == 0)
         reactor->live = live_new(reactor->loop, reactor->store, reactor->options.board,
                                  reactor->options.limits, reactor->options.live);
@@ -579,7 +578,7 @@ void reactor_stop(struct reactor *reactor)
     api_free(reactor->api);
     qstash_free(reactor->qstash);
     app_leases_free(reactor->leases);
-    tally_free(reactor->tally);
+    job_counts_free(reactor->counts);
     live_free(reactor->live);
     time_zones_free(reactor->zones);
     history_free(reactor->history);

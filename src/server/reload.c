@@ -1,4 +1,4 @@
-#include "server/reload.h"
+#include "server/server_private.h"
 
 #include "base/memory.h"
 #include "server/options/options.h"

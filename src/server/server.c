@@ -6,19 +6,16 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "app/job_counts.h"
 #include "app/lease.h"
 #include "app/live.h"
-#include "app/tally.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "io/http/client.h"
 #include "io/http/server.h"
-#include "server/listeners.h"
 #include "server/options/options.h"
-#include "server/reactor.h"
-#include "server/redis/addresses.h"
-#include "server/redis/embedded.h"
-#include "server/reload.h"
+#include "server/redis/redis_private.h"
+#include "server/server_private.h"
 #include "tracing/exporter.h"
 
 #define PREFLIGHT_US INT64_C(2000000) /* maximum wait for Redis; then the server starts without it */
@@ -37,7 +34,7 @@ struct server {
     struct store_options store;
     struct store *preflight; /* checks whether Redis can be used, before the server serves clients */
     struct metrics_board *board;
-    struct tally_board *tally;
+    struct job_counts_board *counts;
     struct live_board *live;
     struct lease_board *lease_board;
     struct history_thread *history; /* NULL: no history */
@@ -266,7 +263,7 @@ static void start_reactors(struct server *server, bool is_redis_ready)
             .waits_to_listen = server->waits_to_listen,
             .limits = listeners_limits(server->listeners),
             .board = server->board,
-            .tally = server->tally,
+            .counts = server->counts,
             .live = server->live,
             .lease_board = server->lease_board,
             .history = server->history,
@@ -507,7 +504,7 @@ static void close_all(struct server *server)
     close(server->signal_fd);
     free(server->reactors);
     metrics_board_free(server->board);
-    tally_board_free(server->tally);
+    job_counts_board_free(server->counts);
     live_board_free(server->live);
     lease_board_free(server->lease_board);
     loop_free(server->loop);
@@ -521,7 +518,7 @@ int server_run(struct options *options, const struct options_input *input)
     server.reload = reload_new(server.loop, input, &server.options, prepare_reload, &server);
     server.redis_addresses = redis_addresses_new();
     server.board = metrics_board_new((size_t)options->reactors);
-    server.tally = tally_board_new();
+    server.counts = job_counts_board_new();
     server.lease_board = lease_board_new();
     server.live = live_board_new((size_t)options->reactors);
     server.timer = timer_new(server.loop, server_on_timer, &server);

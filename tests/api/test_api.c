@@ -1,5 +1,5 @@
 /* Tests that memory for errors is allocated in advance, before memory is short. */
-#include "api/answer.h"
+#include "api/api_private.h"
 #include "http/site.h"
 #include "support/suite.h"
 

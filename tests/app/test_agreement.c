@@ -1,7 +1,7 @@
 /* Tests the comparison of settings with those of other processes. */
 #include <stdio.h>
 
-#include "app/agreement.h"
+#include "app/live.h"
 
 #include "support/suite.h"
 

@@ -1,5 +1,5 @@
 /* Tests each verdict of the bulk actions, and the walks of a reschedule. */
-#include "app/bulk.h"
+#include "app/lists.h"
 
 #include "app/fake_store.h"
 #include "support/suite.h"

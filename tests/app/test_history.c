@@ -5,7 +5,6 @@
 
 #include "app/fake_history.h"
 #include "app/fake_store.h"
-#include "app/bulk.h"
 #include "app/jobs.h"
 #include "app/why.h"
 #include "base/system.h"

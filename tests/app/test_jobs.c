@@ -2,7 +2,6 @@
 #include "app/jobs.h"
 
 #include "app/fake_store.h"
-#include "app/submission.h"
 #include "support/suite.h"
 #include "support/without_head.h"
 

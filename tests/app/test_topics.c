@@ -3,9 +3,9 @@
 
 #include "app/topics.h"
 
-#include "app/overview.h"
 #include "app/fake_store.h"
-#include "app/tally.h"
+#include "app/job_counts.h"
+#include "app/overview.h"
 #include "support/suite.h"
 
 static struct app *app;

@@ -65,6 +65,26 @@ void workflow_append(struct store *store, struct slice id, const struct workflow
     ck_abort();
 }
 
+void workflow_wait(struct store *store, const struct workflow_wait *wait, workflow_waiting_fn *fn, void *arg)
+{
+    (void)store, (void)wait, (void)fn, (void)arg;
+    ck_abort();
+}
+
+void workflow_waiters(struct store *store, const struct workflow_waiters_query *query,
+                      workflow_waiters_fn *fn, void *arg)
+{
+    (void)store, (void)query, (void)fn, (void)arg;
+    ck_abort();
+}
+
+void workflow_notify(struct store *store, const struct workflow_notify *notify, workflow_notified_fn *fn,
+                     void *arg)
+{
+    (void)store, (void)notify, (void)fn, (void)arg;
+    ck_abort();
+}
+
 static struct app *app;
 
 static void begin(void)

@@ -1,4 +1,4 @@
-#include "app/cursor.h"
+#include "app/app_private.h"
 
 #include "fuzz.h"
 

@@ -1,4 +1,3 @@
-#include "app/agreement.h"
 #include "app/live.h"
 
 #include <stdio.h>

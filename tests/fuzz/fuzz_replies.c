@@ -5,9 +5,8 @@
  * counts as lost. */
 #include <stdio.h>
 
-#include "api/view.h"
-#include "app/cursor.h"
-#include "app/use_case.h"
+#include "api/api_private.h"
+#include "app/app_private.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -17,10 +16,10 @@
 #include "job/target/receiver.h"
 #include "job/text/json.h"
 #include "job/topic/topic_settings.h"
-#include "store/workflow.h"
 #include "store/coming.h"
 #include "store/pull.h"
 #include "store/shard.h"
+#include "store/workflow.h"
 
 /* ---- the loop ---- */
 

@@ -1,4 +1,4 @@
-#include "qstash/messages/delivery.h"
+#include "qstash/messages/message.h"
 
 #include "fuzz.h"
 

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "app/submission.h"
+#include "app/jobs.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
 #include "base/system.h"

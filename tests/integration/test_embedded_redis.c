@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/system.h"
-#include "server/redis/embedded.h"
+#include "server/redis/redis_private.h"
 #include "support/suite.h"
 
 #ifdef DUEPOST_SANITIZED

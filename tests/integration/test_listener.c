@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "server/listeners.h"
+#include "server/server_private.h"
 #include "support/suite.h"
 
 enum { REACTORS = 4, CLIENTS = 200 };

@@ -1,6 +1,6 @@
 #include <stdio.h>
 
-#include "server/redis/addresses.h"
+#include "server/redis/redis_private.h"
 #include "support/suite.h"
 
 enum { PORT = 6390 };

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/reload.h"
+#include "server/server_private.h"
 #include "support/suite.h"
 
 enum { REACTORS = 2, CALLS_MAX = 16 };

@@ -17,8 +17,8 @@
 #include "base/system.h"
 #include "cli/call.h"
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "cli/remote.h"
-#include "cli/terminal.h"
 #include "job/target/url.h"
 
 /* ---- processor times ---- */

@@ -8,9 +8,9 @@
 #include "base/json_writer.h"
 #include "base/status.h"
 #include "cli/call.h"
-#include "cli/receive.h"
+#include "cli/commands.h"
+#include "cli/output.h"
 #include "cli/remote.h"
-#include "cli/terminal.h"
 #include "job/job_id.h"
 
 enum {

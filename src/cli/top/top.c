@@ -11,8 +11,8 @@
 
 #include "base/system.h"
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "cli/remote.h"
-#include "cli/terminal.h"
 
 enum {
     REFRESH_US = 1000 * 1000,

@@ -21,7 +21,7 @@
 #include "base/system.h"
 #include "cli/call.h"
 #include "cli/commands.h"
-#include "cli/terminal.h"
+#include "cli/output.h"
 #include "job/lease_text.h"
 
 enum {

@@ -5,7 +5,7 @@
 
 #include "app/jobs.h"
 #include "job/text/json.h"
-#include "qstash/messages/message_view.h"
+#include "qstash/messages/message.h"
 
 /* Numbers of events: each attempt uses three numbers (ACTIVE, ERROR, RETRY). The last event's number is
  * larger than all of these. */

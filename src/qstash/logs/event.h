@@ -5,11 +5,9 @@
 
 #include "job/attempt_line.h"
 #include "job/job.h"
-#include "qstash/handler.h"
-#include "qstash/messages/filters.h"
+#include "qstash/messages/lists.h"
 #include "qstash/messages/message.h"
-#include "qstash/messages/message_view.h"
-#include "qstash/walk.h"
+#include "qstash/qstash_private.h"
 
 /* The events of one message, computed from its state and its last attempts.
  *

@@ -16,7 +16,7 @@
 #include "http/query.h"
 #include "qstash/logs/event.h"
 #include "qstash/messages/message.h"
-#include "qstash/topics/message_topic.h"
+#include "qstash/topics/topics.h"
 
 /* ---- the cursor ---- */
 

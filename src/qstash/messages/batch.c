@@ -2,11 +2,11 @@
  *
  * The body is an array; each item is one publication. The answer has one element for each item, in the same
  * order. If an item is invalid, its element has the error, and the other items are sent. If all items fail,
- * the answer is the error of the first item. The items of one durable run (run.h) are sent all or none. */
+ * the answer is the error of the first item. The items of one durable run (runs.h) are sent all or none. */
 #include "base/memory.h"
 #include "job/text/json.h"
-#include "qstash/handler.h"
 #include "qstash/messages/publish.h"
+#include "qstash/qstash_private.h"
 
 enum { ITEMS_MAX = 1000, MEMBERS_IN_ITEM_MAX = 1000 };
 

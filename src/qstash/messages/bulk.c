@@ -6,9 +6,9 @@
 #include "base/memory.h"
 #include "base/system.h"
 #include "http/query.h"
-#include "qstash/handler.h"
 #include "qstash/messages/message.h"
-#include "qstash/runs/run.h"
+#include "qstash/qstash_private.h"
+#include "qstash/runs/runs.h"
 
 enum {
     PAGE = 500,          /* number of messages that are read together */

@@ -3,16 +3,15 @@
  *
  *   1. page   reads a page of messages or runs, and notes those that match
  *   2. act    acts on each of them, in parallel or one after the other
- *   3. again  repeats from 1, until the action has processed enough messages, or all; then answers
+ *   3. repeat begins again with 1, until the action has processed enough messages, or all; then answers
  *
  * If ids are given, step 1 is left out, and unknown ids are skipped. An action that takes_all is answered
  * after 30 s with its count so far, because clients give up, and then continues without its exchange. */
 #ifndef DUEPOST_QSTASH_BULK_H
 #define DUEPOST_QSTASH_BULK_H
 
-#include "qstash/messages/filters.h"
-#include "qstash/topics/message_topic.h"
-#include "qstash/walk.h"
+#include "qstash/messages/lists.h"
+#include "qstash/topics/topics.h"
 
 struct bulk;
 
@@ -97,5 +96,17 @@ struct json_writer bulk_writer(struct bulk *);
 
 /* Answers with {name: [results]} and the cursor, or 503 if a message failed or its outcome is unknown. */
 void bulk_answer_results(struct bulk *, unsigned status, const char *name);
+
+/* ---- dead_letters.c ---- */
+
+/* /v2/dlq: dead messages. Lists, reads and deletes them, and sends them again as new
+ * messages. */
+
+/* Removes the message in the path, and answers the request. */
+void dead_letter_delete_and_answer(struct exchange *, struct slice message_id);
+
+/* Removes one of the messages of a bulk action. */
+void dead_letter_delete_of_bulk(struct bulk *, struct slice message_id);
+void dead_letters_answer_deleted(struct bulk *);
 
 #endif

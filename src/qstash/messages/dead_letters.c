@@ -1,13 +1,11 @@
-#include "qstash/messages/dead_letters.h"
+#include "qstash/messages/bulk.h"
 
 #include <stdio.h>
 
 #include "app/jobs.h"
 #include "base/memory.h"
-#include "qstash/handler.h"
-#include "qstash/messages/bulk.h"
 #include "qstash/messages/message.h"
-#include "qstash/messages/message_view.h"
+#include "qstash/qstash_private.h"
 
 /* ---- deleting one ---- */
 

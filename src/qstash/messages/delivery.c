@@ -1,17 +1,15 @@
-#include "qstash/messages/delivery.h"
+#include "qstash/messages/message.h"
 
 #include <assert.h>
 
-#include "job/delivery/digest.h"
 #include "job/delivery/delivery_form.h"
-#include "job/text/json.h"
+#include "job/delivery/digest.h"
 #include "job/delivery/signature.h"
-#include "qstash/messages/message.h"
-#include "qstash/messages/message_view.h"
+#include "job/text/json.h"
 #include "qstash/qstash.h"
-#include "qstash/runs/run.h"
-#include "qstash/jwt_keys.h"
-#include "qstash/topics/url_group.h"
+#include "qstash/qstash_private.h"
+#include "qstash/runs/runs.h"
+#include "qstash/topics/topics.h"
 
 #define TOPIC QSTASH_TOPIC CALLBACK_SIBLING
 

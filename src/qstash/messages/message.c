@@ -9,9 +9,9 @@
 #include "base/system.h"
 #include "job/delivery/digest.h"
 #include "job/text/json.h"
-#include "qstash/handler.h"
 #include "qstash/qstash.h"
-#include "qstash/topics/message_topic.h"
+#include "qstash/qstash_private.h"
+#include "qstash/topics/topics.h"
 
 /* ---- ids ---- */
 

@@ -43,7 +43,7 @@ struct redaction {
     size_t count;
 };
 
-/* The durable run to which a message belongs, see run.h. */
+/* The durable run to which a message belongs, see runs.h. */
 struct run_settings {
     struct slice id;        /* id of the run; empty: the message belongs to no run */
     struct slice url;       /* url of the run's endpoint */

@@ -1,10 +1,9 @@
-#include "qstash/messages/message_view.h"
+#include "qstash/messages/message.h"
 
 #include "base/encoding.h"
 #include "base/utf8.h"
 #include "job/attempt_line.h"
 #include "job/text/json.h"
-#include "qstash/messages/message.h"
 #include "qstash/qstash.h"
 
 enum { NAME_BYTES_MAX = 256 };

@@ -2,10 +2,9 @@
 #include "app/app.h"
 #include "app/jobs.h"
 #include "base/memory.h"
-#include "qstash/handler.h"
 #include "qstash/messages/bulk.h"
 #include "qstash/messages/message.h"
-#include "qstash/messages/message_view.h"
+#include "qstash/qstash_private.h"
 
 /* ---- cancels one ---- */
 

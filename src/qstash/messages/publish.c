@@ -8,7 +8,7 @@
 #include "base/system.h"
 #include "job/job_id.h"
 #include "job/target/url.h"
-#include "qstash/jwt_keys.h"
+#include "qstash/qstash_private.h"
 
 enum { DESTINATION_MAX = 2 * JOB_URL_MAX, ANSWER_MAX = 512 * 1024 };
 

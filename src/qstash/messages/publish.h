@@ -12,11 +12,10 @@
 #define DUEPOST_QSTASH_PUBLISH_H
 
 #include "http/exchange.h"
-#include "qstash/handler.h"
 #include "qstash/messages/message.h"
-#include "qstash/runs/run.h"
-#include "qstash/runs/run_message.h"
-#include "qstash/topics/url_group.h"
+#include "qstash/qstash_private.h"
+#include "qstash/runs/runs.h"
+#include "qstash/topics/topics.h"
 
 struct destination {
     struct slice url;   /* empty: a group */

@@ -2,9 +2,8 @@
  * A request to a webhook of a run also ends a wait. Also GET /v2/waiters/{eventId}. */
 #include "base/encoding.h"
 #include "base/memory.h"
-#include "qstash/handler.h"
-#include "qstash/runs/run_message.h"
-#include "qstash/runs/waiting.h"
+#include "qstash/qstash_private.h"
+#include "qstash/runs/runs.h"
 
 enum {
     ROUNDS_MAX = 1000, /* maximum number of rounds, with WORKFLOW_WAITERS_MAX waiters each */

@@ -1,4 +1,4 @@
-#include "qstash/runs/run.h"
+#include "qstash/runs/runs.h"
 
 #include <stdio.h>
 

@@ -2,13 +2,10 @@
  * Lists, reads and deletes them, resumes and restarts their runs, and sends the failure callbacks again. */
 #include "app/jobs.h"
 #include "base/memory.h"
-#include "qstash/handler.h"
 #include "qstash/messages/bulk.h"
-#include "qstash/messages/dead_letters.h"
-#include "qstash/messages/delivery.h"
 #include "qstash/messages/message.h"
-#include "qstash/messages/message_view.h"
-#include "qstash/runs/run_resume.h"
+#include "qstash/qstash_private.h"
+#include "qstash/runs/runs.h"
 
 /* ---- one dead letter ---- */
 

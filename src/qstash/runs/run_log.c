@@ -4,7 +4,6 @@
 #include "job/attempt_line.h"
 #include "job/text/json.h"
 #include "qstash/messages/message.h"
-#include "qstash/messages/message_view.h"
 
 static const struct slice states[] = {[WORKFLOW_ACTIVE] = SLICE_INIT("RUN_STARTED"),
                                       [WORKFLOW_SUCCEEDED] = SLICE_INIT("RUN_SUCCESS"),

@@ -5,8 +5,8 @@
 
 #include "app/workflows.h"
 #include "job/job.h"
-#include "qstash/messages/message_view.h"
-#include "qstash/runs/run.h"
+#include "qstash/messages/message.h"
+#include "qstash/runs/runs.h"
 
 /* A message of the run: one that has not ended, the dead one that made the run fail, or the run's failure
  * callback. */

@@ -3,9 +3,9 @@
 #include "base/encoding.h"
 #include "job/attempt_line.h"
 #include "job/text/json.h"
-#include "qstash/messages/message_view.h"
+#include "qstash/messages/message.h"
 #include "qstash/runs/run_log.h"
-#include "qstash/runs/waiting.h"
+#include "qstash/runs/runs.h"
 
 /* ---- reading ---- */
 

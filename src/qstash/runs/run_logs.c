@@ -8,9 +8,9 @@
 #include "app/workflows.h"
 #include "base/memory.h"
 #include "http/query.h"
-#include "qstash/handler.h"
 #include "qstash/logs/event.h"
-#include "qstash/messages/delivery.h"
+#include "qstash/messages/message.h"
+#include "qstash/qstash_private.h"
 #include "qstash/runs/run_log.h"
 
 enum {

@@ -1,13 +1,11 @@
-#include "qstash/runs/run_message.h"
+#include "qstash/runs/runs.h"
 
 #include <stdio.h>
 
 #include "base/memory.h"
 #include "job/text/json.h"
-#include "qstash/handler.h"
-#include "qstash/runs/run.h"
-#include "qstash/runs/waiting.h"
-#include "qstash/topics/message_topic.h"
+#include "qstash/qstash_private.h"
+#include "qstash/topics/topics.h"
 
 /* ---- the job and the element ---- */
 

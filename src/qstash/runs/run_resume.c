@@ -1,4 +1,4 @@
-#include "qstash/runs/run_resume.h"
+#include "qstash/runs/runs.h"
 
 #include <stdio.h>
 
@@ -9,11 +9,9 @@
 #include "base/system.h"
 #include "job/job.h"
 #include "job/text/json.h"
-#include "qstash/handler.h"
-#include "qstash/messages/message_view.h"
-#include "qstash/runs/run.h"
-#include "qstash/runs/run_message.h"
-#include "qstash/topics/message_topic.h"
+#include "qstash/messages/message.h"
+#include "qstash/qstash_private.h"
+#include "qstash/topics/topics.h"
 
 /* ---- where the run continues ---- */
 

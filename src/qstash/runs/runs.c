@@ -7,13 +7,11 @@
 #include "base/memory.h"
 #include "job/target/url.h"
 #include "job/text/json.h"
-#include "qstash/handler.h"
 #include "qstash/messages/bulk.h"
-#include "qstash/messages/filters.h"
+#include "qstash/messages/lists.h"
 #include "qstash/messages/message.h"
-#include "qstash/runs/run.h"
-#include "qstash/runs/run_message.h"
-#include "qstash/runs/waiting.h"
+#include "qstash/qstash_private.h"
+#include "qstash/runs/runs.h"
 
 static void refuse_inactive(struct exchange *exchange, struct slice id)
 {

@@ -1,8 +1,7 @@
 /* wait.c - POST /v2/wait/{eventId}: a run waits for an event, or takes an event that was kept for it. */
 #include "base/memory.h"
-#include "qstash/handler.h"
-#include "qstash/runs/run_message.h"
-#include "qstash/runs/waiting.h"
+#include "qstash/qstash_private.h"
+#include "qstash/runs/runs.h"
 
 enum { ROUNDS_MAX = 10 /* maximum number of tries while other requests change the kept event */ };
 

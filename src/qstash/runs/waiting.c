@@ -1,4 +1,4 @@
-#include "qstash/runs/waiting.h"
+#include "qstash/runs/runs.h"
 
 #include "base/encoding.h"
 #include "job/job.h"

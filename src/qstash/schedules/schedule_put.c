@@ -13,9 +13,9 @@
 #include "app/schedules.h"
 #include "base/memory.h"
 #include "base/system.h"
-#include "qstash/handler.h"
 #include "qstash/messages/message.h"
 #include "qstash/messages/publish.h"
+#include "qstash/qstash_private.h"
 #include "qstash/schedules/schedules.h"
 
 enum { DEFINITION_MAX = 4 * 1024, INTO_SIZE = MESSAGE_KEY_SIZE };

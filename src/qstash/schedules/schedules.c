@@ -2,18 +2,17 @@
 
 #include <stdio.h>
 
+#include "app/groups.h"
 #include "app/jobs.h"
 #include "app/lists.h"
 #include "app/schedules.h"
-#include "app/groups.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
 #include "job/group.h"
 #include "job/text/json.h"
-#include "qstash/handler.h"
 #include "qstash/messages/message.h"
-#include "qstash/messages/message_view.h"
-#include "qstash/topics/url_group.h"
+#include "qstash/qstash_private.h"
+#include "qstash/topics/topics.h"
 
 static bool is_name(struct slice text)
 {

@@ -1,13 +1,13 @@
 /* limits.c - /v2/queues, POST /v2/enqueue, /v2/flowControl and /v2/globalParallelism. A queue and a
- * flow-control key are topics with limits of their own, see message_topic.h. */
+ * flow-control key are topics with limits of their own, see topics.h. */
 #include "app/overview.h"
 #include "app/topics.h"
 #include "base/encoding.h"
 #include "base/memory.h"
 #include "job/text/json.h"
-#include "qstash/handler.h"
 #include "qstash/messages/publish.h"
-#include "qstash/topics/message_topic.h"
+#include "qstash/qstash_private.h"
+#include "qstash/topics/topics.h"
 
 enum { LIST_MAX = 10000 /* maximum number of queues or of keys in a list */, QUERY_MAX = 512 };
 

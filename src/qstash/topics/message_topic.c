@@ -1,4 +1,4 @@
-#include "qstash/topics/message_topic.h"
+#include "qstash/topics/topics.h"
 
 #include <assert.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 #include "base/json_writer.h"
 #include "base/memory.h"
 #include "job/text/json.h"
-#include "qstash/handler.h"
+#include "qstash/qstash_private.h"
 
 /* ---- the limits of a topic: its note ---- */
 

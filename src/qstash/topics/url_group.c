@@ -1,14 +1,14 @@
-#include "qstash/topics/url_group.h"
+#include "qstash/topics/topics.h"
 
 #include <stdio.h>
 
 #include "app/topics.h"
 #include "base/memory.h"
 #include "base/utf8.h"
+#include "job/target/url.h"
 #include "job/text/json.h"
 #include "job/topic/topic_settings.h"
-#include "job/target/url.h"
-#include "qstash/messages/message_view.h"
+#include "qstash/messages/message.h"
 
 enum { ENDPOINT_NAME_MAX = 128 };
 

@@ -1,10 +1,9 @@
-/* url_groups.c - /v2/topics: URL groups, see url_group.h. */
+/* url_groups.c - /v2/topics: URL groups, see topics.h. */
 #include "app/topics.h"
 #include "base/memory.h"
 #include "job/text/json.h"
-#include "qstash/handler.h"
-#include "qstash/topics/message_topic.h"
-#include "qstash/topics/url_group.h"
+#include "qstash/qstash_private.h"
+#include "qstash/topics/topics.h"
 
 enum { GROUPS_MAX = 1000 /* maximum number of groups in a list */ };
 

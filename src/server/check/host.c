@@ -8,8 +8,8 @@
 #include "io/resolver.h"
 #include "io/time_zones.h"
 #include "server/check/check_private.h"
-#include "server/listeners.h"
 #include "server/options/options.h"
+#include "server/server_private.h"
 
 /* ---- the ports ---- */
 

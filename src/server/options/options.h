@@ -252,7 +252,7 @@ void token_file_log(const char *path, const struct token_table *);
 
 /* ---- options that processes share ---- */
 
-/* Appends the options as "name=value", separated by spaces, for app/agreement.h. Values have no spaces,
+/* Appends the options as "name=value", separated by spaces, for app/live.h. Values have no spaces,
  * users, passwords and parameters of URLs. Durations are in ms and sizes in bytes, so that 60s equals 1m. */
 void shared_options_write(const struct options *, struct buffer *);
 

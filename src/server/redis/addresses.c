@@ -1,4 +1,4 @@
-#include "server/redis/addresses.h"
+#include "server/redis/redis_private.h"
 
 #include <netdb.h>
 #include <netinet/in.h>

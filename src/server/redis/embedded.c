@@ -1,4 +1,4 @@
-#include "server/redis/embedded.h"
+#include "server/redis/redis_private.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -10,7 +10,6 @@
 
 #include "base/log.h"
 #include "base/memory.h"
-#include "server/redis/redis_private.h"
 
 #define POLL_US       INT64_C(20000)
 #define START_MAX_US  INT64_C(60000000)

@@ -1,13 +1,19 @@
-/* filters.h - reads the parameters with which a list or a bulk action selects messages.
+/* lists.h - how a request selects messages or runs: reads its filters, and then the list, page by page. */
+#ifndef DUEPOST_QSTASH_LISTS_H
+#define DUEPOST_QSTASH_LISTS_H
+
+#include "app/lists.h"
+#include "app/workflows.h"
+#include "http/exchange.h"
+#include "qstash/messages/message.h"
+
+/* ---- filters ---- */
+
+/* Reads the parameters with which a list or a bulk action selects messages.
  *
  * A parameter may be repeated, and its value may have several words, separated by commas. A message is
  * selected if each parameter has a word that matches. An unknown parameter is an error, because a typo must
  * not select all messages. A JSON object in the body may contain the same parameters. */
-#ifndef DUEPOST_QSTASH_FILTERS_H
-#define DUEPOST_QSTASH_FILTERS_H
-
-#include "http/exchange.h"
-#include "qstash/messages/message_view.h"
 
 enum filter {
     /* filters_match applies the following filters. */
@@ -90,5 +96,34 @@ struct slice filters_only(const struct filters *, enum filter);
 /* Returns the next word of a filter that the handler applies itself; empty: there are no more. *at must be 0
  * for the first call, and is advanced. */
 struct slice filters_next(const struct filters *, enum filter, size_t *at);
+
+/* ---- pages ---- */
+
+/* Reads a list of messages, or of durable runs, page by page. Between two pages, a walk is at a
+ * cursor, which a client gets to continue later. */
+
+enum { WALK_CURSOR_MAX = 2048 /* bytes */ };
+
+/* The caller fills the members up to arg. */
+struct walk {
+    struct app *app;
+    bool is_of_runs;
+    struct app_list messages; /* what is listed, unless is_of_runs; without max and from */
+    struct workflow_list runs;
+    /* Called for each message or run of a page, and then once. A page without an error moves the cursor. */
+    app_job_fn *on_message;
+    app_workflow_each_fn *on_run;
+    app_verdict_fn *on_page;
+    void *arg;
+    /* Where the next page begins. Empty: at the beginning; after a page: the list has ended. */
+    char cursor[WALK_CURSOR_MAX + 1];
+};
+
+/* Moves the walk to a cursor; an empty one is the beginning. Returns false if the text is not a cursor of
+ * this list. */
+bool walk_move(struct walk *, struct slice cursor);
+
+/* Reads the next page, of at most max messages or runs. */
+void walk_read(struct walk *, size_t max);
 
 #endif

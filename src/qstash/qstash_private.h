@@ -1,16 +1,19 @@
-/* handler.h - the data, macros and answers that all handlers of the QStash API use; defined in qstash.c. */
-#ifndef DUEPOST_QSTASH_HANDLER_H
-#define DUEPOST_QSTASH_HANDLER_H
+/* qstash_private.h - what the handlers of the QStash API share: their data and answers, and the keys that
+ * sign deliveries. */
+#ifndef DUEPOST_QSTASH_QSTASH_PRIVATE_H
+#define DUEPOST_QSTASH_QSTASH_PRIVATE_H
 
 #include "app/app.h"
 #include "base/json_writer.h"
 #include "http/exchange.h"
 
+/* ---- data, macros and answers of the handlers (qstash.c) ---- */
+
 /* The data of the QStash API in one reactor (a thread with its event loop). */
 struct qstash {
     struct app *app;
-    bool is_development; /* see jwt_keys.h */
-    /* Last time (CLOCK_BOOTTIME) at which this reactor saw that the keys exist, see jwt_keys.h; 0: never. */
+    bool is_development; /* see jwt_keys.c */
+    /* Last time (CLOCK_BOOTTIME) at which this reactor saw that the keys exist, see jwt_keys.c; 0: never. */
     int64_t keys_seen_us;
     size_t continuing; /* number of bulk actions that continue after their answer, see bulk.h */
 };
@@ -58,5 +61,30 @@ void answer_done(struct exchange *, const struct app_verdict *);
 
 /* Writes {"error":"..."}. */
 void answer_write_error(struct buffer *, struct slice error);
+
+/* ---- jwt_keys.c ---- */
+
+/* The keys that sign deliveries: the current key, and the next key, which receivers also
+ * accept.
+ *
+ * The keys are a member of the settings of the topic "qstash", so that each process gets them with the
+ * settings of a job's topic. The keys are created when they are first needed. A rotation makes the next key
+ * the current one.
+ *
+ * The development mode uses the two public keys that QStash's clients contain. If other keys exist, duepost
+ * does not replace them in this mode, and refuses to publish. Without the development mode, the two public
+ * keys are replaced by new keys. */
+
+struct jwt_keys {
+    struct slice current, next;
+};
+
+/* Reads the keys from the member of the settings. Returns false if there are no keys in it. The keys borrow
+ * the member. */
+bool jwt_keys_read(struct slice member, struct jwt_keys *);
+
+/* Creates the keys, unless they exist. Does not ask Redis if the keys existed within the last two seconds.
+ * The verdict is OK if they exist. Calls back once, perhaps before the call returns. */
+void jwt_keys_ensure(struct exchange *, app_verdict_fn *, void *arg);
 
 #endif

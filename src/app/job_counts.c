@@ -1,4 +1,4 @@
-#include "app/tally.h"
+#include "app/job_counts.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ enum {
         1000, /* walks through the coming jobs continue for this time after the last request for them */
     WALK_US = 10 * 1000 * 1000,        /* time from the start of one walk to the start of the next */
     COMING_OLD_US = 120 * 1000 * 1000, /* a walk's result that is older than this is not shown */
-    /* If the last count for tally_want_more is older than this, the next one has all parts. */
+    /* If the last count for job_counts_want_more is older than this, the next one has all parts. */
     PART_OLD_US = 5 * 1000 * 1000,
 };
 
@@ -33,14 +33,14 @@ enum {
     PARTS_ALL = PART_JOBS | PART_TOPICS | PART_IMPAIRED | PART_COMING,
 };
 
-struct tally_board {
+struct job_counts_board {
     pthread_mutex_t lock;
     bool is_counting; /* a reactor is counting */
     bool has_count;
     int64_t began_us; /* time when the current count began, or else the last one */
     enum status status;
-    struct tally_count count;
-    int64_t wanted_us; /* until this time, counts also have the parts that tally_want_more adds */
+    struct job_counts_result count;
+    int64_t wanted_us; /* until this time, counts also have the parts that job_counts_want_more adds */
     int64_t more_us;   /* time when the last count with such parts began */
     unsigned turn;     /* number of counts that had only one part, see board_take_turn */
     bool was_topics;
@@ -55,36 +55,36 @@ struct tally_board {
 
 struct waiter {
     struct list link;
-    tally_fn *fn;
+    job_counts_fn *fn;
     void *arg;
 };
 
-struct tally {
-    struct tally_board *board;
+struct job_counts {
+    struct job_counts_board *board;
     struct store *store;
     struct list waiters;
     struct timer *timer;
     /* count is the current count, or the result for the waiting requests. candidates has the most urgent
      * topics of the shards that have answered so far, followed by the topics of the next shard; failing has
      * the topics that fail in the same way. */
-    struct tally_count count;
-    struct urgent_topic candidates[2 * TALLY_TOPICS_MAX];
-    struct failing_topic failing[TALLY_TOPICS_MAX + 2 * STORE_FAILING_MAX];
+    struct job_counts_result count;
+    struct urgent_topic candidates[2 * JOB_COUNTS_TOPICS_MAX];
+    struct failing_topic failing[JOB_COUNTS_TOPICS_MAX + 2 * STORE_FAILING_MAX];
     size_t failing_count;
     bool is_counting;
     unsigned parts; /* parts of the current count */
     size_t shard;   /* the shard whose topics are being read */
 };
 
-struct tally_board *tally_board_new(void)
+struct job_counts_board *job_counts_board_new(void)
 {
-    struct tally_board *board = NEW(struct tally_board);
+    struct job_counts_board *board = NEW(struct job_counts_board);
     pthread_mutex_init(&board->lock, NULL);
     board->walk = coming_walk_new();
     return board;
 }
 
-void tally_board_free(struct tally_board *board)
+void job_counts_board_free(struct job_counts_board *board)
 {
     if (!board)
         return;
@@ -97,7 +97,7 @@ void tally_board_free(struct tally_board *board)
 
 enum look { LOOK_FRESH, LOOK_WAIT, LOOK_COUNT };
 
-static bool coming_is_due(const struct tally_board *board, int64_t now_us)
+static bool coming_is_due(const struct job_counts_board *board, int64_t now_us)
 {
     return board->is_walking || !board->walk_us || now_us - board->walk_us >= WALK_US;
 }
@@ -105,7 +105,7 @@ static bool coming_is_due(const struct tally_board *board, int64_t now_us)
 /* Returns what the next count is to count. Every second count counts the jobs. The other counts alternate
  * between topics and receivers. While a walk is under way or due, every fourth count is a step of the walk
  * instead. */
-static unsigned board_take_turn(struct tally_board *board, int64_t now_us)
+static unsigned board_take_turn(struct job_counts_board *board, int64_t now_us)
 {
     unsigned turn = board->turn++;
     if (turn % 2 == 0)
@@ -117,7 +117,7 @@ static unsigned board_take_turn(struct tally_board *board, int64_t now_us)
 }
 
 /* Returns the parts of a count that begins now. */
-static unsigned board_parts(struct tally_board *board, int64_t now_us)
+static unsigned board_parts(struct job_counts_board *board, int64_t now_us)
 {
     if (now_us >= board->wanted_us)
         return PARTS_SCRAPED;
@@ -129,8 +129,8 @@ static unsigned board_parts(struct tally_board *board, int64_t now_us)
 /* Checks whether the board has a fresh count. LOOK_FRESH: status and count are set. LOOK_WAIT: another
  * reactor is counting. LOOK_COUNT: the caller must count the parts in *parts, put the numbers into count, and
  * then call board_note. */
-static enum look board_look(struct tally_board *board, enum status *status, struct tally_count *count,
-                            unsigned *parts)
+static enum look board_look(struct job_counts_board *board, enum status *status,
+                            struct job_counts_result *count, unsigned *parts)
 {
     enum look look = LOOK_WAIT;
     int64_t now_us = clock_boot_us();
@@ -152,7 +152,8 @@ static enum look board_look(struct tally_board *board, enum status *status, stru
     return look;
 }
 
-static void board_note(struct tally_board *board, enum status status, const struct tally_count *count)
+static void board_note(struct job_counts_board *board, enum status status,
+                       const struct job_counts_result *count)
 {
     pthread_mutex_lock(&board->lock);
     board->is_counting = false;
@@ -164,84 +165,84 @@ static void board_note(struct tally_board *board, enum status status, const stru
 
 /* ---- one reactor ---- */
 
-static void answer_all(struct tally *tally, enum status status)
+static void answer_all(struct job_counts *counts, enum status status)
 {
     struct list waiters, *link;
-    list_move(&tally->waiters, &waiters);
+    list_move(&counts->waiters, &waiters);
     while ((link = list_take(&waiters))) {
         struct waiter *waiter = LIST_ENTRY(link, struct waiter, link);
-        waiter->fn(waiter->arg, status, &tally->count);
+        waiter->fn(waiter->arg, status, &counts->count);
         free(waiter);
     }
 }
 
-static void end_count(struct tally *tally, enum status status)
+static void end_count(struct job_counts *counts, enum status status)
 {
-    tally->is_counting = false;
-    board_note(tally->board, status, &tally->count);
-    answer_all(tally, status);
+    counts->is_counting = false;
+    board_note(counts->board, status, &counts->count);
+    answer_all(counts, status);
 }
 
 /* ---- what is coming ---- */
 
-static void end_with_coming(struct tally *tally)
+static void end_with_coming(struct job_counts *counts)
 {
-    const struct tally_board *board = tally->board;
-    tally->count.has_coming = board->has_coming && clock_boot_us() - board->coming_us < COMING_OLD_US;
-    tally->count.coming = board->coming;
-    end_count(tally, STATUS_OK);
+    const struct job_counts_board *board = counts->board;
+    counts->count.has_coming = board->has_coming && clock_boot_us() - board->coming_us < COMING_OLD_US;
+    counts->count.coming = board->coming;
+    end_count(counts, STATUS_OK);
 }
 
 static void on_coming(void *arg, enum status status, const struct coming *coming)
 {
-    struct tally *tally = arg;
-    struct tally_board *board = tally->board;
+    struct job_counts *counts = arg;
+    struct job_counts_board *board = counts->board;
     board->is_walking = status == STATUS_OK && !coming;
     if (coming) {
         board->has_coming = true;
         board->coming = *coming;
         board->coming_us = board->walk_us;
     }
-    end_with_coming(tally);
+    end_with_coming(counts);
 }
 
 /* Does a step of the walk, which is the last part of a count. */
-static void step_coming(struct tally *tally)
+static void step_coming(struct job_counts *counts)
 {
-    struct tally_board *board = tally->board;
+    struct job_counts_board *board = counts->board;
     int64_t now_us = clock_boot_us();
-    if (!(tally->parts & PART_COMING) || !coming_is_due(board, now_us)) {
-        end_with_coming(tally);
+    if (!(counts->parts & PART_COMING) || !coming_is_due(board, now_us)) {
+        end_with_coming(counts);
         return;
     }
     if (!board->is_walking)
         board->walk_us = now_us;
-    coming_walk_step(board->walk, tally->store, on_coming, tally);
+    coming_walk_step(board->walk, counts->store, on_coming, counts);
 }
 
 /* ---- impaired receivers ---- */
 
 static void on_impaired(void *arg, enum status status, const struct impaired *impaired)
 {
-    struct tally *tally = arg;
-    tally->count.has_impaired = status == STATUS_OK;
-    tally->count.impaired = *impaired;
-    step_coming(tally);
+    struct job_counts *counts = arg;
+    counts->count.has_impaired = status == STATUS_OK;
+    counts->count.impaired = *impaired;
+    step_coming(counts);
 }
 
-static void add_impaired(struct tally *tally)
+static void add_impaired(struct job_counts *counts)
 {
-    if (tally->parts & PART_IMPAIRED)
-        impaired_read(tally->store, on_impaired, tally);
+    if (counts->parts & PART_IMPAIRED)
+        impaired_read(counts->store, on_impaired, counts);
     else
-        step_coming(tally);
+        step_coming(counts);
 }
 
 /* ---- the most urgent topics ---- */
 
-static void add_candidate(struct tally *tally, const struct topic *topic)
+static void add_candidate(struct job_counts *counts, const struct topic *topic)
 {
-    struct urgent_topic *candidate = &tally->candidates[tally->count.topic_count++];
+    struct urgent_topic *candidate = &counts->candidates[counts->count.topic_count++];
     *candidate = (struct urgent_topic){
         .delayed = topic->delayed,
         .ready = topic->ready,
@@ -261,10 +262,10 @@ static void add_candidate(struct tally *tally, const struct topic *topic)
     topic_settings_fini(&settings);
 }
 
-static void add_failing(struct tally *tally, const struct topic *topic)
+static void add_failing(struct job_counts *counts, const struct topic *topic)
 {
     int64_t failed = topic->hour.retried + topic->hour.dead;
-    struct failing_topic *failing = &tally->failing[tally->failing_count++];
+    struct failing_topic *failing = &counts->failing[counts->failing_count++];
     *failing = (struct failing_topic){.failed = failed, .attempts = failed + topic->hour.delivered};
     snprintf(failing->name, sizeof failing->name, "%.*s", SLICE_ARG(topic->name));
     snprintf(failing->last_answer, sizeof failing->last_answer, "%.*s", SLICE_ARG(topic->last_answer));
@@ -286,130 +287,131 @@ static int compare_urgency(const void *a, const void *b)
     return strcmp(left->name, right->name);
 }
 
-static void ask_topics(struct tally *);
+static void ask_topics(struct job_counts *);
 
 /* Adds the topics of a shard. If a shard does not answer, its topics and those of the following shards are
  * left out. */
 static void on_topics(void *arg, enum status status, const struct topic *topics, size_t count,
                       struct topic_cursor next)
 {
-    struct tally *tally = arg;
+    struct job_counts *counts = arg;
     (void)next;
-    for (size_t i = 0; status == STATUS_OK && i < count && i < TALLY_TOPICS_MAX + STORE_FAILING_MAX; i++) {
-        if (i < TALLY_TOPICS_MAX)
-            add_candidate(tally, &topics[i]);
+    for (size_t i = 0; status == STATUS_OK && i < count && i < JOB_COUNTS_TOPICS_MAX + STORE_FAILING_MAX;
+         i++) {
+        if (i < JOB_COUNTS_TOPICS_MAX)
+            add_candidate(counts, &topics[i]);
         if (topics[i].fails)
-            add_failing(tally, &topics[i]);
+            add_failing(counts, &topics[i]);
     }
-    qsort(tally->candidates, tally->count.topic_count, sizeof *tally->candidates, compare_urgency);
-    if (tally->count.topic_count > TALLY_TOPICS_MAX)
-        tally->count.topic_count = TALLY_TOPICS_MAX;
-    qsort(tally->failing, tally->failing_count, sizeof *tally->failing, compare_failures);
-    if (tally->failing_count > STORE_FAILING_MAX)
-        tally->failing_count = STORE_FAILING_MAX;
-    if (status == STATUS_OK && ++tally->shard < store_shards(tally->store)) {
-        ask_topics(tally);
+    qsort(counts->candidates, counts->count.topic_count, sizeof *counts->candidates, compare_urgency);
+    if (counts->count.topic_count > JOB_COUNTS_TOPICS_MAX)
+        counts->count.topic_count = JOB_COUNTS_TOPICS_MAX;
+    qsort(counts->failing, counts->failing_count, sizeof *counts->failing, compare_failures);
+    if (counts->failing_count > STORE_FAILING_MAX)
+        counts->failing_count = STORE_FAILING_MAX;
+    if (status == STATUS_OK && ++counts->shard < store_shards(counts->store)) {
+        ask_topics(counts);
         return;
     }
-    memcpy(tally->count.topics, tally->candidates, tally->count.topic_count * sizeof *tally->candidates);
-    memcpy(tally->count.failing, tally->failing, tally->failing_count * sizeof *tally->failing);
-    tally->count.failing_count = tally->failing_count;
-    if (status == STATUS_OK || (tally->parts & PART_JOBS))
-        add_impaired(tally);
+    memcpy(counts->count.topics, counts->candidates, counts->count.topic_count * sizeof *counts->candidates);
+    memcpy(counts->count.failing, counts->failing, counts->failing_count * sizeof *counts->failing);
+    counts->count.failing_count = counts->failing_count;
+    if (status == STATUS_OK || (counts->parts & PART_JOBS))
+        add_impaired(counts);
     else
-        end_count(tally, status);
+        end_count(counts, status);
 }
 
-static void ask_topics(struct tally *tally)
+static void ask_topics(struct job_counts *counts)
 {
     struct store_topics topics = {
-        .max = TALLY_TOPICS_MAX, .from = {.shard = tally->shard}, .is_urgent = true};
-    store_topics(tally->store, &topics, on_topics, tally);
+        .max = JOB_COUNTS_TOPICS_MAX, .from = {.shard = counts->shard}, .is_urgent = true};
+    store_topics(counts->store, &topics, on_topics, counts);
 }
 
-static void add_topics(struct tally *tally)
+static void add_topics(struct job_counts *counts)
 {
-    if (!(tally->parts & PART_TOPICS)) {
-        add_impaired(tally);
+    if (!(counts->parts & PART_TOPICS)) {
+        add_impaired(counts);
         return;
     }
-    tally->count.topic_count = tally->failing_count = 0;
-    tally->shard = 0;
-    ask_topics(tally);
+    counts->count.topic_count = counts->failing_count = 0;
+    counts->shard = 0;
+    ask_topics(counts);
 }
 
-static void on_counted(void *arg, enum status status, const struct store_counts *counts)
+static void on_counted(void *arg, enum status status, const struct store_counts *all)
 {
-    struct tally *tally = arg;
-    tally->count.all = *counts;
+    struct job_counts *counts = arg;
+    counts->count.all = *all;
     if (status == STATUS_OK)
-        add_topics(tally);
+        add_topics(counts);
     else
-        end_count(tally, status);
+        end_count(counts, status);
 }
 
-static void begin_count(struct tally *tally)
+static void begin_count(struct job_counts *counts)
 {
-    tally->is_counting = true;
-    if (tally->parts & PART_JOBS)
-        store_audit(tally->store, on_counted, tally);
+    counts->is_counting = true;
+    if (counts->parts & PART_JOBS)
+        store_audit(counts->store, on_counted, counts);
     else
-        add_topics(tally);
+        add_topics(counts);
 }
 
-/* Only the timer calls this function, so that tally_ask never calls back before it returns. */
+/* Only the timer calls this function, so that job_counts_ask never calls back before it returns. */
 static void on_look(void *arg)
 {
-    struct tally *tally = arg;
+    struct job_counts *counts = arg;
     enum status status = STATUS_UNAVAILABLE;
-    if (list_is_empty(&tally->waiters) || tally->is_counting)
+    if (list_is_empty(&counts->waiters) || counts->is_counting)
         return;
-    switch (board_look(tally->board, &status, &tally->count, &tally->parts)) {
+    switch (board_look(counts->board, &status, &counts->count, &counts->parts)) {
     case LOOK_FRESH:
-        answer_all(tally, status);
+        answer_all(counts, status);
         break;
     case LOOK_WAIT:
-        timer_start(tally->timer, LOOK_US);
+        timer_start(counts->timer, LOOK_US);
         break;
     case LOOK_COUNT:
-        begin_count(tally);
+        begin_count(counts);
         break;
     }
 }
 
-void tally_ask(struct tally *tally, struct store *store, tally_fn *fn, void *arg)
+void job_counts_ask(struct job_counts *counts, struct store *store, job_counts_fn *fn, void *arg)
 {
     struct waiter *waiter = NEW(struct waiter);
-    tally->store = store;
+    counts->store = store;
     waiter->fn = fn;
     waiter->arg = arg;
-    list_append(&tally->waiters, &waiter->link);
-    timer_arm(tally->timer, 0);
+    list_append(&counts->waiters, &waiter->link);
+    timer_arm(counts->timer, 0);
 }
 
-void tally_want_more(struct tally *tally)
+void job_counts_want_more(struct job_counts *counts)
 {
-    pthread_mutex_lock(&tally->board->lock);
-    tally->board->wanted_us = clock_boot_us() + WANTED_US;
-    pthread_mutex_unlock(&tally->board->lock);
+    pthread_mutex_lock(&counts->board->lock);
+    counts->board->wanted_us = clock_boot_us() + WANTED_US;
+    pthread_mutex_unlock(&counts->board->lock);
 }
 
-struct tally *tally_new(struct loop *loop, struct tally_board *board)
+struct job_counts *job_counts_new(struct loop *loop, struct job_counts_board *board)
 {
-    struct tally *tally = NEW(struct tally);
-    tally->board = board;
-    list_init(&tally->waiters);
-    tally->timer = timer_new(loop, on_look, tally);
-    return tally;
+    struct job_counts *counts = NEW(struct job_counts);
+    counts->board = board;
+    list_init(&counts->waiters);
+    counts->timer = timer_new(loop, on_look, counts);
+    return counts;
 }
 
-void tally_free(struct tally *tally)
+void job_counts_free(struct job_counts *counts)
 {
     struct list *link;
-    if (!tally)
+    if (!counts)
         return;
-    while ((link = list_take(&tally->waiters)))
+    while ((link = list_take(&counts->waiters)))
         free(LIST_ENTRY(link, struct waiter, link));
-    timer_free(tally->timer);
-    free(tally);
+    timer_free(counts->timer);
+    free(counts);
 }

@@ -1,10 +1,18 @@
-/* listeners.h - the ports for clients, and the limits that all connections of clients share. */
-#ifndef DUEPOST_SERVER_LISTENERS_H
-#define DUEPOST_SERVER_LISTENERS_H
+/* server_private.h - the parts of a server: its listeners, its reactors, and the reload of its options. */
+#ifndef DUEPOST_SERVER_SERVER_PRIVATE_H
+#define DUEPOST_SERVER_SERVER_PRIVATE_H
 
+#include <stdatomic.h>
+
+#include "base/metrics.h"
 #include "io/http/limits.h"
 #include "job/target/target.h"
 #include "server/options/options.h"
+#include "store/store.h"
+
+/* ---- listeners.c ---- */
+
+/* The ports for clients, and the limits that all connections of clients share. */
 
 /* ---- one port ---- */
 
@@ -104,5 +112,92 @@ int listeners_take_health(struct listeners *, size_t reactor);
 
 /* Returns the limits, which are valid until the listeners are freed. */
 struct http_limits *listeners_limits(const struct listeners *);
+
+/* ---- reactor.c ---- */
+
+/* A thread that serves clients and delivers jobs. A reactor owns a loop, connections to Redis, an
+ * HTTP server and client, the API, a consumer (which claims due jobs), and the carry workers (which find due
+ * topics) of its part of the shards.
+ *
+ * Reactors share immutable configuration and nothing else. Reactors communicate only through Redis. */
+
+struct reactor;
+
+struct reactor_options {
+    const struct options *options;     /* borrowed, immutable; replaced by reactor_reload */
+    const struct store_options *store; /* borrowed */
+    int listen_fd;                     /* listening socket; taken */
+    int health_fd;        /* listening socket for health probes; taken; -1 without --health-listen */
+    bool waits_to_listen; /* does not listen until reactor_open, because another process serves the port */
+    struct http_limits *limits;      /* borrowed; shared by all reactors */
+    struct metrics_board *board;     /* borrowed */
+    struct job_counts_board *counts; /* borrowed */
+    struct live_board *live;         /* borrowed */
+    struct lease_board *lease_board; /* borrowed */
+    struct history_thread *history;  /* borrowed; NULL: no history */
+    struct tracer *tracer;           /* borrowed; NULL: no spans are recorded */
+    size_t index;                    /* index of this reactor's metrics on the board */
+    size_t count;                    /* number of reactors, which share max_in_flight and the shards */
+    bool is_alone;                   /* see carry_worker.h */
+    atomic_size_t *awaited; /* borrowed: number of reactors of this process that have not been ready yet */
+    /* Each callback is called once, in the reactor's thread. on_ready: Redis provides the durability class
+     * for the first time. on_opened: the reactor listens after reactor_open. on_drained: a drain has
+     * ended. */
+    loop_fn *on_ready;
+    loop_fn *on_opened;
+    loop_fn *on_drained;
+    void *arg;
+};
+
+/* Starts the thread. */
+struct reactor *reactor_start(const struct reactor_options *);
+
+/* Lets a reactor that was started with waits_to_listen begin to listen. Any thread may call it. */
+void reactor_open(struct reactor *);
+
+/* Applies the options that may change while reactors run. Calls on_reloaded in the reactor's thread when the
+ * reactor no longer uses the previous options. Borrows the new options. Any thread may call it. */
+void reactor_reload(struct reactor *, const struct options *, loop_fn *on_reloaded, void *arg);
+
+/* Stops accepting connections and claiming jobs. Running attempts continue to their end. If goes_on_accepting
+ * is true, connections are still accepted until no attempt runs. Any thread may call it. */
+void reactor_drain(struct reactor *, bool goes_on_accepting);
+
+/* Aborts the attempts that still run and releases their leases. Call after reactor_drain. Any thread may call
+ * it. */
+void reactor_cut(struct reactor *);
+
+/* Ends the thread and frees everything. The reactor's own thread must not call it. */
+void reactor_stop(struct reactor *);
+
+/* ---- reload.c ---- */
+
+/* SIGHUP: opens the log file again and applies the options that may change while duepost runs. The
+ * log has the names of changed options that need a restart.
+ *
+ * No SIGHUP is lost: if a SIGHUP comes before the reactors run, or during a reload, the reload follows later.
+ * If other options are wrong, the token file is still read, so a revoked token does not stay valid. */
+
+struct reload;
+
+/* Completes the fresh options, which a reload has read. Returns STATUS_INVALID if the fresh options cannot
+ * replace the live options (those in use) without a restart. */
+typedef enum status reload_prepare_fn(void *arg, struct options *fresh, struct problem *);
+
+/* Borrows input and live. reload_run reads input again and replaces *live (on the heap) at once. The reload
+ * frees the previous options when no reactor uses them any more. */
+struct reload *reload_new(struct loop *, const struct options_input *input, struct options **live,
+                          reload_prepare_fn *prepare, void *arg);
+
+/* Sets the reactors that later reloads notify, and runs a reload that was requested earlier. Borrows the
+ * array. When the reactors are about to end, the caller passes the count 0; no reload runs after that. */
+void reload_use(struct reload *, struct reactor *const *reactors, size_t count);
+
+/* Reloads now, or as soon as possible. If the options are wrong, only the tokens are replaced. The log
+ * reports new options and tokens when all reactors use them. */
+void reload_run(struct reload *);
+
+/* NULL is ignored. Call it after all reactors have ended. */
+void reload_free(struct reload *);
 
 #endif
