@@ -127,7 +127,13 @@ static unsigned write_full(struct buffer *members, int64_t max_jobs)
 static unsigned write_forbidden(struct buffer *members, const struct exchange *exchange,
                                 const struct app_verdict *verdict)
 {
-    if (verdict->end == STATUS_NOT_REACHED && verdict->group.size)
+    if (verdict->end == STATUS_NOT_REACHED && verdict->is_of_limit)
+        problem_write(
+            members,
+            "Token %s has access to some topics only, and a limit concerns others, too: only a token "
+            "for all topics can change the setting limit.",
+            exchange->caller.name);
+    else if (verdict->end == STATUS_NOT_REACHED && verdict->group.size)
         problem_write(members, "Token %s has no access to group %.*s.", exchange->caller.name,
                       SLICE_ARG(verdict->group));
     else if (verdict->end == STATUS_NOT_REACHED)

@@ -189,11 +189,12 @@ static inline struct list_query *list_query(const struct exchange *exchange)
     return exchange->state;
 }
 
-/* These functions read the parameters of lists of jobs, of GET /topics and GET /receivers.
+/* These functions read the parameters of lists of jobs, of GET /topics, GET /limits and GET /receivers.
  * The functions return false after they have answered 400, or 403 if the token has no access to the topic. */
 bool query_read_list(struct exchange *);
 bool query_read_bulk(struct exchange *, enum app_action);
 bool query_read_topics(struct exchange *);
+bool query_read_limits(struct exchange *);
 bool query_read_receivers(struct exchange *);
 
 /* ---- view.c ---- */

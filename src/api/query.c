@@ -315,6 +315,7 @@ enum {
     RESCHEDULE_PARAMETERS = BULK_PARAMETERS | 1 << PARAMETER_DELAY | 1 << PARAMETER_DUE_AT,
     TOPIC_PARAMETERS =
         1 << PARAMETER_LIMIT | 1 << PARAMETER_TOPIC_CURSOR | 1 << PARAMETER_PATTERNS | 1 << PARAMETER_FAILING,
+    SHARED_LIMIT_PARAMETERS = 1 << PARAMETER_LIMIT | 1 << PARAMETER_TOPIC_CURSOR,
     RECEIVER_PARAMETERS = 1 << PARAMETER_LIMIT | 1 << PARAMETER_RECEIVER_CURSOR,
 };
 
@@ -527,6 +528,13 @@ bool query_read_topics(struct exchange *exchange)
 {
     struct query_reading reading;
     read_parameters(&reading, exchange, TOPIC_PARAMETERS);
+    return query_end(&reading);
+}
+
+bool query_read_limits(struct exchange *exchange)
+{
+    struct query_reading reading;
+    read_parameters(&reading, exchange, SHARED_LIMIT_PARAMETERS);
     return query_end(&reading);
 }
 

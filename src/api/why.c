@@ -21,6 +21,7 @@ static const char *const why_words[] = {
     [APP_WHY_PAUSED] = "paused",
     [APP_WHY_MAX_IN_FLIGHT] = "max_in_flight",
     [APP_WHY_RATE] = "rate",
+    [APP_WHY_LIMIT] = "limit",
     [APP_WHY_ORDER] = "order",
     [APP_WHY_BREAKER] = "breaker",
     [APP_WHY_RECEIVER_LIMIT] = "receiver_limit",
@@ -212,6 +213,54 @@ static void tell_topic(const struct telling *telling)
     }
 }
 
+/* ---- the limit that the topic shares ---- */
+
+/* Adds how many topics wait before the job's topic. */
+static void tell_place(const struct telling *telling)
+{
+    const struct app_finding *finding = telling->finding;
+    long long before = finding->before;
+    if (before == 0)
+        buffer_append(telling->text, SLICE(" Its topic is the next one."));
+    else if (before > 0)
+        buffer_printf(telling->text, " %lld topic%s wait%s before its topic.", before, before == 1 ? "" : "s",
+                      before == 1 ? "s" : "");
+    else if (finding->limit->waiting > 1)
+        buffer_printf(telling->text, " %lld topics wait for it.", (long long)finding->limit->waiting);
+}
+
+static void tell_shared_limit(const struct telling *telling)
+{
+    const struct app_finding *finding = telling->finding;
+    const struct limit *limit = finding->limit;
+    struct slice name = limit->name;
+    switch (limit->hold) {
+    case HOLD_PAUSED:
+        buffer_printf(telling->text,
+                      "The limit %.*s, which its topic shares with others, is paused%s%s. PATCH /limits/%.*s "
+                      "with {\"paused\":null} resumes it.",
+                      SLICE_ARG(name), finding->pause_reason[0] ? ": " : "", finding->pause_reason,
+                      SLICE_ARG(name));
+        return;
+    case HOLD_IN_FLIGHT:
+        buffer_printf(telling->text,
+                      "The limit %.*s of %lld attempts, which its topic shares with others, is in use.",
+                      SLICE_ARG(name), (long long)limit->max_in_flight);
+        break;
+    case HOLD_RATE:
+        buffer_printf(telling->text,
+                      "The limit %.*s, which its topic shares with others, has used up its rate for now.",
+                      SLICE_ARG(name));
+        break;
+    default:
+        buffer_printf(telling->text, "It waits for the limit %.*s, which its topic shares with others.",
+                      SLICE_ARG(name));
+    }
+    tell_place(telling);
+    buffer_printf(telling->text, " PATCH /limits/%.*s with a higher maxInFlight or rate lets more begin.",
+                  SLICE_ARG(name));
+}
+
 /* ---- the receiver ---- */
 
 static void tell_breaker(const struct telling *telling)
@@ -272,6 +321,9 @@ static void tell_finding(const struct telling *telling)
         break;
     case APP_WHY_BREAKER:
         tell_breaker(telling);
+        break;
+    case APP_WHY_LIMIT:
+        tell_shared_limit(telling);
         break;
     case APP_WHY_RECEIVER_LIMIT:
         tell_limit(telling);

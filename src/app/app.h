@@ -106,10 +106,13 @@ struct app_verdict {
     bool was_leased;       /* cancel, replace: an attempt of the old job is under way and continues */
     struct slice topic;    /* set with NOT_REACHED: the topic concerned; with SIBLING: its owner topic */
     struct slice group;    /* send: the group concerned; set with NOT_REACHED instead of topic */
+    bool is_of_limit;      /* NOT_REACHED: a limit concerns topics that the caller has no right to */
+    const struct slice *users; /* IN_USE: the first topics and patterns that name the limit */
+    size_t user_count;
     const struct sent_job *sent; /* send: the jobs, one for each endpoint of the group, see group.h */
     size_t sent_count;
     struct slice lines;            /* attempts: the lines of the attempts, see attempt_line.h */
-    struct slice settings;         /* change of a topic: the new settings */
+    struct slice settings;         /* change of a topic or a limit: the new settings */
     struct app_page page;          /* lists: cursor and counts of the page */
     struct app_bulk_counts counts; /* bulk actions: numbers of jobs, also set with UNKNOWN */
     const struct outcome_counts

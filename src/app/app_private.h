@@ -43,13 +43,21 @@ bool use_case_is_target_refused(const struct app *, const struct job *, app_verd
 /* Returns the topic with the members that only use cases set (topics.c). */
 struct topic topic_view(const struct app *, const struct topic *);
 
+/* Returns the limit with the members that only use cases set (limits.c). */
+struct limit limit_view(const struct limit *);
+
+/* The error of a limit, and of a setting that names one, if the store has several shards. */
+#define LIMIT_NEEDS_ONE_SHARD                                                                                \
+    "needs a Redis with one shard: the topics of a limit could be in different shards, and no script sees "  \
+    "two shards"
+
 /* Counts an accepted job in the metrics. */
 void use_case_count_accepted(const struct app *, struct slice id);
 
 /* ---- the audit log ---- */
 
-/* Logs an event such as "job_cancelled". kind is "job", "topic", "workflow" or "receiver"; name is the name
- * of that object.
+/* Logs an event such as "job_cancelled". kind is "job", "topic", "limit", "workflow" or "receiver"; name is
+ * the name of that object.
  */
 void audit(const struct app_caller *, const char *event, const char *kind, struct slice name, enum status);
 

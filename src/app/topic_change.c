@@ -34,11 +34,28 @@ static void change_free(struct change *change)
     free(change);
 }
 
+/* Ends the use case, because the new settings name a limit that does not exist. */
+static void refuse_limit(struct change *change)
+{
+    struct topic_settings settings;
+    struct problem why;
+    if (topic_settings_read(buffer_slice(&change->new_settings), &settings) != STATUS_OK)
+        settings = (struct topic_settings){.weight = 0};
+    problem_set(&why, "there is no such limit; make it first: PUT /limits/%.*s", SLICE_ARG(settings.limit));
+    use_case_refuse_field("limit", why.text, change->fn, change->arg);
+    topic_settings_fini(&settings);
+    change_free(change);
+}
+
 static void on_set(void *arg, enum status status)
 {
     struct change *change = arg;
     if (status == STATUS_STALE && ++change->tries < TRIES_MAX) {
         read_settings(change);
+        return;
+    }
+    if (status == STATUS_NO_LIMIT) {
+        refuse_limit(change);
         return;
     }
     audit(change->caller, change_events[change->kind], change->is_pattern ? "pattern" : "topic", change->name,
@@ -83,7 +100,15 @@ static enum status read_change(const struct change *change, const struct topic_s
     return topic_settings_patch(old, change->text, text, settings, errors);
 }
 
-/* Writes the new settings. Returns INVALID with the errors in errors. */
+/* Returns whether the caller may change the limit of the topic. A limit also concerns topics that a caller
+ * with a right to some topics only does not reach: a topic that joins it takes room from the others, and one
+ * that leaves it is bounded no more. */
+static bool may_change_limit(const struct change *change, struct slice old, struct slice new)
+{
+    return change->caller->topics.size == 0 || slice_equal(old, new);
+}
+
+/* Writes the new settings. Returns INVALID with the errors in errors, or NOT_REACHED. */
 static enum status make_settings(struct change *change, const struct topic_settings *old,
                                  struct job_errors *errors)
 {
@@ -92,7 +117,13 @@ static enum status make_settings(struct change *change, const struct topic_setti
     buffer_init_fallible(&text, TOPIC_SETTINGS_BYTES_MAX + change->text.size);
     enum status status = read_change(change, old, &text, &settings, errors);
     buffer_clear(&change->new_settings);
+    if (status == STATUS_OK && !may_change_limit(change, old->limit, settings.limit)) {
+        status = STATUS_NOT_REACHED;
+        topic_settings_fini(&settings);
+    }
     if (status == STATUS_OK) {
+        if (settings.limit.size && store_shards(change->app->store) > 1)
+            job_errors_add(errors, "limit", LIMIT_NEEDS_ONE_SHARD);
         check_target(change->app, "url", settings.url, errors);
         check_callback_target(change->app, "onDelivered", settings.on_delivered, errors);
         check_callback_target(change->app, "onDead", settings.on_dead, errors);
@@ -128,15 +159,30 @@ static bool make_change(struct change *change)
     }
     if (status == STATUS_INVALID)
         change->fn(change->arg, &(struct app_verdict){.end = STATUS_INVALID, .errors = &errors});
+    else if (status == STATUS_NOT_REACHED)
+        change->fn(change->arg, &(struct app_verdict){.end = status, .is_of_limit = true});
     else if (status != STATUS_OK)
         use_case_end(change->app, change->name, status, NULL, change->fn, change->arg);
     return status == STATUS_OK;
 }
 
+/* Returns whether the settings may be removed. If not, ends the use case. */
+static bool may_reset(const struct change *change)
+{
+    struct topic_settings old;
+    if (topic_settings_read(buffer_slice(&change->old_settings), &old) != STATUS_OK)
+        return true;
+    bool may = may_change_limit(change, old.limit, SLICE(""));
+    topic_settings_fini(&old);
+    if (!may)
+        change->fn(change->arg, &(struct app_verdict){.end = STATUS_NOT_REACHED, .is_of_limit = true});
+    return may;
+}
+
 /* Creates the new settings. If that fails, ends the change and returns false. */
 static bool change_old(struct change *change)
 {
-    if (change->kind == APP_CHANGE_RESET || make_change(change))
+    if (change->kind == APP_CHANGE_RESET ? may_reset(change) : make_change(change))
         return true;
     change_free(change);
     return false;

@@ -15,28 +15,30 @@ bool app_topic_cursor_parse(const struct app *app, struct slice text, struct top
 
 /* ---- a topic as clients see it: why its jobs wait, and who waits for them ---- */
 
-/* State of a topic. is_pull: the topic is a pull topic. has_room: its maxInFlight lets workers lease more
- * jobs. */
-struct pull_state {
-    bool is_pull, has_room;
+/* State of a topic. is_pull: the topic is a pull topic. has_room: its maxInFlight lets more attempts begin.
+ * has_limit: it shares a limit with other topics. */
+struct topic_state {
+    bool is_pull, has_room, has_limit;
 };
 
-static struct pull_state pull_state_of(const struct topic *topic)
+static struct topic_state state_of(const struct topic *topic, int64_t default_max)
 {
     struct topic_settings settings;
-    struct pull_state state = {.is_pull = false};
+    struct topic_state state = {.is_pull = false};
     if (!topic->settings.size ||
         topic_settings_read_for(topic->name, topic->settings, &settings) != STATUS_OK)
         return state;
     state.is_pull = topic_settings_are_pull(&settings);
-    state.has_room = !settings.max_in_flight || topic->leased < settings.max_in_flight;
+    state.has_limit = settings.limit.size > 0;
+    int64_t max = settings.max_in_flight || state.is_pull ? settings.max_in_flight : default_max;
+    state.has_room = !max || topic->leased < max;
     topic_settings_fini(&settings);
     return state;
 }
 
 /* In the store, a pull topic is always held, because the consumers, which POST jobs, must not claim its jobs.
  * Clients do not see this hold as long as workers may lease more jobs. */
-static enum topic_hold hold_of(const struct topic *topic, struct pull_state pull)
+static enum topic_hold hold_of(const struct topic *topic, struct topic_state state)
 {
     if (topic->held_ms == TOPIC_FREE)
         return topic->lacks_url ? HOLD_NO_URL : HOLD_NONE;
@@ -52,7 +54,9 @@ static enum topic_hold hold_of(const struct topic *topic, struct pull_state pull
             return HOLD_LINE;
         if (topic->held_ms != TOPIC_HELD)
             return HOLD_RATE;
-        return pull.is_pull && pull.has_room ? HOLD_NONE : HOLD_IN_FLIGHT;
+        if (state.has_room && (state.is_pull || state.has_limit))
+            return state.is_pull ? HOLD_NONE : HOLD_LIMIT;
+        return HOLD_IN_FLIGHT;
     }
 }
 
@@ -64,11 +68,11 @@ static struct slice job_id_of(struct slice id)
 
 struct topic topic_view(const struct app *app, const struct topic *topic)
 {
-    struct pull_state pull = pull_state_of(topic);
+    struct topic_state state = state_of(topic, store_max_in_flight_topic(app->store));
     struct topic view = *topic;
-    view.is_pull = pull.is_pull;
+    view.is_pull = state.is_pull;
     view.waiting = app->lease_board ? lease_board_waiting(app->lease_board, topic->name) : 0;
-    view.hold = hold_of(topic, pull);
+    view.hold = hold_of(topic, state);
     view.head_job = job_id_of(topic->head);
     view.held_until_ms = topic->held_ms > 0 && view.hold != HOLD_NO_URL ? topic->held_ms : 0;
     return view;

@@ -25,6 +25,8 @@ struct why {
     bool has_url;                              /* the job has a url of its own */
     bool lacks;                                /* the job uses a feature of a later version of duepost */
     int64_t max_in_flight;                     /* limit of the topic; 0: not set */
+    char limit_name[JOB_TOPIC_MAX + 1];        /* the limit that its topic shares; empty: none */
+    struct limit limit;
     bool is_head_waiting; /* the job is the first of its fifo topic, and the topic waits until at_ms */
     char reason[64];
     char pause_reason[TOPIC_PAUSE_REASON_MAX + 1];
@@ -50,6 +52,13 @@ static bool waits_for_worker(const struct why *why, const struct topic *topic)
     return why->finding.is_pull && topic->held_ms == TOPIC_HELD && !is_full;
 }
 
+/* Returns whether a topic whose jobs are POSTed waits for the limit that it shares. */
+static bool waits_for_limit(const struct why *why, const struct topic *topic)
+{
+    int64_t max = why->max_in_flight > 0 ? why->max_in_flight : store_max_in_flight_topic(why->app->store);
+    return why->limit_name[0] && !why->finding.is_pull && topic->held_ms == TOPIC_HELD && topic->leased < max;
+}
+
 /* Finds the reason why a job of a fifo topic waits: the topic's head (the job that all later jobs wait for),
  * a limit, or the lack of a worker. */
 static enum app_why find_line(struct why *why, const struct topic *topic)
@@ -60,6 +69,8 @@ static enum app_why find_line(struct why *why, const struct topic *topic)
         finding->next_ms = topic->held_ms;
     if (slice_equal(topic->head, why->id) && waits_for_worker(why, topic) && topic->leased == 0)
         return APP_WHY_WAITS_FOR_WORKER;
+    if (slice_equal(topic->head, why->id) && waits_for_limit(why, topic) && topic->leased == 0)
+        return APP_WHY_LIMIT;
     if (slice_equal(topic->head, why->id) && topic->held_ms != TOPIC_HELD) {
         why->is_head_waiting = true;
         why->at_ms = topic->held_ms;
@@ -88,6 +99,8 @@ static enum app_why find_hold(struct why *why, const struct topic *topic)
         return find_line(why, topic);
     if (waits_for_worker(why, topic))
         return APP_WHY_WAITS_FOR_WORKER;
+    if (waits_for_limit(why, topic))
+        return APP_WHY_LIMIT;
     if (topic->held_ms == TOPIC_HELD)
         return APP_WHY_MAX_IN_FLIGHT;
     why->finding.next_ms = topic->held_ms;
@@ -132,6 +145,58 @@ static void find_cause(struct why *why, const struct topic *topic)
     case JOB_STATE_CANCELLED:
         break; /* see keep_end */
     }
+}
+
+/* ---- limit of the topic ---- */
+
+/* Returns how many topics wait for the limit before this one, or -1 if the topic is not among the first. */
+static int64_t count_before(const struct limit *limit, struct slice wanted)
+{
+    struct slice topic, rest = limit->topics;
+    for (int64_t before = 0; rest.size; before++) {
+        slice_cut(rest, ' ', &topic, &rest);
+        if (slice_equal(topic, wanted))
+            return before;
+    }
+    return -1;
+}
+
+static void give_finding(struct why *);
+
+/* Receives the limit. If it is unavailable, the finding has only its name. */
+static void on_limit(void *arg, enum status status, const struct limit *found, size_t count, bool has_more)
+{
+    struct why *why = arg;
+    struct app_finding *finding = &why->finding;
+    struct topic_settings settings;
+    struct slice topic, job_id;
+    (void)has_more;
+    finding->before = -1;
+    why->limit = (struct limit){.name = slice_of(why->limit_name)};
+    if (status == STATUS_OK && count == 1)
+        why->limit = limit_view(found);
+    /* The jobs of a pull topic wait for a worker, unless the limit lets no worker lease them. */
+    if (finding->why == APP_WHY_WAITS_FOR_WORKER && why->limit.hold == HOLD_NONE) {
+        give_finding(why);
+        return;
+    }
+    finding->why = APP_WHY_LIMIT;
+    finding->limit = &why->limit;
+    finding->next_ms = why->limit.hold == HOLD_RATE ? why->limit.next_ms : 0;
+    slice_cut(why->id, '/', &topic, &job_id);
+    finding->before = count_before(&why->limit, topic);
+    if (limit_settings_read(why->limit.settings, &settings) == STATUS_OK) {
+        snprintf(why->pause_reason, sizeof why->pause_reason, "%.*s", SLICE_ARG(settings.pause_reason));
+        topic_settings_fini(&settings);
+    }
+    give_finding(why);
+}
+
+/* Returns whether the limit of the topic must be read. */
+static bool may_limit_hold(const struct why *why)
+{
+    enum app_why found = why->finding.why;
+    return why->limit_name[0] && (found == APP_WHY_LIMIT || found == APP_WHY_WAITS_FOR_WORKER);
 }
 
 /* ---- receiver of the job ---- */
@@ -261,6 +326,7 @@ static void on_topic(void *arg, enum status status, const struct topic *topic, s
         settings = (struct topic_settings){.is_paused = false};
     why->finding.is_pull = topic_settings_are_pull(&settings);
     why->max_in_flight = settings.max_in_flight;
+    snprintf(why->limit_name, sizeof why->limit_name, "%.*s", SLICE_ARG(settings.limit));
     find_cause(why, topic);
     snprintf(why->pause_reason, sizeof why->pause_reason, "%.*s", SLICE_ARG(settings.pause_reason));
     name_receiver(why, settings.url);
@@ -269,6 +335,8 @@ static void on_topic(void *arg, enum status status, const struct topic *topic, s
     topic_settings_fini(&settings);
     if (may_be)
         ask_receiver(why, slice_of(why->receiver));
+    else if (may_limit_hold(why))
+        store_limits(why->app->store, slice_of(why->limit_name), SLICE(""), 1, on_limit, why);
     else
         give_finding(why);
 }

@@ -7,6 +7,7 @@
 
 #include "app/app.h"
 #include "job/target/receiver.h"
+#include "job/topic/topic.h"
 
 enum app_why {
     APP_WHY_NOT_DUE,
@@ -20,6 +21,7 @@ enum app_why {
     APP_WHY_PAUSED,
     APP_WHY_MAX_IN_FLIGHT,
     APP_WHY_RATE,
+    APP_WHY_LIMIT, /* the limit that the topic shares with other topics lets no attempt begin */
     APP_WHY_ORDER, /* the topic is fifo, and the job waits for an earlier job */
     APP_WHY_BREAKER,
     APP_WHY_RECEIVER_LIMIT,
@@ -47,9 +49,11 @@ struct app_finding {
                              settings need it */
     bool is_pull;         /* the job's topic is a pull topic: workers lease the jobs */
     bool is_topic_paused; /* the topic is paused, so the job will be held when it is due */
-    int64_t ready, leased;                  /* numbers of jobs of its topic */
-    struct slice head;                      /* ORDER: jobId of the earlier job */
-    const char *pause_reason;               /* PAUSED: reason of the pause; may be empty */
+    int64_t ready, leased;     /* numbers of jobs of its topic */
+    struct slice head;         /* ORDER: jobId of the earlier job */
+    const struct limit *limit; /* LIMIT: the limit; only its name is set if it could not be read */
+    int64_t before; /* LIMIT: number of topics that wait for the limit and come before; -1: unknown */
+    const char *pause_reason; /* PAUSED, LIMIT: reason of the pause of the topic or limit; may be empty */
     const struct receiver_record *receiver; /* BREAKER, RECEIVER_LIMIT: the receiver that holds the job */
 };
 

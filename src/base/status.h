@@ -24,6 +24,8 @@ enum status {
     STATUS_NOT_PULL,   /* jobs of the topic are POSTed, and are not leased by workers; nothing changed */
     STATUS_UNREADABLE, /* the record in Redis cannot be read; nothing changed */
     STATUS_LACKING,    /* the record needs a later version of duepost; nothing changed */
+    STATUS_NO_LIMIT,   /* there is no limit of this name; nothing changed */
+    STATUS_IN_USE,     /* topics or patterns name the limit; nothing changed */
     STATUS_STALE,      /* the job was changed or leased in the meantime; this call changed nothing */
     STATUS_REPLACED, /* a new job has replaced the job during this attempt; this call changed nothing else */
     STATUS_FULL,     /* a limit was reached; nothing changed */

@@ -72,6 +72,12 @@ bool route_names_job(struct buffer *text, struct route_names *names)
     return job_key_parse(names->key, &names->topic, &names->job_id);
 }
 
+bool route_names_limit(struct buffer *text, struct route_names *names)
+{
+    names->key = buffer_slice(text);
+    return limit_name_is_valid(names->key);
+}
+
 bool route_names_group(struct buffer *text, struct route_names *names)
 {
     names->key = buffer_slice(text);

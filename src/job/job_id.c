@@ -23,6 +23,11 @@ bool group_name_is_valid(struct slice name)
     return topic_is_valid(name) && !topic_is_sibling(name);
 }
 
+bool limit_name_is_valid(struct slice name)
+{
+    return group_name_is_valid(name);
+}
+
 struct slice topic_owner(struct slice topic_or_id)
 {
     struct slice topic, owner, ignored;

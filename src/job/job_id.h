@@ -30,6 +30,9 @@ bool topic_is_sibling(struct slice topic);
 /* Returns whether this is the name of a group: the same rules as for a topic that clients write to. */
 bool group_name_is_valid(struct slice);
 
+/* Returns whether this is the name of a limit: the same rules. */
+bool limit_name_is_valid(struct slice);
+
 /* Returns the owner of a topic, or of the topic in a topic/jobId: the name of the topic up to its first
  * '~'. */
 struct slice topic_owner(struct slice topic_or_id);

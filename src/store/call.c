@@ -123,6 +123,12 @@ void store_call_when(struct store_call *call, struct job_when when)
     script_args_when(&call->args, when);
 }
 
+void store_call_fill_run(struct store_call *call, bool takes_reply)
+{
+    call->bytes += BATCH_BYTES_MAX;
+    call->takes_reply = takes_reply;
+}
+
 void store_call_follow(struct store_call *call, const struct shard_follow_ups *follow)
 {
     call->follow = *follow;
@@ -242,13 +248,14 @@ static void end_run(struct batch_run *run, enum status status, const struct redi
     size_t index = 1;
     run->batch->runs--;
     for (struct list *link; (link = list_take(&run->calls)); index++) {
-        const struct redis_reply *result = redis_reply_at(reply, index);
+        struct store_call *call = LIST_ENTRY(link, struct store_call, link);
+        const struct redis_reply *result = call->takes_reply ? reply : redis_reply_at(reply, index);
         enum status its_status = status;
         if (status == STATUS_OK && !result)
             its_status = STATUS_UNKNOWN;
         else if (status == STATUS_UNDURABLE && is_unfinished(result))
             its_status = STATUS_OK; /* a later run decides */
-        end_one(LIST_ENTRY(link, struct store_call, link), its_status, now_us, result);
+        end_one(call, its_status, now_us, result);
     }
     redis_reply_free(run->reply);
     free(run);

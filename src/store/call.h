@@ -29,6 +29,7 @@ enum { OWNER_RUNS_MAX = 1, LEASE_RUNS_MAX = 4, PULL_RUNS_MAX = 2 };
     BATCH(SEND, SEND, OWNER_RUNS_MAX, true, shard_add_limits, changes)                                       \
     BATCH(REPLACE_SEND, REPLACE_SEND, OWNER_RUNS_MAX, true, shard_add_max_jobs, changes)                     \
     BATCH(UNSEND, UNSEND, OWNER_RUNS_MAX, true, NULL, changes)                                               \
+    BATCH(LIMIT, LIMIT_SET, OWNER_RUNS_MAX, true, NULL, changes)                                             \
     BATCH(PATTERNS, SET_PATTERNS, OWNER_RUNS_MAX, true, NULL, changes)                                       \
     BATCH(DEFINE, DEFINE, OWNER_RUNS_MAX, true, NULL, changes)                                               \
     BATCH(UNDEFINE, UNDEFINE, OWNER_RUNS_MAX, true, NULL, changes)                                           \
@@ -104,6 +105,7 @@ struct store_call {
     struct slice topic;  /* borrowed; empty: the cost of the call does not depend on its topic */
     size_t topic_weight; /* number of topics that the call counts as in BATCH_TOPICS_MAX; 0 means 1 */
     bool may_wait;       /* the call may wait a moment for others, see batch_may_wait */
+    bool takes_reply;    /* the call fills a run, and its result is the whole reply */
     bool is_kept;        /* end keeps the call, to send it again or to free it later */
     struct shard_follow_ups follow; /* jobs that the script schedules when it ends a lease */
     store_call_end_fn *end;
@@ -167,6 +169,10 @@ struct slice store_call_argument(const struct store_call *, size_t index);
 void store_call_text(struct store_call *, struct slice text);
 void store_call_number(struct store_call *, int64_t number);
 void store_call_when(struct store_call *, struct job_when); /* "@ms" for a time, "ms" for a delay */
+
+/* Gives the call a run of its own. If the script has one result for each call, the result of the call is the
+ * first; takes_reply says that it is the whole reply, as for a call alone. */
+void store_call_fill_run(struct store_call *, bool takes_reply);
 
 /* Sets the jobs that the script schedules when it ends the call's lease. The jobs are borrowed until the end
  * of the call. */

@@ -32,14 +32,16 @@ struct store;
 
 enum {
     STORE_FORMAT = 2,          /* format of new data; older formats are converted */
-    STORE_FORMAT_MAX = 4,      /* newest format that this version reads; newer formats are refused */
+    STORE_FORMAT_MAX = 5,      /* newest format that this version reads; newer formats are refused */
     STORE_FORMAT_PATTERNS = 3, /* format of data with settings of patterns, which format 2 does not support */
     STORE_FORMAT_PULL = 4,     /* format of data with leases of workers, which format 3 does not support */
-    STORE_LEASE_MS = 5000,     /* how long a lease lasts without renewal */
-    STORE_NONCE_MAX = 32,      /* maximum size of a nonce in bytes */
-    STORE_CLAIM_MAX = 128,     /* maximum number of jobs in one claim */
-    STORE_LIST_MAX = 1000,     /* maximum number of jobs in one page */
-    STORE_UP_LISTENERS = 2,    /* maximum number of calls of shard_on_up for one shard */
+    STORE_FORMAT_LIMITS =
+        5,                 /* format of data with limits that topics share, which format 4 does not support */
+    STORE_LEASE_MS = 5000, /* how long a lease lasts without renewal */
+    STORE_NONCE_MAX = 32,  /* maximum size of a nonce in bytes */
+    STORE_CLAIM_MAX = 128, /* maximum number of jobs in one claim */
+    STORE_LIST_MAX = 1000, /* maximum number of jobs in one page */
+    STORE_UP_LISTENERS = 2, /* maximum number of calls of shard_on_up for one shard */
     STORE_SHARDS_MAX = 256,
     STORE_PATTERNS_MAX = 100, /* maximum number of patterns with settings */
 };
@@ -353,7 +355,8 @@ void store_topics(struct store *, const struct store_topics *, store_topics_fn *
 typedef void store_set_text_fn(void *arg, enum status);
 
 /* Writes the settings of a topic. Empty new_settings remove the settings. If the settings are no longer
- * old_settings, the status is STALE and nothing changes. Borrows the slices until the callback. */
+ * old_settings, the status is STALE and nothing changes. The status is NO_LIMIT if they name a limit that
+ * does not exist. Borrows the slices until the callback. */
 void store_set_topic(struct store *, struct slice topic, struct slice old_settings, struct slice new_settings,
                      store_set_text_fn *, void *arg);
 
@@ -374,6 +377,7 @@ typedef void store_patterns_fn(void *arg, enum status, const struct store_patter
 void store_patterns(struct store *, store_patterns_fn *, void *arg);
 
 /* Replaces the patterns in all shards. If their version has changed, the status is STALE and nothing changes.
+ * The status is NO_LIMIT if a pattern names a limit that does not exist.
  * After UNKNOWN or UNAVAILABLE some shards may have the new patterns; the pattern keeper then copies them to
  * the others. Borrows patterns until the callback. */
 void store_set_patterns(struct store *, const struct store_patterns *, store_set_text_fn *, void *arg);
@@ -385,6 +389,33 @@ void store_mend_patterns(struct store *, store_mend_patterns_fn *, void *arg);
 
 /* Returns the number of the shard to which changes of patterns are written first. */
 size_t store_patterns_shard(const struct store *);
+
+/* ---- Limits that several topics share ---- */
+
+enum {
+    STORE_LIMIT_TOPICS_MAX = 100, /* maximum number of waiting topics that a limit is read with */
+    STORE_LIMIT_NAMES_MAX = 10,   /* maximum number of names that a refused removal returns */
+};
+
+/* All limits are in the first shard. A store with several shards has none, because the topics of a limit
+ * could be in different shards, and a script sees only one of them. */
+
+/* Called with a page of limits, in the order of their names. A limit that was requested by name and does not
+ * exist is missing. Slices are valid until the callback returns. */
+typedef void store_limits_fn(void *arg, enum status, const struct limit *, size_t count, bool has_more);
+
+/* Reads the limit with this name; if it is empty, at most max limits whose names are after "after". */
+void store_limits(struct store *, struct slice name, struct slice after, size_t max, store_limits_fn *,
+                  void *arg);
+
+/* names: with IN_USE, the first topics and patterns that name the limit */
+typedef void store_set_limit_fn(void *arg, enum status, const struct slice *names, size_t count);
+
+/* Writes the settings of a limit. An empty new_text removes the limit; the status is IN_USE if a topic or
+ * pattern names it. If the text has changed since old_text (empty: no limit) was read, the status is STALE
+ * and nothing changes. Borrows the slices until the callback. */
+void store_set_limit(struct store *, struct slice name, struct slice old_text, struct slice new_text,
+                     store_set_limit_fn *, void *arg);
 
 /* ---- Groups ---- */
 

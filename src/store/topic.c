@@ -133,8 +133,9 @@ void store_topics(struct store *store, const struct store_topics *topics, store_
 
 static void text_end(struct store_call *call, enum status status, const struct redis_reply *result)
 {
-    if (status == STATUS_OK && redis_reply_integer(result) != 1)
-        status = STATUS_STALE;
+    int64_t code = redis_reply_integer(result);
+    if (status_is_done(status) && code != 1)
+        status = code == RESULT_NO_LIMIT ? STATUS_NO_LIMIT : STATUS_STALE;
     CALL_FN(call, store_set_text_fn)(call->arg, status);
 }
 
@@ -210,8 +211,8 @@ typedef void patterns_written_fn(void *arg, enum status, int64_t version);
 static void written_end(struct store_call *call, enum status status, const struct redis_reply *result)
 {
     int64_t version = redis_reply_integer(result);
-    if (status == STATUS_OK && version == 0)
-        status = STATUS_STALE;
+    if (status_is_done(status) && version <= 0)
+        status = version == RESULT_NO_LIMIT ? STATUS_NO_LIMIT : STATUS_STALE;
     CALL_FN(call, patterns_written_fn)(call->arg, status, version);
 }
 
@@ -231,7 +232,7 @@ static void patterns_write(struct shard *shard, const struct store_patterns *pat
         store_call_text(call, patterns->patterns[i].name);
         store_call_text(call, patterns->patterns[i].text);
     }
-    call->bytes += BATCH_BYTES_MAX; /* this size fills a run, so the call gets one of its own */
+    store_call_fill_run(call, false);
     store_call_send(call);
 }
 

@@ -269,6 +269,32 @@ void store_set_topic(struct store *store, struct slice topic, struct slice old_s
     kept->fn.set = fn;
 }
 
+/* Members of the call: id is the limit, or the name after which the page begins. */
+void store_limits(struct store *store, struct slice name, struct slice after, size_t max, store_limits_fn *fn,
+                  void *arg)
+{
+    struct fake_call *kept = add_call("limits", name.size ? name : after, arg);
+    (void)store;
+    kept->max = max;
+    kept->fn.limits = fn;
+}
+
+void store_set_limit(struct store *store, struct slice name, struct slice old_text, struct slice new_text,
+                     store_set_limit_fn *fn, void *arg)
+{
+    struct fake_call *kept = add_call("set_limit", name, arg);
+    (void)store;
+    copy(kept->old_settings, old_text);
+    copy(kept->new_settings, new_text);
+    kept->fn.set_limit = fn;
+}
+
+int64_t store_max_in_flight_topic(const struct store *store)
+{
+    (void)store;
+    return 100;
+}
+
 void store_set_group(struct store *store, struct slice name, struct slice old_text, struct slice new_text,
                      store_set_text_fn *fn, void *arg)
 {

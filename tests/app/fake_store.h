@@ -36,6 +36,8 @@ struct fake_call {
         store_count_fn *count;
         store_topics_fn *topics;
         store_set_text_fn *set;
+        store_limits_fn *limits;
+        store_set_limit_fn *set_limit;
         store_sent_fn *sent;
         store_unsent_fn *unsent;
         store_patterns_fn *patterns;

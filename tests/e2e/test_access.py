@@ -29,7 +29,7 @@ LEASE = {"jobId": "there", "token": "none"}
 ENDS = ["completeJobs", "retryJobs", "buryJobs", "extendLeases", "releaseJobs"]
 BODIES = {"leaseJobs": {}, **{name: LEASE for name in ENDS},
           "replaceSchedule": SCHEDULE, "changeSchedule": {"every": 43200}, "changeJob": {"delay": 7200}, "replaceSettings": {"paused": True}, "changeSettings": {"paused": True},
-          "replaceGroup": {"endpoints": {"a": {"url": "http://127.0.0.1:9/"}}}, "changeGroup": {"endpoints": {}}}
+          "replaceGroup": {"endpoints": {"a": {"url": "http://127.0.0.1:9/"}}}, "changeGroup": {"endpoints": {}}, "replaceLimit": {"maxInFlight": 5}, "changeLimit": {"maxInFlight": 6}}
 
 
 class Operation:
@@ -51,7 +51,7 @@ class Operation:
         return BODIES.get(self.name, job)
 
     def ask(self, client, topic=MINE, job_id="there", query_topic=True):
-        target = self.path.replace("{topic}", topic).replace("{jobId}", job_id).replace("{scheduleId}", job_id).replace("{workflowId}", job_id).replace("{group}", topic).replace("{receiver}", "127.0.0.1:9").replace("{path}", "a%2Fb//c")
+        target = self.path.replace("{topic}", topic).replace("{jobId}", job_id).replace("{scheduleId}", job_id).replace("{workflowId}", job_id).replace("{group}", topic).replace("{limit}", topic).replace("{receiver}", "127.0.0.1:9").replace("{path}", "a%2Fb//c")
         query = QUERIES.get(self.name)
         if query:
             target += f"?{query}&topic={topic}" if query_topic and self.topics not in ("own", "job") else f"?{query}"
@@ -84,6 +84,7 @@ class Place:
         self.server = Duepost("--tokens", str(self.tokens.path), "--history", f"sqlite:{scratch.file('history.sqlite')}", token=self.root)
         for topic in MINE, THEIRS:
             self.make_group(topic)
+            self.make_limit(topic)
             self.server.schedule(topic=topic, jobId="there", url="http://127.0.0.1:9/", delay=3600)
             receiver.script(topic, 410)
             self.server.schedule(topic=topic, jobId="dead", url=receiver.url())
@@ -99,10 +100,13 @@ class Place:
     def make_group(self, name):
         self.server.request("PUT", f"/groups/{name}", json.dumps(BODIES["replaceGroup"]), {"Content-Type": "application/json"})
 
+    def make_limit(self, name):
+        self.server.request("PUT", f"/limits/{name}", json.dumps(BODIES["replaceLimit"]), {"Content-Type": "application/json"})
+
     def state(self):
         """Returns all data that a request could have changed, read with a token that has all rights."""
         return [self.server.get(f"/jobs?state={state}&topic={topic}").expect(200)
-                for topic in (MINE, THEIRS) for state in ("delayed", "dead")] + [self.server.get(path).expect(200) for path in ("/topics", "/groups", "/schedules")]
+                for topic in (MINE, THEIRS) for state in ("delayed", "dead")] + [self.server.get(path).expect(200) for path in ("/topics", "/limits", "/groups", "/schedules")]
 
 
 @pytest.fixture(scope="module")
@@ -195,6 +199,7 @@ def test_with_just_its_scopes_it_is_done(place, operation):
     for name in names:
         place.server.request("PUT", f"/jobs/{MINE}/there", '{"url": "http://127.0.0.1:9/", "delay": 3600}', {"Content-Type": "application/json"})
         place.make_group(MINE)
+        place.make_limit(MINE)
         place.define(MINE)
         reply = operation.ask(place.client(name))
         # 404 is correct, too: a receiver that is not impaired has no record, and the topic has no workflows and no jobs of groups. 409 is
@@ -226,6 +231,23 @@ def test_a_body_is_not_waited_for(place):
 
 
 # ---- topics ----
+
+def test_a_token_for_some_topics_cannot_change_which_limit_they_share(place):
+    """A topic that joins a limit takes room from topics that the token does not reach, and one that leaves it is bounded no more."""
+    def change(client, method, settings=None):
+        return client.request(method, "/topics/mine-limit", None if settings is None else json.dumps(settings), {"Content-Type": "application/json"})
+
+    bound = place.client("bound")
+    place.make_limit("shared")
+    detail = "Token bound has access to some topics only, and a limit concerns others, too: only a token for all topics can change the setting limit."
+    assert change(bound, "PATCH", {"limit": "shared"}).expect(403)["detail"] == detail
+    change(place.server, "PUT", {"limit": "shared", "weight": 2}).expect(200)
+    for method, settings in ("PATCH", {"limit": None}), ("PUT", {"weight": 3}), ("DELETE", None), ("PATCH", {"limit": THEIRS}):
+        assert change(bound, method, settings).expect(403)["detail"] == detail
+    assert change(bound, "PATCH", {"weight": 4}).expect(200)["settings"] == {"limit": "shared", "weight": 4}
+    change(bound, "PUT", {"limit": "shared"}).expect(200)
+    change(place.server, "DELETE").expect(200)
+
 
 def test_each_of_many_jobs_needs_access_to_its_own_topic(place):
     jobs = [{"topic": topic, "jobId": "many", "url": "http://127.0.0.1:9/", "delay": 3600} for topic in (MINE, THEIRS, "mine", "my.mail")]

@@ -86,7 +86,7 @@ def test_one_that_drains_does_not_take_the_lock_back(start, redis, receiver, top
     assert owner.log().count("event=carry_lock_taken ") == 1 and "event=carry_lock_lost " not in other.log()
 
 
-FORMAT_MAX = 4  # STORE_FORMAT_MAX in src/store/store.h
+FORMAT_MAX = 5  # STORE_FORMAT_MAX in src/store/store.h
 
 
 def written(shared):
@@ -114,8 +114,8 @@ def test_a_newer_format_stops_running_processes(start, redis, receiver, topic):
 
     for server in owner, other:
         until(lambda: server.get("/readyz").status == 503, 10, "503")
-        assert "format 5" in server.get("/readyz").expect(503)["detail"]
-        assert "format 5" in server.post({"topic": topic, "jobId": "new", "url": receiver.url()}).expect(503)["detail"]
+        assert f"format {FORMAT_MAX + 1}" in server.get("/readyz").expect(503)["detail"]
+        assert f"format {FORMAT_MAX + 1}" in server.post({"topic": topic, "jobId": "new", "url": receiver.url()}).expect(503)["detail"]
         until(lambda: "event=data_is_newer " in server.log(), 5, "the line in the log")
         assert server.log().count("event=data_is_newer ") == 1
     until(lambda: shared.command("HEXISTS", PREFIX + "jobs", f"{topic}/delivered") == b":0\r\n", 5 * SLOW, "the recording")

@@ -144,6 +144,7 @@ class Story:
         self.open_a_breaker()
         self.ticks.define(node)
         self.send_to_a_group(node)
+        self.share_a_limit(node)
         self.publish_to_a_group(node)
         self.worker.use(node, lambda: self.can_go_on(node))
         lane.schedule(node, "quick")
@@ -205,6 +206,14 @@ class Story:
                 request(node, "GET", f"/jobs/{lane.name}/unsent?group={lane.name}")
             if self.can_go_on(node):
                 lane.unsend(node, "unsent", lane.name, ENDPOINTS)
+
+    def share_a_limit(self, node):
+        """A limit is made, named by a topic without jobs, read, and removed."""
+        limit, topic = f"/limits/{self.lane.name}", f"/topics/{self.lane.name}-limited"
+        for method, target, body in (("PUT", limit, {"maxInFlight": 2}), ("PUT", topic, {"limit": self.lane.name}), ("GET", limit, None),
+                                     ("DELETE", topic, None), ("DELETE", limit, None)):
+            if self.can_go_on(node):
+                request(node, method, target, body)
 
     def publish_to_a_group(self, node):
         """Publishes a message to a URL group: two messages, which wait in a queue until the end of the story."""

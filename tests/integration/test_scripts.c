@@ -1883,7 +1883,7 @@ START_TEST(mend_repairs_each_kind_of_damage)
 }
 END_TEST
 
-#define NEWER "meta: format=5\n"
+#define NEWER "meta: format=6\n"
 
 /* A later version of duepost has raised the format of the data. Scripts that end or renew the attempts of
  * their caller go on, so that known outcomes are not lost. All other scripts that write refuse. */
@@ -1906,7 +1906,7 @@ START_TEST(data_of_a_newer_format_is_not_changed)
         {LEASED NEWER, "renew 5000 t/a n1", "1",
          "holders:t: t/a=n1,now-1000\njobs: t/a={r}\nleases: t/a@now+5000\n" NEWER},
         {LEASED "meta: format=4\n", "complete t/a n1 ''", "1", "meta: format=4\n"},
-        {NEWER, "open 2 1 0 0 on", "5 0 0", NULL}, );
+        {NEWER, "open 2 1 0 0 on", "6 0 0", NULL}, );
 }
 END_TEST
 

@@ -37,6 +37,8 @@ START_TEST(writes_what_is_set)
     check_writes(
         "{\"rate\":{\"jobs\":3,\"per\":604800,\"window\":true}}",
         "{\"rate\":{\"jobs\":3,\"per\":604800,\"burst\":1,\"window\":true},\"needs\":[\"rateWindow\"]}");
+    check_writes("{\"weight\":2,\"limit\":\"stripe\",\"maxInFlight\":1}",
+                 "{\"maxInFlight\":1,\"limit\":\"stripe\",\"weight\":2,\"needs\":[\"limits\"]}");
     check_writes("{\"onAttempt\":\"http://a/\",\"onDelivered\":\"http://d/\"}",
                  "{\"onDelivered\":\"http://d/\",\"onAttempt\":\"http://a/\",\"needs\":[\"callbacks\"]}");
     check_writes("{\"onDead\": {\"url\": \"http://h/\"}}",

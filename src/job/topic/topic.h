@@ -1,4 +1,4 @@
-/* topic.h - a topic: numbers of its jobs, and why they wait. */
+/* topic.h - a topic: numbers of its jobs, and why they wait; a limit that several topics share. */
 #ifndef DUEPOST_JOB_TOPIC_TOPIC_H
 #define DUEPOST_JOB_TOPIC_TOPIC_H
 
@@ -15,7 +15,8 @@ enum topic_hold {
     HOLD_SETTINGS,
     HOLD_IN_FLIGHT,
     HOLD_RATE,
-    HOLD_LINE
+    HOLD_LINE,
+    HOLD_LIMIT /* the limit that the topic shares with other topics */
 };
 
 /* A topic and its current state. Borrows its slices. */
@@ -61,6 +62,22 @@ struct topic {
     struct slice head_job; /* jobId of head */
     int64_t held_until_ms; /* time at which the hold ends; 0: unknown, because a pause or a limit holds the
                               topic */
+};
+
+/* A limit that several topics share, and its current state. Borrows its slices. */
+struct limit {
+    struct slice name, settings; /* settings: see limit_settings_read */
+    int64_t in_flight;           /* number of attempts in flight of all its topics */
+    int64_t waiting;             /* number of topics that wait for it */
+    int64_t next_ms;             /* time at which its rate lets the next attempt begin; -1: now */
+    int64_t now_ms;              /* time of reading */
+    struct slice topics; /* names of the first topics that wait, in their order, separated by spaces; only set
+                            for a limit that was requested by name */
+
+    /* Only use cases (app/) set the following members. */
+    int64_t max_in_flight; /* 0: not set */
+    enum topic_hold hold;  /* why it lets no attempt begin now: HOLD_PAUSED, HOLD_IN_FLIGHT or HOLD_RATE; or
+                              HOLD_NONE */
 };
 
 /* Where a list of topics continues: in this shard, after the topic with this name. All zeros mean the

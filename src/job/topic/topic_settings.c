@@ -60,8 +60,20 @@ static void check_delivery(struct member_parse *parse, const struct member *memb
     check_word(parse, member, "push", "pull");
 }
 
+static void check_limit(struct member_parse *parse, const struct member *member)
+{
+    const struct topic_settings *settings = parse->of;
+    if (!limit_name_is_valid(settings->limit))
+        job_errors_add(parse->errors, member->path,
+                       "must be the name of a limit: 1 to 128 of the characters A-Z a-z 0-9 . _ -");
+}
+
+/* Number of rows that a limit has, too. */
+enum { LIMIT_ROWS = 4 };
+
 /* The rows have the order in which the text has the members. scripts/lib/fifo.lua relies on the order of the
- * first two. Scripts copy and compare urls as they are in the text, so a url must have no escapes. */
+ * first two. The first LIMIT_ROWS are also the settings of a limit. Scripts copy and compare urls as they are
+ * in the text, so a url must have no escapes. */
 static const struct member rows[] = {
     {NAMED("paused"), MEMBER_BOOL, EVERYWHERE, FIELD(is_paused), HAS(has_paused)},
     {NAMED("pauseReason"), MEMBER_TEXT, EVERYWHERE, FIELD(pause_reason), HAS(pause_reason.size), .min = 1,
@@ -70,6 +82,8 @@ static const struct member rows[] = {
      .max = TOPIC_MAX_IN_FLIGHT_MAX},
     {NAMED("rate"), MEMBER_OBJECT, EVERYWHERE, HAS(rate_jobs), .object = &rate_members,
      .unknown = offsetof(struct topic_settings, rate_unknown)},
+    {NAMED("limit"), MEMBER_TEXT, .flags = MEMBER_EVERYWHERE | MEMBER_PLAIN, FIELD(limit), HAS(limit.size),
+     .min = 1, .max = JOB_TOPIC_MAX, .check = check_limit},
     {NAMED("weight"), MEMBER_INTEGER, EVERYWHERE, FIELD(weight), HAS(weight), .min = 1,
      .max = TOPIC_WEIGHT_MAX},
     {NAMED("order"), MEMBER_TEXT, .flags = MEMBER_EVERYWHERE | MEMBER_PLAIN, FIELD(order), HAS(order.size),
@@ -107,14 +121,17 @@ MEMBER_ROWS_FIT(rows);
 
 const struct members topic_settings_members = {MEMBER_ROWS(rows), .noun = "setting", .prefix = ""};
 
+static const struct members limit_members = {
+    .rows = rows, .count = LIMIT_ROWS, .noun = "setting", .prefix = ""};
+
 /* ---- reading ---- */
 
 /* Parses a text. is_kept says that the text comes from Redis, where another version may have written it. If
  * errors already has faults, they stay there, and the result is INVALID. */
-static enum status parse_text(struct slice text, struct topic_settings *settings, struct job_errors *errors,
-                              bool is_kept)
+static enum status parse_text(const struct members *table, struct slice text, struct topic_settings *settings,
+                              struct job_errors *errors, bool is_kept)
 {
-    struct member_parse parse = {.table = &topic_settings_members,
+    struct member_parse parse = {.table = table,
                                  .of = settings,
                                  .text = &settings->text,
                                  .errors = errors,
@@ -144,7 +161,21 @@ enum status topic_settings_parse(struct slice text, struct topic_settings *setti
                                  struct job_errors *errors)
 {
     job_errors_clear(errors);
-    return parse_text(text, settings, errors, false);
+    return parse_text(&topic_settings_members, text, settings, errors, false);
+}
+
+enum status limit_settings_parse(struct slice text, struct topic_settings *settings,
+                                 struct job_errors *errors)
+{
+    job_errors_clear(errors);
+    return parse_text(&limit_members, text, settings, errors, false);
+}
+
+enum status limit_settings_read(struct slice text, struct topic_settings *settings)
+{
+    struct job_errors errors;
+    job_errors_clear(&errors);
+    return parse_text(&limit_members, text.size ? text : SLICE("{}"), settings, &errors, true);
 }
 
 enum status topic_settings_read(struct slice text, struct topic_settings *settings)
@@ -153,11 +184,11 @@ enum status topic_settings_read(struct slice text, struct topic_settings *settin
     struct buffer united;
     job_errors_clear(&errors);
     if (text.size == 0 || text.data[0] != '[')
-        return parse_text(text.size ? text : SLICE("{}"), settings, &errors, true);
+        return parse_text(&topic_settings_members, text.size ? text : SLICE("{}"), settings, &errors, true);
     buffer_init(&united, TOPIC_LAYERS_BYTES_MAX);
     enum status status = topic_layers_unite(text, &united) ? STATUS_OK : STATUS_INVALID;
     if (status == STATUS_OK)
-        status = parse_text(buffer_slice(&united), settings, &errors, true);
+        status = parse_text(&topic_settings_members, buffer_slice(&united), settings, &errors, true);
     if (status == STATUS_OK)
         settings->united = united;
     else
@@ -195,6 +226,8 @@ static void write_needs(const struct topic_settings *settings, struct json_write
         needs_add(&needs, "pull");
     if (settings->rate_jobs && settings->is_rate_window)
         needs_add(&needs, "rateWindow");
+    if (settings->limit.size)
+        needs_add(&needs, "limits");
 #ifdef DUEPOST_TEST_NEXT
     if (slice_starts_with(settings->next, SLICE("needed")))
         needs_add(&needs, "next");
@@ -223,6 +256,11 @@ void topic_settings_write(const struct topic_settings *settings, struct buffer *
         out->size = start;
 }
 
+void limit_settings_write(const struct topic_settings *settings, struct buffer *out)
+{
+    put_settings(settings, out, MEMBERS_FOR_REDIS);
+}
+
 void topic_settings_show(const struct topic_settings *settings, struct buffer *out)
 {
     put_settings(settings, out, MEMBERS_FOR_PEOPLE);
@@ -230,21 +268,23 @@ void topic_settings_show(const struct topic_settings *settings, struct buffer *o
 
 /* ---- changing ---- */
 
-static void merge(const struct topic_settings *old, struct slice patch, struct buffer *text,
-                  struct job_errors *errors)
+static void merge(const struct members *table, const struct topic_settings *old, struct slice patch,
+                  struct buffer *text, struct job_errors *errors)
 {
     struct member_values old_values, values;
     struct buffer known;
     buffer_init(&known, TOPIC_SETTINGS_BYTES_MAX);
     put_settings(old, &known, MEMBERS_FOR_PATCH);
-    members_find(&topic_settings_members, MEMBER_PATCHED, buffer_slice(&known), &old_values, NULL);
-    members_find(&topic_settings_members, MEMBER_PATCHED, patch, &values, errors);
-    members_merge(&topic_settings_members, &old_values, &values, text, errors);
+    members_find(table, MEMBER_PATCHED, buffer_slice(&known), &old_values, NULL);
+    members_find(table, MEMBER_PATCHED, patch, &values, errors);
+    members_merge(table, &old_values, &values, text, errors);
     buffer_fini(&known);
 }
 
-enum status topic_settings_patch(const struct topic_settings *old, struct slice patch, struct buffer *text,
-                                 struct topic_settings *settings, struct job_errors *errors)
+/* Applies a patch, and keeps the members that clients do not see. */
+static enum status patch_settings(const struct members *table, const struct topic_settings *old,
+                                  struct slice patch, struct buffer *text, struct topic_settings *settings,
+                                  struct job_errors *errors)
 {
     job_errors_clear(errors);
     if (patch.size > TOPIC_PATCH_BYTES_MAX) {
@@ -256,10 +296,10 @@ enum status topic_settings_patch(const struct topic_settings *old, struct slice 
     enum status status = job_parse_document(patch, errors);
     if (status != STATUS_OK)
         return status;
-    merge(old, patch, text, errors);
+    merge(table, old, patch, text, errors);
     if (text->failed)
         return STATUS_NO_MEMORY;
-    status = parse_text(buffer_slice(text), settings, errors, false);
+    status = parse_text(table, buffer_slice(text), settings, errors, false);
     if (status != STATUS_OK)
         return status;
     settings->unknown = old->unknown;
@@ -268,6 +308,18 @@ enum status topic_settings_patch(const struct topic_settings *old, struct slice 
     if (settings->rate_jobs)
         settings->rate_unknown = old->rate_unknown;
     return STATUS_OK;
+}
+
+enum status topic_settings_patch(const struct topic_settings *old, struct slice patch, struct buffer *text,
+                                 struct topic_settings *settings, struct job_errors *errors)
+{
+    return patch_settings(&topic_settings_members, old, patch, text, settings, errors);
+}
+
+enum status limit_settings_patch(const struct topic_settings *old, struct slice patch, struct buffer *text,
+                                 struct topic_settings *settings, struct job_errors *errors)
+{
+    return patch_settings(&limit_members, old, patch, text, settings, errors);
 }
 
 /* ---- using ---- */

@@ -1,9 +1,10 @@
 /* topic_settings.h - the settings of a topic: parsed from the API's JSON, stored in Redis, and used by
- * consumers; and the set of all patterns with their settings.
+ * consumers; the settings of a limit that several topics share; and the set of all patterns with their
+ * settings.
  *
- * The stored text is JSON, too. Redis's scripts read paused, pauseReason, maxInFlight, rate, weight, order,
- * onHeadDead, delivery, url, the callbacks and retention; consumers read the rest. Settings that are not set
- * are not in the text. A topic without settings has no text.
+ * The stored text is JSON, too. Redis's scripts read paused, pauseReason, maxInFlight, rate, limit, weight,
+ * order, onHeadDead, delivery, url, the callbacks and retention; consumers read the rest. Settings that are
+ * not set are not in the text. A topic without settings has no text.
  *
  * Processes of several versions share the texts, as they share records (job.h). Members that only a later
  * version knows are carried unchanged. The member "needs" has the names of the features that a process must
@@ -41,6 +42,7 @@ struct topic_settings {
                                              rate_burst is not used */
     int64_t rate_since_ms; /* windows that began before this time are forgotten; 0: not set. Clients cannot
                               set it. */
+    struct slice limit;    /* the limit that the topic shares with other topics; empty: none */
     struct slice pause_reason; /* why the topic is paused, a text for people; empty unless is_paused */
     struct slice order;        /* "due", "fifo"; empty: not set */
     struct slice on_head_dead; /* "go", "pause": a dead job pauses a fifo topic; empty: not set */
@@ -112,6 +114,21 @@ enum topic_service topic_settings_service(struct slice text);
  * errors is empty. After a failure the new settings have nothing to free. */
 enum status topic_settings_patch(const struct topic_settings *old, struct slice patch, struct buffer *text,
                                  struct topic_settings *, struct job_errors *) MUST_USE;
+
+/* ---- limits that topics share ----
+ *
+ * A limit bounds the attempts of all topics that name it in their setting "limit". Its settings are paused,
+ * pauseReason, maxInFlight and rate, with the same meaning and the same text as those of a topic; the other
+ * members of the struct are not set. */
+
+/* Work as the functions of topics above. A limit without settings has the text "{}", which bounds nothing. */
+enum status limit_settings_parse(struct slice text, struct topic_settings *, struct job_errors *) MUST_USE;
+enum status limit_settings_read(struct slice text, struct topic_settings *) MUST_USE;
+enum status limit_settings_patch(const struct topic_settings *old, struct slice patch, struct buffer *text,
+                                 struct topic_settings *, struct job_errors *) MUST_USE;
+void limit_settings_write(const struct topic_settings *, struct buffer *);
+
+/* ---- using ---- */
 
 /* Returns whether jobs of the topic are delivered in order, one at a time. */
 bool topic_settings_are_fifo(const struct topic_settings *);

@@ -11,7 +11,7 @@
 --   format   format of the data with these patterns, which earlier versions refuse; 0 if there are no patterns
 --   number   number of patterns; then for each pattern:
 --     pattern, text
--- Returns {now_us, the version in this shard for each set, or 0 if a change was refused}.
+-- Returns {now_us, the version in this shard for each set, 0 if it was changed meanwhile, or NO_LIMIT}.
 
 -- Returns the patterns whose setting breaker is true, as pattern -> true. The table is empty if no job is held, because
 -- there is no job to resume then.
@@ -43,6 +43,9 @@ local function set(old, new, format, first, number)
   local version = tonumber(call('HGET', META, 'patterns')) or 0
   if old ~= '' then
     if version ~= tonumber(old) then return 0 end
+    for i = first + 1, first + 2 * number - 1, 2 do
+      if lacks_limit(ARGV[i]) then return RESULT.NO_LIMIT end
+    end
     version = math.max(version + 1, now_us)
   else
     if tonumber(new) <= version then return version end

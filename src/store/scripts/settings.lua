@@ -1,7 +1,7 @@
 -- settings.lua - writes the settings of topics, unless they have changed since the caller read them.
 --
 -- ARGV from 2: topic; the text that was read, or empty; the text to write, or empty to remove the settings; ...
--- Returns {now_us, 1 done or 0 changed, ...}.
+-- Returns {now_us, 1 done, 0 changed or NO_LIMIT, ...}.
 -- If a topic turns its circuit breaker off, or has a url again, its held jobs must resume: this script resumes some of them, and
 -- reoffer.lua the others.
 
@@ -30,6 +30,8 @@ script('settings', {'allow-oom'}, {Ended, Holds, Places, Rates, Resuming}, funct
     local topic, old, new = ARGV[i], ARGV[i + 1], ARGV[i + 2]
     if (call('HGET', TOPICS, topic) or '') ~= old then
       replies[#replies + 1] = 0
+    elseif lacks_limit(new) then
+      replies[#replies + 1] = RESULT.NO_LIMIT
     else
       local had_breaker, was_paused = has(HELD) and settings_of(topic).breaker == true, settings_of(topic).paused
       if new == '' then

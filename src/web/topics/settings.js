@@ -20,6 +20,7 @@ export const SETTINGS = [
   { name: "delivery", title: "Delivery", preset: "push", kind: "choice", options: ["push", "pull"], help: "pull: workers lease the jobs over HTTP." },
   { name: "maxInFlight", title: "Maximum attempts at once", preset: "--max-in-flight-topic", kind: "integer", help: "At least 1; the limit is exact over all processes." },
   { name: "rate", title: "Rate", preset: "no limit", kind: "rate", help: "Attempts in a number of seconds, such as 10/1, 600/60 burst 5, or 600/60 window: all at once in each window of 60 s." },
+  { name: "limit", title: "Shared limit", preset: "none", kind: "text", help: "The name of a limit that the topic shares with other topics; make it first under Limits." },
   { name: "weight", title: "Weight", preset: "1", kind: "integer", help: "Share of attempts among topics with due jobs, 1 to 100." },
   { name: "order", title: "Order", preset: "due", kind: "choice", options: ["due", "fifo"], help: "fifo: strictly in order, one at a time." },
   { name: "onHeadDead", title: "When a job is dead", preset: "go", kind: "choice", options: ["go", "pause"], help: "Only with order fifo." },

@@ -132,6 +132,12 @@ local function settings_of(topic)
   return settings[topic]
 end
 
+-- Returns whether this text of settings names a limit that does not exist.
+local function lacks_limit(text)
+  local limit = text ~= '' and read_settings(text).limit
+  return limit and call('HEXISTS', base .. 'limits', limit) == 0
+end
+
 -- Returns whether the topic is delivered in order, one job at a time, see fifo.lua.
 local function is_fifo(topic) return settings_of(topic).order == 'fifo' end
 
