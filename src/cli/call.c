@@ -241,6 +241,12 @@ bool name_is_group(struct call *call, const char *text)
            name_refuse(call, text, "a group", "its name has 1 to 128 characters of A-Z a-z 0-9 . _ -");
 }
 
+bool name_is_limit(struct call *call, const char *text)
+{
+    return (text && limit_name_is_valid(slice_of(text))) ||
+           name_refuse(call, text, "a limit", "its name has 1 to 128 characters of A-Z a-z 0-9 . _ -");
+}
+
 bool name_add_id(struct buffer *target, struct call *call, const char *text, const char *what)
 {
     struct slice topic, id;

@@ -194,6 +194,8 @@ bool name_is_topic_or_pattern(struct call *, const char *text);
 
 bool name_is_group(struct call *, const char *text);
 
+bool name_is_limit(struct call *, const char *text);
+
 /* Appends topic/id, encoded for a path. what is "job" or "schedule", for the problem. Returns false if text
  * is not TOPIC/ID. */
 bool name_add_id(struct buffer *target, struct call *, const char *text, const char *what);

@@ -169,6 +169,14 @@ static const struct command {
      "  NAME=                 removes the setting\n"},
     {"pause", "TOPIC", "pauses a topic: no new attempts begin", pause_run, 1, NULL},
     {"resume", "TOPIC", "resumes a paused topic", resume_run, 1, NULL},
+    {"limits", "[NAME [VERB | SETTING=VALUE...]]", "lists limits that topics share, or shows or changes one",
+     limits_run, ARGUMENT_WORDS_MAX,
+     "  pause [REASON]        pauses all topics that share the limit\n"
+     "  resume                resumes them\n"
+     "  SETTING=VALUE         creates the limit, or changes it: maxInFlight=20 rate=100/1s; SETTING= removes "
+     "the setting\n"
+     "  --remove              removes the limit, unless topics or patterns name it\n"
+     "  --limit N             lists at most N limits\n"},
     {"groups", "", "lists groups and their endpoints", groups_run, 0,
      "  --limit N             at most N groups\n"},
     {"group", "NAME [ENDPOINT=URL...]", "shows, creates or removes a group", group_run, ARGUMENT_WORDS_MAX,

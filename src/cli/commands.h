@@ -54,6 +54,10 @@ bool resume_run(struct call *);
  * command. */
 bool tail_run(struct call *);
 
+/* Lists limits that topics share. With a limit as the first word, shows it; the next words pause or resume it
+ * (pause [REASON], resume), or create or change it (NAME=VALUE). With --remove, removes it. */
+bool limits_run(struct call *);
+
 bool groups_run(struct call *);
 
 /* Shows the group that the first word names. With --remove, removes it. With more words, creates it with
@@ -107,7 +111,7 @@ struct listing {
     bool is_oldest_first; /* the API lists the oldest first, in one page; the command reverses the list */
 };
 
-extern const struct listing listing_jobs, listing_topics, listing_groups, listing_receivers,
+extern const struct listing listing_jobs, listing_topics, listing_limits, listing_groups, listing_receivers,
     listing_workflows;
 
 extern const struct listing listing_attempts; /* the path depends on the job */

@@ -189,6 +189,9 @@ static const struct {
      "duepost set %t url=URL, or delivery=pull, resumes"},
     {"PATCH /topics/", " with {\"paused\":null} resumes it.", "duepost resume %t resumes it."},
     {"PATCH /topics/", " with {\"paused\":null}.", "duepost resume %t."},
+    {"PATCH /limits/", " with {\"paused\":null} resumes it.", "duepost limits %1 resume resumes it."},
+    {"PATCH /limits/", " with a higher maxInFlight or rate lets more begin.",
+     "duepost limits %1 with a higher maxInFlight=N or rate=100/1m lets more begin."},
     {"GET .../", "/why says what", "duepost why %t/%1 says what"},
     {"A higher maxInFlight of the topic, or a higher --max-in-flight-topic, lets more attempts begin.", NULL,
      "A higher limit lets more attempts begin: duepost set %t maxInFlight=N, or --max-in-flight-topic of the "

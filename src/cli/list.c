@@ -131,6 +131,27 @@ static void add_receivers(struct table *table, const json_t *page)
 }
 
 /* Adds a row for each endpoint. */
+static void add_limits(struct table *table, const json_t *page)
+{
+    size_t i;
+    json_t *limit;
+    json_array_foreach(json_object_get(page, "limits"), i, limit)
+    {
+        const json_t *settings = json_object_get(limit, "settings");
+        char *rate = call_setting(json_object_get(settings, "rate"));
+        table_add(table, call_text(limit, "limit"));
+        table_add_number(table, call_number(limit, "inFlight"));
+        if (json_object_get(settings, "maxInFlight"))
+            table_add_number(table, call_number(settings, "maxInFlight"));
+        else
+            table_add(table, "-");
+        table_add(table, rate ? rate : "-");
+        table_add_number(table, call_number(limit, "waitingTopics"));
+        table_add(table, call_text(limit, "heldBy"));
+        free(rate);
+    }
+}
+
 static void add_groups(struct table *table, const json_t *page)
 {
     size_t i;
@@ -203,6 +224,7 @@ static const char *const topic_titles[] = {"TOPIC",   "DELAYED", "READY",  "HELD
                                            "OVERDUE", "FOR",     "OLDEST", "HELD BY", "SETTINGS"};
 static const char *const attempt_titles[] = {"ATTEMPT", "AT", "MS", "RESULT", "ANSWER"};
 
+static const char *const limit_titles[] = {"LIMIT", "USED", "OF", "RATE", "WAITING", "HELD BY"};
 static const char *const group_titles[] = {"GROUP", "ENDPOINT", "METHOD", "URL"};
 static const char *const receiver_titles[] = {"RECEIVER", "STATE", "FAILURES", "LAST",
                                               "SINCE",    "PROBE", "LIMIT"};
@@ -212,6 +234,7 @@ static const char *const schedule_titles[] = {"TOPIC", "SCHEDULE", "TIMES", "NEX
 
 const struct listing listing_jobs = {"/jobs", "jobs", 8, job_titles, add_jobs, NULL, false};
 const struct listing listing_topics = {"/topics", "topics", 11, topic_titles, add_topics, NULL, false};
+const struct listing listing_limits = {"/limits", "limits", 6, limit_titles, add_limits, NULL, false};
 const struct listing listing_groups = {"/groups", "groups", 4, group_titles, add_groups, NULL, false};
 const struct listing listing_attempts = {NULL, "attempts", 5, attempt_titles, add_attempts, "at", true};
 const struct listing listing_receivers = {"/receivers",  "receivers", 7,    receiver_titles,

@@ -127,6 +127,7 @@ static void print_hold(const json_t *topic, const char *name)
         {"noUrl", "; duepost set %s url=URL lets the jobs through"},
         {"rate", "; duepost set %s rate=100/1m sets a higher rate"},
         {"maxInFlight", "; duepost set %s maxInFlight=N sets a higher limit"},
+        {"limit", ", which it shares with other topics; duepost limits shows who uses it"},
     };
     const char *hold = call_text(topic, "heldBy"), *until = call_text(topic, "heldUntil"), *way = "";
     char span[WHEN_SPAN_SIZE];
@@ -258,22 +259,130 @@ static bool add_setting(struct call *call, struct json_writer *patch, const char
     return true;
 }
 
+/* Writes the settings of the words after the first as a patch. */
+static bool write_settings(struct call *call, struct buffer *text)
+{
+    struct json_writer patch = json_writer_to(text);
+    bool is_sound = true;
+    json_put_object(&patch);
+    for (int i = 1; i < call->arguments.word_count && is_sound; i++)
+        is_sound = add_setting(call, &patch, call->arguments.words[i]);
+    json_end_object(&patch);
+    return is_sound;
+}
+
 bool set_run(struct call *call)
 {
-    const struct arguments *arguments = &call->arguments;
     struct buffer text;
     buffer_init(&text, PATCH_MAX);
-    struct json_writer patch = json_writer_to(&text);
-    bool is_sound = arguments->word_count > 1;
+    bool is_sound = call->arguments.word_count > 1;
     if (!is_sound)
         problem_set(&call->problem, "expected TOPIC NAME=VALUE..., such as orders maxInFlight=10");
-    json_put_object(&patch);
-    for (int i = 1; i < arguments->word_count && is_sound; i++)
-        is_sound = add_setting(call, &patch, arguments->words[i]);
-    json_end_object(&patch);
-    is_sound = is_sound && change(call, buffer_text(&text));
+    is_sound = is_sound && write_settings(call, &text) && change(call, buffer_text(&text));
     buffer_fini(&text);
     return is_sound;
+}
+
+/* ---- limits ---- */
+
+static void print_limit(const json_t *limit)
+{
+    const json_t *waiting = json_object_get(limit, "waiting");
+    const char *hold = call_text(limit, "heldBy"), *until = call_text(limit, "heldUntil");
+    char span[WHEN_SPAN_SIZE];
+    size_t i;
+    json_t *topic;
+    printf("limit      %s\n", call_text(limit, "limit"));
+    printf("in flight  %lld\n", call_number(limit, "inFlight"));
+    printf("waiting    %lld topics", call_number(limit, "waitingTopics"));
+    json_array_foreach(waiting, i, topic)
+        table_print_line(stdout, "%s%s", i ? ", " : ": ", json_string_value(topic));
+    puts("");
+    if (hold && until && when_span(until, span))
+        table_print_line(stdout, "held by    %s until %s, %s\n", hold, until, span);
+    else if (hold)
+        table_print_line(stdout, "held by    %s\n", hold);
+    print_settings(limit);
+}
+
+/* Writes the patch of the words after the name: pause [REASON], resume or NAME=VALUE... */
+static bool write_limit_patch(struct call *call, struct buffer *text)
+{
+    const struct arguments *arguments = &call->arguments;
+    const char *verb = arguments->words[1], *reason = arguments->words[2];
+    struct json_writer patch = json_writer_to(text);
+    bool is_pause = strcmp(verb, "pause") == 0, is_resume = strcmp(verb, "resume") == 0;
+    if (!is_pause && !is_resume)
+        return write_settings(call, text);
+    if (arguments->word_count > (is_pause ? 3 : 2)) {
+        problem_set(&call->problem, "%s: unexpected argument", arguments->words[is_pause ? 3 : 2]);
+        return false;
+    }
+    json_put_object(&patch);
+    if (is_pause)
+        json_add_bool(&patch, "paused", true);
+    if (is_resume) {
+        json_put_name(&patch, "paused");
+        json_put_raw(&patch, SLICE("null"));
+    }
+    if (is_pause && arguments->word_count == 3)
+        json_add_text(&patch, "pauseReason", slice_of(reason));
+    json_end_object(&patch);
+    return true;
+}
+
+/* Changes the limit, or creates a new one if the words are settings. */
+static bool set_limit(struct call *call, const char *target, const char *patch)
+{
+    bool has_settings = strchr(call->arguments.words[1], '=') != NULL;
+    if (ask(call, "PATCH", target, patch, NULL))
+        return true;
+    if (!has_settings || !slice_equal(call_member(remote_text(call->remote), "status"), SLICE("404")))
+        return false;
+    call->problem = (struct problem){""};
+    return ask(call, "PUT", target, patch, NULL);
+}
+
+static bool limit_run(struct call *call, const char *target)
+{
+    struct buffer text;
+    if (call->arguments.is_removal)
+        return ask(call, "DELETE", target, NULL, "state");
+    if (call->arguments.word_count > 1) {
+        buffer_init(&text, PATCH_MAX);
+        bool is_done = write_limit_patch(call, &text) && set_limit(call, target, buffer_text(&text));
+        buffer_fini(&text);
+        return is_done;
+    }
+    json_t *limit = remote_ask_json(call->remote, "GET", target, NULL, &call->problem);
+    if (limit && call->arguments.is_json)
+        call_print_answer(call);
+    else if (limit)
+        print_limit(limit);
+    json_decref(limit);
+    return limit;
+}
+
+bool limits_run(struct call *call)
+{
+    const struct arguments *arguments = &call->arguments;
+    struct buffer target;
+    if (!arguments->word && !arguments->is_removal)
+        return list_print(call, &listing_limits);
+    if (!name_is_limit(call, arguments->word))
+        return false;
+    if (arguments->values[ARGUMENT_LIMIT] || (arguments->is_removal && arguments->word_count > 1)) {
+        problem_set(&call->problem, "%s cannot be combined with %s",
+                    arguments->values[ARGUMENT_LIMIT] ? "--limit" : "--remove",
+                    arguments->values[ARGUMENT_LIMIT] ? "a limit" : "settings");
+        return false;
+    }
+    buffer_init(&target, CALL_TARGET_MAX);
+    buffer_printf(&target, "/limits/");
+    call_add_encoded(&target, arguments->word);
+    bool is_done = limit_run(call, buffer_text(&target));
+    buffer_fini(&target);
+    return is_done;
 }
 
 /* ---- tail ---- */

@@ -427,6 +427,26 @@ def test_a_group_is_made_listed_sent_to_and_removed(server, receiver, topic):
         assert "expected" in ask(server, "group", *words, code=2)
 
 
+def test_a_limit_is_made_changed_paused_shown_and_removed(server, topic):
+    assert json.loads(ask(server, "limits", topic, "maxInFlight=20", "rate=100/1s")) == {
+        "limit": topic, "settings": {"maxInFlight": 20, "rate": {"jobs": 100, "per": 1, "burst": 1}}}
+    assert json.loads(ask(server, "limits", topic, "rate=", "maxInFlight=5"))["settings"] == {"maxInFlight": 5}
+    table = rows(ask(server, "limits"))
+    assert table[0] == ["LIMIT", "USED", "OF", "RATE", "WAITING", "HELD", "BY"] and [topic, "0", "5", "-", "0"] in [row[:5] for row in table]
+    ask(server, "limits", topic, "pause", "the provider is down")
+    shown = ask(server, "limits", topic)
+    assert f"limit      {topic}\nin flight  0\nwaiting    0 topics\nheld by    paused\n" in shown
+    assert '"the provider is down"' in shown
+    ask(server, "set", topic, f"limit={topic}")
+    assert "Topics or patterns name this limit" in ask(server, "limits", topic, "--remove", code=1)
+    ask(server, "topics", topic, "--remove")
+    assert json.loads(ask(server, "limits", topic, "resume"))["settings"] == {"maxInFlight": 5}
+    assert json.loads(ask(server, "limits", topic, "--json"))["waiting"] == []
+    assert ask(server, "limits", topic, "--remove") == "removed\n"
+    assert "no such limit" in ask(server, "limits", topic, "pause", code=1)
+    assert "no such limit" in ask(server, "limits", topic, code=1)
+
+
 def test_each_command_has_help(server):
     names = [line.split()[0] for line in ask(server, "help").splitlines() if re.match(r"  \w", line)]
     assert len(names) > 15
