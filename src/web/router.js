@@ -17,6 +17,7 @@ export const routes = [
   { path: ["schedules", ":topic", ":scheduleId"], load: () => import("./pages/schedule.js") },
   { path: ["workflows"], load: () => import("./pages/workflows.js"), name: "Workflows", icon: "workflows", key: "w" },
   { path: ["workflows", ":topic", ":workflowId"], load: () => import("./pages/workflow.js") },
+  { path: ["limits"], load: () => import("./pages/limits.js"), name: "Limits", icon: "limits", key: "l" },
   { path: ["groups"], load: () => import("./pages/groups.js"), name: "Groups", icon: "groups", key: "g" },
   { path: ["receivers"], load: () => import("./pages/receivers.js"), name: "Receivers", icon: "receivers", key: "r" },
   { path: ["pull"], load: () => import("./pages/pull.js"), name: "Pull topics", icon: "pull", key: "p" },

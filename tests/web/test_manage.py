@@ -324,6 +324,36 @@ def test_a_limited_token_sees_the_schedules_of_its_topics(browser, start):
 
 # ---- groups, receivers, pull topics, tokens ----
 
+def test_a_limit_is_made_changed_paused_and_deleted(browser, server):
+    browser.open(server, "#/limits")
+    browser.await_text("No limits yet")
+    browser.click("button", "New limit")
+    browser.fill("Limit", "stripe")
+    browser.fill("Maximum attempts at once", "20")
+    browser.fill("Rate", "ten")
+    browser.click("button", "Save")
+    browser.await_text("Expected attempts/seconds")
+    browser.fill("Rate", "100/1")
+    browser.click("button", "Save")
+    browser.await_text("stripe", "0 of 20", "100/1")
+    assert server.get("/limits/stripe").expect(200)["settings"] == {"maxInFlight": 20, "rate": {"jobs": 100, "per": 1, "burst": 1}}
+    browser.click("button", "Change stripe")
+    browser.fill("Rate", "")
+    browser.click("button", "Save")
+    until(lambda: server.get("/limits/stripe").expect(200)["settings"] == {"maxInFlight": 20}, 10, "the limit is changed")
+    browser.await_none("dialog")
+    browser.click("button", "Pause stripe")
+    browser.await_one("button", "Resume stripe")
+    assert server.get("/limits/stripe").expect(200)["heldBy"] == "paused"
+    settings(server, "charges", limit="stripe")
+    browser.open(server, "#/topics/charges")
+    browser.await_text("Shared limit", "stripe")
+    server.request("DELETE", "/topics/charges").expect(200)
+    browser.open(server, "#/limits")
+    browser.click("button", "Delete stripe")
+    until(lambda: server.get("/limits/stripe").status == 404, 15, "the limit is deleted")
+
+
 def test_a_group_is_made_changed_and_deleted(browser, server):
     browser.open(server, "#/groups")
     browser.click("button", "New group")

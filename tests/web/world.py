@@ -19,6 +19,10 @@ def settings(server, topic, **members):
     return server.request("PUT", f"/topics/{topic}", json.dumps(members), JSON).expect(200)
 
 
+def limit(server, name, **members):
+    return server.request("PUT", f"/limits/{name}", json.dumps(members), JSON).expect(201)
+
+
 def group(server, name, **endpoints):
     return server.request("PUT", f"/groups/{name}", json.dumps({"endpoints": endpoints}), JSON).expect(201)
 
@@ -57,7 +61,7 @@ class World:
     invoices | dead jobs, of several reasons, and one that waits for a retry
     shop | jobs of a receiver that is impaired
     thumbs, render | pull topics: a worker waits; jobs are leased
-    reports | schedules
+    reports | schedules, and the limit stripe, which it could share with others
     cart-1 | fifo
     shops | a group
     qstash | durable workflows: order-1041 sleeps, signup-7 waits for an event, import-3 failed, report-9 succeeded, mail-5 was cancelled
@@ -131,6 +135,8 @@ class World:
         url = self.receiver.url()
         recurring(self.server, "reports", "daily", cron="0 4 * * mon-fri", timezone="Europe/Berlin", job={"url": url, "body": {"kind": "daily"}})
         recurring(self.server, "reports", "hourly", every="1h", paused=True, job={"url": url})
+        limit(self.server, "stripe", maxInFlight=20, rate={"jobs": 100, "per": 1})
+        settings(self.server, "reports", limit="stripe")
         group(self.server, "shops", north={"url": url, "headers": {"Authorization": "Bearer s3cret"}}, south={"url": url, "method": "PUT"})
 
     def workflows(self):

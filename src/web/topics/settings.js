@@ -50,7 +50,7 @@ export function textOf(setting, value) {
   }
 }
 
-function valueOf(setting, text) {
+export function valueOf(setting, text) {
   const trimmed = text.trim();
   switch (setting.kind) {
     case "bool": return { value: trimmed === "true" };

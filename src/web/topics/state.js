@@ -12,7 +12,8 @@ import { State } from "../parts/values.js";
 //
 //   m(Limits, {topic, settings, leased})
 
-const bar = (used, most, text) =>
+// A bar that shows how much of a limit is used.
+export const bar = (used, most, text) =>
   m(".limit", m("meter", { min: 0, max: most, high: 0.99 * most, value: Math.min(used ?? 0, most), "aria-label": text }), m("span", text));
 
 function rateLine({ jobs, per }, topic) {
@@ -23,9 +24,10 @@ function rateLine({ jobs, per }, topic) {
 
 export const Limits = {
   view: ({ attrs: { topic, settings, leased } }) => {
-    const { maxInFlight, rate } = settings;
-    if (!maxInFlight && !rate) return m("span.faint", "–");
-    return m(".limits", maxInFlight ? bar(leased, maxInFlight, `${number(leased)} of ${number(maxInFlight)} at once`) : null, rate ? rateLine(rate, topic) : null);
+    const { maxInFlight, rate, limit } = settings;
+    if (!maxInFlight && !rate && !limit) return m("span.faint", "–");
+    return m(".limits", maxInFlight ? bar(leased, maxInFlight, `${number(leased)} of ${number(maxInFlight)} at once`) : null, rate ? rateLine(rate, topic) : null,
+      limit ? m("a", { href: href(["limits"]), title: "A limit that the topic shares with other topics" }, limit) : null);
   },
 };
 
