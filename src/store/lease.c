@@ -1,7 +1,7 @@
-/* lease.c - renews and ends leases of consumers and workers, and lists the leases of workers that have run
- * out. */
+/* lease.c - renews and ends leases of consumers and workers, and looks at leases that have run out. */
 #include <stdio.h>
 
+#include "base/system.h"
 #include "store/store_private.h"
 
 /* ---- ending a lease ---- */
@@ -136,18 +136,22 @@ void lease_confirm(struct shard *shard, enum lease_end_kind kind, const struct l
     }
 }
 
-/* ---- workers' leases that have run out, and expired jobs ---- */
+/* ---- leases that have run out, and expired jobs ---- */
 
 enum {
-    LAPSED_MAX = 100,  /* maximum number of leases in one call */
+    RECOVER_MAX = 256, /* maximum number of consumers' leases in one call */
+    LAPSED_MAX = 100,  /* maximum number of workers' leases in one call */
     EXPIRED_MAX = 512, /* maximum number of expired jobs in one call */
-    FIRST_LAPSED = 3,  /* index of the first job in a reply */
-    LAPSED_PARTS = 5,  /* id, nonce, due time, time of the lease, record */
+    FIRST_LOST = 3,    /* index of the first job in a reply */
+    LOST_PARTS = 5,    /* id, nonce, due time, time of the lease, record */
 };
+
+/* Nonces of recovery begin with this mark, see Attempts.is_recovering in scripts/lib/attempts.lua. */
+#define RECOVERY_MARK "!"
 
 /* Sets each job's settings to those of its topic. In the reply, the topics and their settings follow the
  * jobs, from position at on. */
-static void give_settings(const struct redis_reply *reply, size_t at, struct shard_lapsed_job *jobs,
+static void give_settings(const struct redis_reply *reply, size_t at, struct shard_lost_job *jobs,
                           size_t count)
 {
     for (; at + 1 < redis_reply_size(reply); at += 2) {
@@ -159,60 +163,70 @@ static void give_settings(const struct redis_reply *reply, size_t at, struct sha
     }
 }
 
-/* Returns false if lapsed.lua cannot have sent this reply. */
-static bool read_lapsed(const struct redis_reply *reply, size_t max,
-                        struct shard_lapsed_job jobs[EXPIRED_MAX], struct shard_lapsed *lapsed)
+/* Returns false if neither recover.lua nor expire.lua can have sent this reply. */
+static bool read_lost(const struct redis_reply *reply, size_t max, struct shard_lost_job jobs[EXPIRED_MAX],
+                      struct shard_lost *lost)
 {
     int64_t now_us = redis_reply_integer(redis_reply_at(reply, 0));
     int64_t number = redis_reply_integer(redis_reply_at(reply, 1));
-    if (now_us <= 0 || number < 0 || !reply_count(reply, 2, FIRST_LAPSED, LAPSED_PARTS, max, &lapsed->count))
+    if (now_us <= 0 || number < 0 || number > (int64_t)max ||
+        !reply_count(reply, 2, FIRST_LOST, LOST_PARTS, max, &lost->count))
         return false;
-    lapsed->now_ms = now_us / 1000;
-    lapsed->number = (size_t)number;
-    lapsed->is_full = (size_t)number == max;
-    for (size_t i = 0; i < lapsed->count; i++) {
-        size_t at = FIRST_LAPSED + i * LAPSED_PARTS;
-        jobs[i] = (struct shard_lapsed_job){.id = redis_reply_text(redis_reply_at(reply, at)),
-                                            .due_ms = redis_reply_integer(redis_reply_at(reply, at + 2)),
-                                            .leased_ms = redis_reply_integer(redis_reply_at(reply, at + 3)),
-                                            .record = redis_reply_text(redis_reply_at(reply, at + 4))};
+    lost->now_ms = now_us / 1000;
+    lost->number = (size_t)number;
+    lost->is_full = (size_t)number == max;
+    for (size_t i = 0; i < lost->count; i++) {
+        size_t at = FIRST_LOST + i * LOST_PARTS;
+        jobs[i] = (struct shard_lost_job){.id = redis_reply_text(redis_reply_at(reply, at)),
+                                          .due_ms = redis_reply_integer(redis_reply_at(reply, at + 2)),
+                                          .leased_ms = redis_reply_integer(redis_reply_at(reply, at + 3)),
+                                          .record = redis_reply_text(redis_reply_at(reply, at + 4))};
         snprintf(jobs[i].nonce.text, sizeof jobs[i].nonce.text, "%.*s",
                  SLICE_ARG(redis_reply_text(redis_reply_at(reply, at + 1))));
     }
-    give_settings(reply, FIRST_LAPSED + lapsed->count * LAPSED_PARTS, jobs, lapsed->count);
+    give_settings(reply, FIRST_LOST + lost->count * LOST_PARTS, jobs, lost->count);
     return true;
 }
 
 /* call->note: the maximum number of jobs */
-static void lapsed_end(struct store_call *call, enum status status, const struct redis_reply *reply)
+static void lost_end(struct store_call *call, enum status status, const struct redis_reply *reply)
 {
-    struct shard_lapsed_job jobs[EXPIRED_MAX];
-    struct shard_lapsed lapsed = {.jobs = jobs};
+    struct shard_lost_job jobs[EXPIRED_MAX];
+    struct shard_lost lost = {.jobs = jobs};
     if (status == STATUS_OK && redis_reply_integer(redis_reply_at(reply, 1)) < 0)
         status = STATUS_STALE;
-    if (status == STATUS_OK && !read_lapsed(reply, (size_t)call->note, jobs, &lapsed)) {
-        lapsed.count = 0;
-        status = reply_refuse("lapsed");
+    if (status == STATUS_OK && !read_lost(reply, (size_t)call->note, jobs, &lost)) {
+        lost.count = 0;
+        status = reply_refuse(call->script == SCRIPT_RECOVER ? "recover" : "expire");
     }
-    CALL_FN(call, shard_lapsed_fn)(call->arg, status, &lapsed);
+    CALL_FN(call, shard_lost_fn)(call->arg, status, &lost);
 }
 
-static void list_ends(struct shard *shard, enum script_id script, size_t max, int64_t expected_ms,
-                      shard_lapsed_fn *fn, void *arg)
+void shard_recover(struct shard *shard, enum lease_holder holder, int64_t expected_ms, shard_lost_fn *fn,
+                   void *arg)
 {
-    struct store_call *call = store_call_alone(shard, script, shard->worker, lapsed_end, ANY_FN(fn), arg);
-    call->note = (int64_t)max;
-    store_call_number(call, (int64_t)max);
+    struct store_call *call =
+        store_call_alone(shard, SCRIPT_RECOVER, shard->worker, lost_end, ANY_FN(fn), arg);
+    struct nonce nonce;
+    uint32_t seed;
+    random_fill(&seed, sizeof seed);
+    shard_next_nonce(shard, RECOVERY_MARK, &nonce);
+    call->note = holder == LEASE_OF_WORKER ? LAPSED_MAX : RECOVER_MAX;
+    store_call_text(call, holder == LEASE_OF_WORKER ? SLICE("workers") : SLICE("consumers"));
+    store_call_number(call, STORE_LEASE_MS);
     store_call_number(call, expected_ms);
+    store_call_number(call, call->note);
+    store_call_number(call, seed);
+    store_call_text(call, slice_of(nonce.text));
     store_call_send(call);
 }
 
-void shard_list_lapsed(struct shard *shard, int64_t expected_ms, shard_lapsed_fn *fn, void *arg)
+void shard_list_expired(struct shard *shard, int64_t expected_ms, shard_lost_fn *fn, void *arg)
 {
-    list_ends(shard, SCRIPT_LAPSED, LAPSED_MAX, expected_ms, fn, arg);
-}
-
-void shard_list_expired(struct shard *shard, int64_t expected_ms, shard_lapsed_fn *fn, void *arg)
-{
-    list_ends(shard, SCRIPT_EXPIRE, EXPIRED_MAX, expected_ms, fn, arg);
+    struct store_call *call =
+        store_call_alone(shard, SCRIPT_EXPIRE, shard->worker, lost_end, ANY_FN(fn), arg);
+    call->note = EXPIRED_MAX;
+    store_call_number(call, call->note);
+    store_call_number(call, expected_ms);
+    store_call_send(call);
 }

@@ -340,23 +340,23 @@ void pull_end(struct shard *shard, const struct pulled *pulled, const struct pul
 
 /* ---- leases that have run out ---- */
 
-struct lapsed_end {
+struct lost_lease {
     shard_done_fn *fn;
     void *arg;
 };
 
-static void on_lapsed_ended(void *arg, enum status status, const struct ending *ending, int64_t now_us)
+static void on_lost_lease_ended(void *arg, enum status status, const struct ending *ending, int64_t now_us)
 {
-    struct lapsed_end *end = arg;
+    struct lost_lease *end = arg;
     (void)ending, (void)now_us;
     end->fn(end->arg, status);
     free(end);
 }
 
-void shard_end_lapsed(struct shard *shard, const struct shard_lapsed_job *job, int64_t now_ms,
-                      const struct retry_schedule *schedule, shard_done_fn *fn, void *arg)
+void shard_end_lost(struct shard *shard, const struct shard_lost_job *job, int64_t now_ms,
+                    const struct retry_schedule *schedule, shard_done_fn *fn, void *arg)
 {
-    struct lapsed_end *end = NEW(struct lapsed_end);
+    struct lost_lease *end = NEW(struct lost_lease);
     struct pulled pulled = {.id = job->id,
                             .record = job->record,
                             .settings = job->settings,
@@ -364,6 +364,6 @@ void shard_end_lapsed(struct shard *shard, const struct shard_lapsed_job *job, i
                             .due_ms = job->due_ms,
                             .leased_ms = job->leased_ms};
     struct pull_ending_facts facts = {.cause = PULL_CAUSE_LAPSED, .now_ms = now_ms, .schedule = schedule};
-    *end = (struct lapsed_end){fn, arg};
-    pull_end(shard, &pulled, &facts, on_lapsed_ended, end);
+    *end = (struct lost_lease){fn, arg};
+    pull_end(shard, &pulled, &facts, on_lost_lease_ended, end);
 }

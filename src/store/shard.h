@@ -187,26 +187,11 @@ struct shard_carried {
 typedef void shard_carry_fn(void *arg, enum status, const struct shard_carried *);
 void shard_carry(struct shard *, const struct shard_carry *, shard_carry_fn *, void *arg);
 
-/* The jobs of lost leases. Valid until the callback returns. */
-struct shard_recovered {
-    int64_t now_ms;
-    size_t count; /* number of leases that ran out */
-    /* Jobs that must be buried, because they have lost too many consumers. These jobs are leased with this
-     * nonce for STORE_LEASE_MS. A job that is not buried is returned again after this lease has run out.
-     * due_ms is not set. */
-    const struct nonce *nonce;
-    const struct shard_claimed *doomed;
-    size_t doomed_count;
-    bool is_full; /* there may be more */
-};
+/* A lease belongs to a consumer of a duepost process, or to a worker (store/pull.h). */
+enum lease_holder { LEASE_OF_CONSUMER, LEASE_OF_WORKER };
 
-/* Makes a limited number of jobs of lost leases due again, and returns the jobs that must be buried, at
- * most some MiB of them. The status is STALE if Redis's clock is more than a second away from expected_ms. */
-typedef void shard_recover_fn(void *arg, enum status, const struct shard_recovered *);
-void shard_recover(struct shard *, int64_t expected_ms, shard_recover_fn *, void *arg);
-
-/* A job whose worker's lease has run out. Valid until the callback returns. */
-struct shard_lapsed_job {
+/* A job whose lease the caller has to end, because it has run out. Valid until the callback returns. */
+struct shard_lost_job {
     struct slice id, record;
     struct slice settings; /* settings of its topic, see topic_settings.h; empty: none */
     struct nonce nonce;
@@ -214,31 +199,33 @@ struct shard_lapsed_job {
 };
 
 /* Valid until the callback returns. */
-struct shard_lapsed {
+struct shard_lost {
     int64_t now_ms;
-    const struct shard_lapsed_job *jobs;
+    const struct shard_lost_job *jobs;
     size_t count;
-    size_t number; /* how many entries the script has looked at */
+    size_t number; /* how many leases the script has looked at */
     bool is_full;  /* there may be more */
 };
 
-/* Lists jobs whose workers' leases have run out (store/pull.h): a limited number, with at most some MiB of
- * records. A job is listed in each call until its lease is ended, by shard_end_lapsed or by its worker.
- * The status is STALE if Redis's clock is more than a second away from expected_ms. */
-typedef void shard_lapsed_fn(void *arg, enum status, const struct shard_lapsed *);
-void shard_list_lapsed(struct shard *, int64_t expected_ms, shard_lapsed_fn *, void *arg);
+/* Looks at a limited number of leases that have run out. The job of a consumer becomes due again. If it has
+ * lost too many consumers, it is listed, and leased to the caller for STORE_LEASE_MS, who must bury it. The
+ * job of a worker is listed until its lease is ended, by shard_end_lost or by its worker. The listed jobs
+ * have at most some MiB of records. A job whose lease is not ended is listed again. The status is STALE if
+ * Redis's clock is more than a second away from expected_ms. */
+typedef void shard_lost_fn(void *arg, enum status, const struct shard_lost *);
+void shard_recover(struct shard *, enum lease_holder, int64_t expected_ms, shard_lost_fn *, void *arg);
 
-/* Lists jobs that wait and have expired, as shard_list_lapsed does; leased_ms is the current time.
- * shard_end_lapsed buries such a job, unless it has changed or was leased in the meantime. A job that is not
+/* Lists jobs that wait and have expired, as shard_recover does; leased_ms is the current time.
+ * shard_end_lost buries such a job, unless it has changed or was leased in the meantime. A job that is not
  * buried is listed again after 5 s. */
-void shard_list_expired(struct shard *, int64_t expected_ms, shard_lapsed_fn *, void *arg);
+void shard_list_expired(struct shard *, int64_t expected_ms, shard_lost_fn *, void *arg);
 
 /* Ends a worker's lease that has run out. This counts as a failed attempt: the job is retried by its
  * schedule, or dies. schedule is used if neither the job nor its topic has a retry schedule. Copies the
  * texts. The status is STALE if the lease has already ended. If memory is short, nothing changes, and fn
  * is called with NO_MEMORY before this function returns. */
-void shard_end_lapsed(struct shard *, const struct shard_lapsed_job *, int64_t now_ms,
-                      const struct retry_schedule *schedule, shard_done_fn *, void *arg);
+void shard_end_lost(struct shard *, const struct shard_lost_job *, int64_t now_ms,
+                    const struct retry_schedule *schedule, shard_done_fn *, void *arg);
 
 /* Removes a limited number of expired idempotency keys, and a limited number of entries of sends (jobs for
  * a group) whose jobs have ended. is_full: more of both may remain. */

@@ -1,16 +1,12 @@
-/* upkeep.c - makes the calls of the carry worker and the janitor: carry, recover, forget, sweep, survey,
+/* upkeep.c - makes the calls of the carry worker and the janitor: carry, forget, sweep, survey,
  * audit, mend. */
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/system.h"
 #include "store/store_private.h"
 
 enum {
     CARRY_TOPICS_MAX = 256, /* maximum number of topics in one call */
-    RECOVER_MAX = 256,      /* maximum number of leases in one call */
-    FIRST_DOOMED = 3,       /* index of the first doomed job (a job to bury) in the reply of recover */
-    DOOMED_PARTS = 2,       /* id, record */
     FORGET_MAX = 1000,
     FORGET_SENDS_MAX = 20, /* maximum number of sends in one call; each is checked for up to 100 jobs */
     MENDED_MAX = 64,       /* maximum number of repairs that one call reports */
@@ -19,9 +15,6 @@ enum {
     REOFFER_MAX = 300, /* maximum number of topics in one call, which takes Redis a few milliseconds */
     SURVEY_MAX = 2000, /* maximum number of topics in one call; the call ends earlier if it takes long */
 };
-
-/* Nonces of recovery begin with this mark, see Attempts.is_recovering in scripts/lib/attempts.lua. */
-#define RECOVERY_MARK "!"
 
 static bool has_letter(struct slice letters, char letter)
 {
@@ -69,63 +62,6 @@ void shard_carry(struct shard *shard, const struct shard_carry *carry, shard_car
     store_call_number(call, STORE_LEASE_MS);
     store_call_number(call, carry->patience_ms);
     store_call_number(call, carry->expected_ms);
-    store_call_send(call);
-}
-
-/* Reads {now_us, leases that ran out, number of doomed jobs, id, record, ..., topic, settings, ...}. Returns
- * false if the reply cannot come from recover.lua. */
-static bool read_recovered(const struct redis_reply *reply, struct shard_claimed doomed[RECOVER_MAX],
-                           struct shard_recovered *recovered)
-{
-    int64_t now_us = redis_reply_integer(redis_reply_at(reply, 0));
-    int64_t count = redis_reply_integer(redis_reply_at(reply, 1));
-    if (now_us <= 0 || count < 0 || count > RECOVER_MAX ||
-        !reply_count(reply, 2, FIRST_DOOMED, DOOMED_PARTS, RECOVER_MAX, &recovered->doomed_count))
-        return false;
-    recovered->now_ms = now_us / 1000;
-    recovered->count = (size_t)count;
-    recovered->is_full = count == RECOVER_MAX;
-    size_t at = FIRST_DOOMED;
-    for (size_t i = 0; i < recovered->doomed_count; i++, at += DOOMED_PARTS)
-        doomed[i] = (struct shard_claimed){.id = redis_reply_text(redis_reply_at(reply, at)),
-                                           .record = redis_reply_text(redis_reply_at(reply, at + 1))};
-    for (; at + 1 < redis_reply_size(reply); at += 2)
-        claim_give_settings(doomed, recovered->doomed_count, redis_reply_text(redis_reply_at(reply, at)),
-                            redis_reply_text(redis_reply_at(reply, at + 1)));
-    return true;
-}
-
-struct recovery {
-    struct store_call call;
-    struct nonce nonce; /* nonce of the leases of doomed jobs */
-};
-
-static void recover_end(struct store_call *call, enum status status, const struct redis_reply *reply)
-{
-    struct shard_claimed doomed[RECOVER_MAX];
-    struct shard_recovered recovered = {.nonce = &((struct recovery *)call)->nonce, .doomed = doomed};
-    if (status == STATUS_OK && redis_reply_integer(redis_reply_at(reply, 1)) < 0)
-        status = STATUS_STALE;
-    if (status == STATUS_OK && !read_recovered(reply, doomed, &recovered)) {
-        recovered.doomed_count = 0;
-        status = reply_refuse("recover");
-    }
-    CALL_FN(call, shard_recover_fn)(call->arg, status, &recovered);
-}
-
-void shard_recover(struct shard *shard, int64_t expected_ms, shard_recover_fn *fn, void *arg)
-{
-    struct recovery *recovery = NEW(struct recovery);
-    struct store_call *call = &recovery->call;
-    uint32_t seed;
-    store_call_init_alone(call, shard, SCRIPT_RECOVER, shard->worker, recover_end, ANY_FN(fn), arg);
-    random_fill(&seed, sizeof seed);
-    shard_next_nonce(shard, RECOVERY_MARK, &recovery->nonce);
-    store_call_number(call, STORE_LEASE_MS);
-    store_call_number(call, expected_ms);
-    store_call_number(call, RECOVER_MAX);
-    store_call_number(call, seed);
-    store_call_text(call, slice_of(recovery->nonce.text));
     store_call_send(call);
 }
 

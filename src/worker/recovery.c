@@ -204,12 +204,12 @@ static bool has_workflow(const struct burial *burial)
     return has_it;
 }
 
-static struct burial *burial_new(struct recovery *recovery, const struct shard_claimed *doomed,
-                                 const struct shard_recovered *recovered)
+static struct burial *burial_new(struct recovery *recovery, const struct shard_lost_job *doomed,
+                                 int64_t now_ms)
 {
     struct burial *burial = NEW(struct burial);
     burial->recovery = recovery;
-    burial->now_ms = recovered->now_ms;
+    burial->now_ms = now_ms;
     buffer_init(&burial->id, doomed->id.size);
     buffer_init_fallible(&burial->record, doomed->record.size);
     buffer_init_fallible(&burial->settings, doomed->settings.size);
@@ -218,16 +218,15 @@ static struct burial *burial_new(struct recovery *recovery, const struct shard_c
     buffer_append(&burial->id, doomed->id);
     buffer_append(&burial->record, doomed->record);
     buffer_append(&burial->settings, doomed->settings);
-    burial->lease = (struct lease){buffer_slice(&burial->id), *recovered->nonce};
+    burial->lease = (struct lease){buffer_slice(&burial->id), doomed->nonce};
     return burial;
 }
 
 /* Buries a job. If the job belongs to a workflow, its callbacks contain the workflow's first element, which
  * is read first. */
-static void burial_start(struct recovery *recovery, const struct shard_claimed *doomed,
-                         const struct shard_recovered *recovered)
+static void burial_start(struct recovery *recovery, const struct shard_lost_job *doomed, int64_t now_ms)
 {
-    struct burial *burial = burial_new(recovery, doomed, recovered);
+    struct burial *burial = burial_new(recovery, doomed, now_ms);
     lease_sweep_begin_item(&recovery->sweep);
     if (burial->record.failed || burial->settings.failed)
         on_buried(burial, STATUS_NO_MEMORY);
@@ -239,20 +238,20 @@ static void burial_start(struct recovery *recovery, const struct shard_claimed *
 
 /* ---- steps ---- */
 
-static void on_recovered(void *arg, enum status status, const struct shard_recovered *recovered)
+static void on_recovered(void *arg, enum status status, const struct shard_lost *lost)
 {
     struct recovery *recovery = arg;
-    recovery->sweep.jobs += recovered->count;
-    metrics_count(recovery->metrics, METRICS_COUNTER_RECOVERED, recovered->count);
-    for (size_t i = 0; i < recovered->doomed_count; i++)
-        burial_start(recovery, &recovered->doomed[i], recovered);
-    lease_sweep_listed(&recovery->sweep, status == STATUS_OK && recovered->is_full, recovered->count);
+    recovery->sweep.jobs += lost->number;
+    metrics_count(recovery->metrics, METRICS_COUNTER_RECOVERED, lost->number);
+    for (size_t i = 0; i < lost->count; i++)
+        burial_start(recovery, &lost->jobs[i], lost->now_ms);
+    lease_sweep_listed(&recovery->sweep, status == STATUS_OK && lost->is_full, lost->number);
 }
 
 static void recovery_list(void *arg, int64_t now_ms)
 {
     struct recovery *recovery = arg;
-    shard_recover(recovery->sweep.shard, now_ms, on_recovered, recovery);
+    shard_recover(recovery->sweep.shard, LEASE_OF_CONSUMER, now_ms, on_recovered, recovery);
 }
 
 struct recovery *recovery_new(struct loop *loop, struct shard *shard, const struct delivery_forms *forms,
@@ -313,13 +312,13 @@ static void on_expired_ended(void *arg, enum status status)
     lease_sweep_end_item(&reaper->expiries, true);
 }
 
-static void on_expired(void *arg, enum status status, const struct shard_lapsed *expired)
+static void on_expired(void *arg, enum status status, const struct shard_lost *expired)
 {
     struct reaper *reaper = arg;
     for (size_t i = 0; i < expired->count; i++) {
         lease_sweep_begin_item(&reaper->expiries);
-        shard_end_lapsed(reaper->expiries.shard, &expired->jobs[i], expired->now_ms, reaper->schedule,
-                         on_expired_ended, reaper);
+        shard_end_lost(reaper->expiries.shard, &expired->jobs[i], expired->now_ms, reaper->schedule,
+                       on_expired_ended, reaper);
     }
     lease_sweep_listed(&reaper->expiries, status == STATUS_OK && expired->is_full, expired->number);
 }
@@ -345,21 +344,21 @@ void reaper_end_jobs(struct reaper *reaper)
     on_expiry(reaper);
 }
 
-static void on_expired_leases(void *arg, enum status status, const struct shard_lapsed *lapsed)
+static void on_expired_leases(void *arg, enum status status, const struct shard_lost *lost)
 {
     struct reaper *reaper = arg;
-    for (size_t i = 0; i < lapsed->count; i++) {
+    for (size_t i = 0; i < lost->count; i++) {
         lease_sweep_begin_item(&reaper->sweep);
-        shard_end_lapsed(reaper->sweep.shard, &lapsed->jobs[i], lapsed->now_ms, reaper->schedule,
-                         on_lease_ended, reaper);
+        shard_end_lost(reaper->sweep.shard, &lost->jobs[i], lost->now_ms, reaper->schedule, on_lease_ended,
+                       reaper);
     }
-    lease_sweep_listed(&reaper->sweep, status == STATUS_OK && lapsed->is_full, 0);
+    lease_sweep_listed(&reaper->sweep, status == STATUS_OK && lost->is_full, 0);
 }
 
 static void reaper_list(void *arg, int64_t now_ms)
 {
     struct reaper *reaper = arg;
-    shard_list_lapsed(reaper->sweep.shard, now_ms, on_expired_leases, reaper);
+    shard_recover(reaper->sweep.shard, LEASE_OF_WORKER, now_ms, on_expired_leases, reaper);
 }
 
 struct reaper *reaper_new(struct loop *loop, struct shard *shard, const struct retry_schedule *schedule,

@@ -30,7 +30,8 @@ CONTROLS = {
     # Fault: each lease counts as lost at once.
     "no leases": [("lib/leases", "call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT'", "call('ZRANGEBYSCORE', key, 0, 1e15, 'LIMIT'")],
     # Fault: each worker's lease counts as expired at once.
-    "leases of workers": [("lapsed", "local ids = Leases.lost(PULLED, Leases.PULL_LEASE_MAX_MS, ARGV[2])", "local ids = call('ZRANGE', PULLED, 0, 99)")],
+    "leases of workers": [("recover", "local ids = Leases.lost(holder, holder.leases, lease_ms, ARGV[5])",
+                           "local ids = holder == WORKERS and call('ZRANGE', holder.leases, 0, 99) or {}")],
     # Fault: a lease lasts as long as an attempt may take.
     "short leases": [("lib/leases", "if #lost > 0 then return lost end", "if true then return lost end"),
                      ("claim", "integer(now + lease_ms)", "integer(now + 3600000)"),

@@ -363,14 +363,13 @@ static void on_lapse_ended(void *arg, enum status status)
 }
 
 /* Ends the leases that are listed, as the carry worker does. */
-static void on_lapsed(void *arg, enum status status, const struct shard_lapsed *lapsed)
+static void on_lost_worker(void *arg, enum status status, const struct shard_lost *lost)
 {
     struct store *store = arg;
     called++;
-    assert(status == STATUS_OK || lapsed->count == 0);
-    for (size_t i = 0; i < lapsed->count; i++)
-        shard_end_lapsed(store_shard(store, 0), &lapsed->jobs[i], lapsed->now_ms, &retries, on_lapse_ended,
-                         NULL);
+    assert(status == STATUS_OK || lost->count == 0);
+    for (size_t i = 0; i < lost->count; i++)
+        shard_end_lost(store_shard(store, 0), &lost->jobs[i], lost->now_ms, &retries, on_lapse_ended, NULL);
 }
 
 static void on_run(void *arg, enum status status, int64_t due_ms)
@@ -552,14 +551,14 @@ static void on_carried(void *arg, enum status status, const struct shard_carried
     touch(carried->owner);
 }
 
-static void on_recovered(void *arg, enum status status, const struct shard_recovered *recovered)
+static void on_recovered(void *arg, enum status status, const struct shard_lost *lost)
 {
     (void)arg, (void)status;
     called++;
-    for (size_t i = 0; i < recovered->doomed_count; i++) {
-        touch(recovered->doomed[i].id);
-        touch(recovered->doomed[i].record);
-        touch(recovered->doomed[i].settings);
+    for (size_t i = 0; i < lost->count; i++) {
+        touch(lost->jobs[i].id);
+        touch(lost->jobs[i].record);
+        touch(lost->jobs[i].settings);
     }
 }
 
@@ -795,7 +794,7 @@ static unsigned begin_pull_call(struct store *store, unsigned number)
         end_some_lease(store, LEASE_END_BURY);
         return 2;
     default:
-        shard_list_lapsed(store_shard(store, 0), FUZZ_NOW_MS, on_lapsed, store);
+        shard_recover(store_shard(store, 0), LEASE_OF_WORKER, FUZZ_NOW_MS, on_lost_worker, store);
         return 1;
     }
 }
@@ -910,7 +909,7 @@ static unsigned begin(struct store *store, unsigned number)
         shard_carry(shard, &(struct shard_carry){.me = SLICE("me"), .is_tick = true}, on_carried, NULL);
         return 1;
     case 22:
-        shard_recover(shard, FUZZ_NOW_MS, on_recovered, NULL);
+        shard_recover(shard, LEASE_OF_CONSUMER, FUZZ_NOW_MS, on_recovered, NULL);
         return 1;
     case 23:
         shard_forget(shard, on_forgotten, NULL);

@@ -97,7 +97,7 @@ END_TEST
 
 /* ---- recovery ---- */
 
-#define RECOVER    "recover 5000 now 256 1 !r"
+#define RECOVER    "recover consumers 5000 now 256 1 !r"
 #define LAST_LEASE "crashes: t/a=4,n0\nholders:t: t/a=n1,now-1000\njobs: t/a={r}\nleases: t/a@now\n"
 #define DOOMED(deadline)                                                                                     \
     "crashes: t/a=5,n1\nholders:t: t/a=!r,now-1000\njobs: t/a={r}\nleases: t/a@" deadline "\n"
@@ -107,17 +107,20 @@ END_TEST
 START_TEST(recovery_lists_what_it_gives_up_and_leases_it)
 {
     CHECK_EXAMPLES( //
-        {LAST_LEASE, RECOVER, "1 1 t/a {r}", DOOMED("now+5000")},
-        {LAST_LEASE TELLS, RECOVER, "1 1 t/a {r} t {\"onDead\":\"http://h/\"}", DOOMED("now+5000") TELLS},
-        {LAST_LEASE OF_ALL, RECOVER, "1 1 t/a {r} t {\"onDead\":\"http://a/\",\"retention\":10}",
+        {LAST_LEASE, RECOVER, "1 1 t/a !r now-1000 now {r}", DOOMED("now+5000")},
+        {LAST_LEASE TELLS, RECOVER, "1 1 t/a !r now-1000 now {r} t {\"onDead\":\"http://h/\"}",
+         DOOMED("now+5000") TELLS},
+        {LAST_LEASE OF_ALL, RECOVER,
+         "1 1 t/a !r now-1000 now {r} t {\"onDead\":\"http://a/\",\"retention\":10}",
          DOOMED("now+5000") OF_ALL},
         {LAST_LEASE TELLS OF_ALL, RECOVER,
-         "1 1 t/a {r} t [{\"onDead\":\"http://h/\"},{\"onDead\":\"http://a/\",\"retention\":10}]",
+         "1 1 t/a !r now-1000 now {r} t "
+         "[{\"onDead\":\"http://h/\"},{\"onDead\":\"http://a/\",\"retention\":10}]",
          DOOMED("now+5000") TELLS OF_ALL},
         /* The caller did not bury the job before its lease ran out: the job is listed again, and the loss of
          * the caller is not counted. */
         {DOOMED("now+1"), RECOVER, "0 0", NULL},
-        {DOOMED("now"), "recover 5000 now 256 1 !s", "1 1 t/a {r}",
+        {DOOMED("now"), "recover consumers 5000 now 256 1 !s", "1 1 t/a !s now-1000 now {r}",
          "crashes: t/a=5,n1\nholders:t: t/a=!s,now-1000\njobs: t/a={r}\nleases: t/a@now+5000\n"},
         /* An id without a record is not listed. Its lease and its other data are removed. */
         {"attempts: t/a=1|\ncrashes: t/a=4,n0\nholders:t: t/a=n1,now-9\nleases: t/a@now\n", RECOVER, "1 0",

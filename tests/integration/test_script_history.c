@@ -89,7 +89,7 @@ START_TEST(attempts_stay_with_a_job_that_goes_on)
         {ONE DELAYED, "change t/a * @now+5 {n}", "now+5 wake now+5",
          ONE "bucket:t: t/a@now+5\ndue: t@now+5\njobs: t/a={n}\n"},
         {ONE LEASED, "release t/a n1 -1 now - 0", "1", ONE READY},
-        {ONE EXPIRED, "recover 5000 now 256 1 !r", "1 0", ONE LOST},
+        {ONE EXPIRED, "recover consumers 5000 now 256 1 !r", "1 0", ONE LOST},
         {ONE READY, "claim 10 n5 5000 2 1000 0", "0 0 1 t/a now-1000 {r}",
          ONE "holders:t: t/a=n5,now-1000\njobs: t/a={r}\nleases: t/a@now+5000\n" BELL},
         {ONE DELAYED, "schedule 0 86400000 t/a 5 \"x\"} -", "(delayed now+60000 {r})", NULL}, );

@@ -111,14 +111,14 @@ START_TEST(the_place_of_a_lost_attempt_expires)
     CHECK_EXAMPLES( //
         {LOST_PLACE, "carry me 1 9 '' 0 5000 500", "me 1 -1 0 0 ''",
          LOST_PLACE "carry: at=now beat=1 owner=me\n"},
-        {LOST_PLACE, "recover 5000 now 10 1 !r", "0 0", FREE},
-        {LOST_PLACE, "recover 5000 now+1001 10 1 !r", "-1", NULL},
-        {HELD, "recover 5000 now 10 1 !r", "0 0", NULL},
+        {LOST_PLACE, "recover consumers 5000 now 10 1 !r", "0 0", FREE},
+        {LOST_PLACE, "recover consumers 5000 now+1001 10 1 !r", "-1", NULL},
+        {HELD, "recover consumers 5000 now 10 1 !r", "0 0", NULL},
         /* The deadline was written before Redis's clock stepped back. */
-        {FAR_PLACE, "recover 5000 now 10 1 !r", "0 0", FREE},
+        {FAR_PLACE, "recover consumers 5000 now 10 1 !r", "0 0", FREE},
         /* One call removes a bounded number of expired entries of cancelled jobs' attempts. */
-        {"holders:t: t/a|n1= t/a|n2=\nlingering: t/a|n1@now-2 t/a|n2@now-1\n", "recover 5000 now 1 1 !r",
-         "0 0", "holders:t: t/a|n2=\nlingering: t/a|n2@now-1\n"}, );
+        {"holders:t: t/a|n1= t/a|n2=\nlingering: t/a|n1@now-2 t/a|n2@now-1\n",
+         "recover consumers 5000 now 1 1 !r", "0 0", "holders:t: t/a|n2=\nlingering: t/a|n2@now-1\n"}, );
 }
 END_TEST
 
@@ -252,7 +252,7 @@ START_TEST(the_end_of_a_suspects_attempt_offers_the_next_suspect)
         /* The suspect in flight has lost its consumer. */
         {"holders:u: u/a=n1,now\nleases: u/a@now\ncrashes: t/b=2,n0 u/a=2,n0\nsuspects: u/a|n1@0 "
          "t/b@now\n" ASIDE("now+600000") "jobs: t/b={2} u/a={1}\n",
-         "recover 5000 now 256 1 !r", "1 0 wake now+1665",
+         "recover consumers 5000 now 256 1 !r", "1 0 wake now+1665",
          OFFERED
          "bucket:u: u/a@now+1665\ncrashes: t/b=2,n0 u/a=3,n1\ndue: u@now+1665\njobs: t/b={2} u/a={1}\n"}, );
 }

@@ -296,19 +296,21 @@ START_TEST(pulled_reads_what_a_token_holds)
 }
 END_TEST
 
+#define RECOVER "recover workers 5000 now 10 1 !r"
+
 START_TEST(leases_that_ran_out_are_listed)
 {
     CHECK_EXAMPLES( //
-        {LAPSED, "lapsed 10 now", "1 1 t/a p1 now-9500 now-9000 {r} t {\"delivery\":\"pull\"}", NULL},
-        {LAPSED, "lapsed 10 now+1001", "-1", NULL}, {PULLED, "lapsed 10 now", "0 0", NULL},
-        {EXPIRED, "lapsed 10 now", "0 0", NULL},
+        {LAPSED, RECOVER, "1 1 t/a p1 now-9500 now-9000 {r} t {\"delivery\":\"pull\"}", NULL},
+        {LAPSED, "recover workers 5000 now+1001 10 1 !r", "-1", NULL}, {PULLED, RECOVER, "0 0", NULL},
+        {EXPIRED, RECOVER, "0 0", NULL},
         /* The deadline is hours away, because the clock has stepped back. */
-        {PULL "holders:t: t/a=p1,now+90000000,-,now-9500\njobs: t/a={r}\npulled: t/a@now+90000000\n",
-         "lapsed 10 now", "1 1 t/a p1 now-9500 now+90000000 {r} t {\"delivery\":\"pull\"}", NULL},
+        {PULL "holders:t: t/a=p1,now+90000000,-,now-9500\njobs: t/a={r}\npulled: t/a@now+90000000\n", RECOVER,
+         "1 1 t/a p1 now-9500 now+90000000 {r} t {\"delivery\":\"pull\"}", NULL},
         /* Damaged data. */
-        {PULL "jobs: t/a={r}\npulled: t/a@now\n", "lapsed 10 now", "1 0",
+        {PULL "jobs: t/a={r}\npulled: t/a@now\n", RECOVER, "1 0",
          PULL "bucket:t: t/a@now\ndue: t@inf\njobs: t/a={r}\n"},
-        {PULL "holders:t: t/a=p1,now-9,-,now-9\npulled: t/a@now\n", "lapsed 10 now", "1 0", PULL},
+        {PULL "holders:t: t/a=p1,now-9,-,now-9\npulled: t/a@now\n", RECOVER, "1 0", PULL},
         {LAPSED, "carry me 1 9 '' 0 5000 500", "me 1 -1 0 0 ''", LAPSED "carry: at=now beat=1 owner=me\n"},
         {PULLED, "carry me 1 9 '' 0 5000 500", "me 1 -1 3000 0 ''",
          PULLED "carry: at=now beat=1 owner=me\n"}, );
@@ -327,11 +329,11 @@ START_TEST(owners_meet_a_leased_job)
         {PULLED, "cancel t/a ''", "1", PULL PULL_PLACE}, {PULL PULL_PLACE, "complete t/a p1 ''", "0", PULL},
         {PULL PULL_PLACE, "release t/a p1 -1 0 - 0", "0", PULL},
         {PULL PULL_PLACE, "extend t/a p1 60000", "0", NULL},
-        {PULL "holders:t: t/a|p1=\npull_lingering: t/a|p1@now\n", "recover 5000 now 10 1 !r", "0 0", PULL},
+        {PULL "holders:t: t/a|p1=\npull_lingering: t/a|p1@now\n", RECOVER, "0 0", PULL},
         {PULL "holders:t: t/a|p1=\npull_lingering: t/a|p1@now\n", "carry me 1 9 '' 0 5000 500",
          "me 1 -1 0 0 ''",
          PULL "holders:t: t/a|p1=\npull_lingering: t/a|p1@now\ncarry: at=now beat=1 owner=me\n"},
-        {PULL PULL_PLACE, "recover 5000 now 10 1 !r", "0 0", NULL},
+        {PULL PULL_PLACE, RECOVER, "0 0", NULL},
         {PULLED, "replace 0 t/a 0 \"x\"} ''", "(now now 2)", REPLACED},
         {PULLED, "replace 0 t/a 0 \"x\"} *", "(now now 2)", REPLACED},
         {PULLED, "replace 0 t/a 0 \"x\"} !*", "-4", NULL},

@@ -86,7 +86,7 @@ START_TEST(a_job_that_is_given_back_has_its_old_place)
         {LEASED_LATE "numbers: waiting=1\n", "retry t/a n1 -1 {r} ''", "1", BACK},
         {"holders:t: t/a=n1,now-9.0005\njobs: t/a={r} t/b={b}\nleases: t/a@now\nbucket:t: t/b@now-9\nturns: "
          "t@1\n",
-         "recover 5000 now 10 1 !r", "1 0", "crashes: t/a=1,n1\n" BACK}, );
+         "recover consumers 5000 now 10 1 !r", "1 0", "crashes: t/a=1,n1\n" BACK}, );
 }
 END_TEST
 

@@ -1498,7 +1498,7 @@ END_TEST
 
 /* ---- upkeep ---- */
 
-#define RECOVER "recover 5000 now 256 1 !r"
+#define RECOVER "recover consumers 5000 now 256 1 !r"
 #define LAST_LEASE(losses)                                                                                   \
     "crashes: t/a=" losses ",n0\n"                                                                           \
     "holders:t: t/a=n1,now-1000\n"                                                                           \
@@ -1514,22 +1514,22 @@ START_TEST(recover_returns_jobs_whose_lease_ran_out)
         {DEAD, RECOVER, "0 0", NULL}, {DEAD_BY_LOSSES, RECOVER, "0 0", NULL},
         /* The script changes nothing if Redis's clock differs by more than 1 s from the time that the caller
          * expects. */
-        {EXPIRED, "recover 5000 now+1000 256 1 !r", "1 0", LOST},
-        {EXPIRED, "recover 5000 now+1001 256 1 !r", "-1", NULL},
-        {EXPIRED, "recover 5000 now-1001 256 1 !r", "-1", NULL},
+        {EXPIRED, "recover consumers 5000 now+1000 256 1 !r", "1 0", LOST},
+        {EXPIRED, "recover consumers 5000 now+1001 256 1 !r", "-1", NULL},
+        {EXPIRED, "recover consumers 5000 now-1001 256 1 !r", "-1", NULL},
         /* A lease whose deadline is later than that of a new lease was written before the clock stepped back,
          * and is treated as lost. */
         {"holders:t: t/a=n1,now-1000\njobs: t/a={r}\nleases: t/a@now+6000\n", RECOVER, "0 0", NULL},
         {"holders:t: t/a=n1,now-1000\njobs: t/a={r}\nleases: t/a@now+6001\n", RECOVER, "1 0", LOST},
         /* The lease that was lost first is recovered first. After that, the topic is below its limit
          * again. */
-        {BUSY, "recover 5000 now 1 1 !r", "0 0", NULL},
+        {BUSY, "recover consumers 5000 now 1 1 !r", "0 0", NULL},
         {"bucket:t: t/c@now-1\n"
          "due: t@inf\n"
          "holders:t: t/a=n1,now-9 t/b=n2,now-8\n"
          "jobs: t/a={1} t/b={2} t/c={3}\n"
          "leases: t/b@now-2 t/a@now-1\n",
-         "recover 5000 now 1 1 !r", "1 0",
+         "recover consumers 5000 now 1 1 !r", "1 0",
          "bucket:t: t/b@now-8 t/c@now-1\n"
          "crashes: t/b=1,n2\n"
          "holders:t: t/a=n1,now-9\n"
@@ -1548,7 +1548,7 @@ static int64_t wait_after_loss(const char *before, int seed)
     redisContext *redis = examples_redis();
     char call[64];
     keyspace_load(redis, before, NOW_MS);
-    snprintf(call, sizeof call, "recover 5000 now 256 %d !r", seed);
+    snprintf(call, sizeof call, "recover consumers 5000 now 256 %d !r", seed);
     freeReplyObject(script_run_text(redis, call, NOW_MS));
     redisReply *score = redis_command(redis, "ZSCORE " KEYSPACE_PREFIX "bucket:t t/a");
     int64_t wait_ms = strtoll(score->str, NULL, 10) - NOW_MS;
@@ -1894,7 +1894,7 @@ START_TEST(data_of_a_newer_format_is_not_changed)
         {READY NEWER, "claim 10 n5 5000 2 1000 0", "NEWER", NULL},
         {COME NEWER, "claim 10 n5 5000 2 1000 1", "NEWER", NULL},
         {COME NEWER, "carry me 1 256 '' 0 5000 250", "NEWER", NULL},
-        {EXPIRED NEWER, "recover 5000 now 9 1 !n", "NEWER", NULL},
+        {EXPIRED NEWER, "recover consumers 5000 now 9 1 !n", "NEWER", NULL},
         {DELAYED NEWER, "cancel t/a ''", "NEWER", NULL}, {NEWER, "forget 9 9", "NEWER", NULL},
         {NEWER, "sweep 9 0 0", "NEWER", NULL}, {"jobs: t/a={r}\n" NEWER, "mend jobs 0", "NEWER", NULL},
         {NEWER, "archive 0 on 0 9 9", "NEWER", NULL}, {NEWER, "archived 0 0", "NEWER", NULL},

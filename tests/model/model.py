@@ -510,21 +510,23 @@ class World:
     def recover(self, expected, most):
         self.nonces += 1
         nonce = f"!{self.nonces}"
-        answer = self.call("recover", LEASE_MS, expected, most, self.chance.randrange(2 ** 32), nonce)
+        answer = self.call("recover", "consumers", LEASE_MS, expected, most, self.chance.randrange(2 ** 32), nonce)
         found = self.read_keyspace()
-        self.check("recover", (expected, most), answer, self.pool.recover(expected, most, nonce, found["bucket"], found["lines"]))
+        self.check("recover", ("consumers", expected, most), answer, self.pool.recover(expected, most, nonce, found["bucket"], found["lines"]))
         if answer[0] > 0 and self.chance.random() < 0.8:  # otherwise the process that listed the leases dies
-            listed = answer[2:2 + 2 * answer[1]]
-            self.doomed += [(job_id, nonce, record) for job_id, record in zip(listed[::2], listed[1::2])]
+            self.doomed += [(job_id, nonce, record) for job_id, nonce, _, _, record in self.jobs_in(answer)]
         if self.chance.random() < 0.7:
             self.step_bury()
 
+    def jobs_in(self, answer):
+        """The jobs in an answer of recover: id, nonce, due time, time of the lease, record."""
+        return [tuple(answer[2 + 5 * i:7 + 5 * i]) for i in range(answer[1] if len(answer) > 1 else 0)]
+
     def lapse(self, expected, most):
         """Ends the workers' leases that have run out as failed attempts, unless the process that listed them dies first."""
-        answer = self.call("lapsed", most, expected)
-        self.check("lapsed", (most, expected), answer, self.pool.lapsed(most, expected))
-        count = answer[1] if len(answer) > 1 else 0
-        listed = [tuple(answer[2 + 5 * i:7 + 5 * i]) for i in range(count)]
+        answer = self.call("recover", "workers", LEASE_MS, expected, most, 1, "!0")
+        self.check("recover", ("workers", expected, most), answer, self.pool.recover_workers(expected, most))
+        listed = self.jobs_in(answer)
         if self.chance.random() < 0.2:
             return
         if self.chance.random() < 0.2:
@@ -1816,7 +1818,7 @@ CONTROLS = {
     "a delivery loses its follow-ups": [("complete", "  if FollowUps.by_item[item] and verdicts[item] and replies[item + 1] > 0 then FollowUps.schedule(FollowUps.by_item[item], ARGV[3 * item - 1]) end\n", "")],
     "a retry loses its follow-ups": [("retry", "    if FollowUps.by_item[number] then FollowUps.schedule(FollowUps.by_item[number], id) end\n", "")],
     "a death loses its follow-ups": [("bury", "    if FollowUps.by_item[number] then FollowUps.schedule(FollowUps.by_item[number], id) end\n", "")],
-    "the place of a lost attempt stays": [("recover", "  Lingering.free(lingering[i])\n", "")],
+    "the place of a lost attempt stays": [("recover", "    Lingering.free(lingering[i])\n", "")],
     "cancel keeps the losses": [("lib/cancels", "  Attempts.forget_losses(id)\n", "")],
     "cancel keeps the attempts": [("lib/cancels", "  Attempts.forget({id})\n", "")],
     "complete keeps the attempts": [("complete", "  Attempts.forget(gone)\n", "")],
@@ -1899,7 +1901,7 @@ CONTROLS = {
     "a line without its job stays": [("lib/fifo", "    call('HDEL', LINES, topic)\n    return first[2] or false", "    return first[2] or false")],
     "held back for less": [("release", "wait >= 0 and soonest + wait)", "wait >= 0 and soonest + wait - 500)")],
     "early by a fraction": [("retry", "soonest + ", "now + ")],
-    "recovers after a step of the clock": [("recover", "> Leases.STEP_MS then", "> Leases.STEP_MS * 1e9 then")],
+    "recovers after a step of the clock": [("recover", "> Leases.STEP_MS then", "> (holder == CONSUMERS and 1e12 or Leases.STEP_MS) then")],
     "lost after the clock went back": [("lib/leases", "return call('ZRANGEBYSCORE', key, '(' .. integer",
                                         "return {} or call('ZRANGEBYSCORE', key, '(' .. integer")],
     "a bucket is written beside its number": [("lib/places", "  waiting_change = waiting_change + number\n", "")],
@@ -1923,22 +1925,23 @@ CONTROLS = {
     "a lease spends no rate": [("lease", "  if spending > 0 then Rates.spend(topic, spending, tonumber(scores[1])) end\n", "")],
     "a lease ignores the line": [("lease", "  if line_at then return 0, tonumber(line_at) end\n", "")],
     "a job is leased early": [("lease", "    if time >= due_before then break end\n", "")],
-    "a key returns what others hold": [("lease", "string.match(claim, '^%S+') == nonce and tonumber(deadline) > now", "true")],
+    "a key returns what others hold": [("lease", "holder_nonce == nonce and tonumber(deadline) > now", "due")],
     "a key is used for two requests": [("lease", "  if kept == RESULT.REUSED then return kept end\n", "")],
     "a lease that ran out is extended": [("extend", "if deadline and tonumber(deadline) > now then", "if deadline then")],
-    "a token extends the lease of another": [("extend", "verdicts[number] == 'lease' and Leases.is_pulled", "Leases.is_pulled")],
-    "a completed job keeps its lease": [("complete", "  call('ZREM', PULLED, unpack(pulled))\n", "")],
+    "a token extends the lease of another": [("extend", "verdicts[number] == 'lease' and Leases.holder", "Leases.holder")],
+    "a completed job keeps its lease": [("complete", "  call('ZREM', WORKERS.leases, unpack(pulled))\n", "")],
     "a completed lease is not remembered": [("lib/pull", "    call('HSET', completed_by(nonce), list[1], others)\n    call('PEXPIRE', completed_by(nonce), COMPLETED_MS)\n", "")],
     "a job is completed without its callbacks": [("complete", "then return RESULT.NO_RECORD end", "then local _ = 0 end")],
     "a kept job that a worker has completed has no attempt": [("lib/pull", "return table.concat({name, began, integer(math.max(0, now - tonumber(began))), '200'}, ' ')", "return ''")],
-    "a living lease is a failed attempt": [("lapsed", "Leases.lost(PULLED, Leases.PULL_LEASE_MAX_MS, ARGV[2])", "call('ZRANGE', PULLED, 0, ARGV[2] - 1)")],
-    "a lease that ran out after a step of the clock": [("lapsed", "> Leases.STEP_MS then", "> Leases.STEP_MS * 1e9 then")],
-    "no carry sees that a worker's lease runs out": [("carry", "for _, key in ipairs({PULLED, PULL_LINGERING}) do", "for _, key in ipairs({}) do")],
-    "a worker's lease ends and stays": [("lib/places", " or has(PULLED) and call('ZREM', PULLED, id) == 1", "")],
-    "an owner does not see the lease of a worker": [("lib/leases", " or has(PULLED) and call('ZSCORE', PULLED, id)", "")],
-    "the audit forgets the leases of workers": [("audit", "call('ZCARD', LEASES) + pulled", "call('ZCARD', LEASES)")],
-    "a worker's cancelled job keeps its place": [("recover", "if #lingering == 0 and has(PULL_LINGERING) then", "if false then")],
-    "the walk through leases leaves those of workers out": [("leased", "elseif not is_pulled and at == '0' and has(PULLED) then", "elseif false then")],
+    "a living lease is a failed attempt": [("recover", "local ids = Leases.lost(holder, holder.leases, lease_ms, ARGV[5])",
+                                            "local ids = holder == WORKERS and call('ZRANGE', holder.leases, 0, ARGV[5] - 1) or Leases.lost(holder, holder.leases, lease_ms, ARGV[5])")],
+    "a lease that ran out after a step of the clock": [("recover", "> Leases.STEP_MS then", "> (holder == WORKERS and 1e12 or Leases.STEP_MS) then")],
+    "no carry sees that a worker's lease runs out": [("carry", "ipairs(HOLDERS)", "ipairs({CONSUMERS})")],
+    "a worker's lease ends and stays": [("lib/leases", " or has(WORKERS.leases) and call('ZREM', WORKERS.leases, id) == 1", "")],
+    "an owner does not see the lease of a worker": [("lib/leases", "  deadline = has(WORKERS.leases) and call('ZSCORE', WORKERS.leases, id)\n", "")],
+    "the audit forgets the leases of workers": [("audit", "call('ZCARD', CONSUMERS.leases) + pulled", "call('ZCARD', CONSUMERS.leases)")],
+    "a worker's cancelled job keeps its place": [("recover", "has(holder.lingering) and", "holder == CONSUMERS and has(holder.lingering) and")],
+    "the walk through leases leaves those of workers out": [("leased", "elseif not is_pulled and at == '0' and has(WORKERS.leases) then", "elseif false then")],
     "no wake-up": [("lib/turns", "publish(first_after)", "return")],
     "no wake-up by a claim": [("claim", "\n  Turns.wake()\n", "\n")],
     "no bell": [("lib/turns", "if first and call('LLEN', READY) == 0 then call('RPUSH', READY, first) end", "")],

@@ -1634,10 +1634,12 @@ class Pool(Workflows):
         return [[int(self.holders[job_id][1]), self.pull_notes[job_id][0], self.jobs[job_id], self.told_settings(topic_of(job_id))]
                 if self.holders.get(job_id, ("",))[0] == nonce and job_id in self.pulled else [] for job_id, nonce in items]
 
-    def lapsed(self, most, expected):
+    def recover_workers(self, expected, most):
         if abs(self.now - expected) > STEP_MS:
             return [-1]
         ids = self.lost(self.pulled, most, PULL_LEASE_MAX_MS)
+        self.free_lost(self.lost(self.lingering_of(True), most, PULL_LEASE_MAX_MS))
+        self.finish()
         flat = [word for job_id in ids for word in (job_id, self.holders[job_id][0], int(self.holders[job_id][1]),
                                                     self.pull_notes[job_id][0], self.jobs[job_id])]
         topics = dict.fromkeys(map(topic_of, ids))
@@ -1861,6 +1863,11 @@ class Pool(Workflows):
             lost = [job_id for at, job_id in entries if at > self.now + longest_ms + STEP_MS]
         return lost[:most]
 
+    def free_lost(self, places):
+        for place in places:
+            self.free_place(*place)
+            self.touched[topic_of(place[0])] = True
+
     def recover(self, expected, most, nonce, waits, lines):
         """waits: id -> time that the script chose at random, for jobs with a random wait. lines: topic -> the same for fifo topics."""
         if abs(self.now - expected) > STEP_MS:
@@ -1889,11 +1896,9 @@ class Pool(Workflows):
                     self.put(job_id, min(max(at, int(due), self.now), self.now + 2 ** losses * LEASE_MS))
             else:
                 self.put_back(job_id, due)
-        for place in self.lost(self.lingering_of(False), most) or self.lost(self.lingering_of(True), most, PULL_LEASE_MAX_MS):
-            self.free_place(*place)
-            self.touched[topic_of(place[0])] = True
+        self.free_lost(self.lost(self.lingering_of(False), most))
         self.finish()
-        flat = [word for job_id in doomed for word in (job_id, self.jobs[job_id])]
+        flat = [word for job_id in doomed for word in (job_id, nonce, int(self.holders[job_id][1]), self.now, self.jobs[job_id])]
         topics = dict.fromkeys(map(topic_of, doomed))
         told = [word for topic in topics if self.told_settings(topic) for word in (topic, self.told_settings(topic))]
         return [len(ids), len(doomed), *flat, *told]

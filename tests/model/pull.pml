@@ -5,7 +5,7 @@
  * owner of the jobs, and a Redis. As in life.pml, each script of src/store/scripts is an inline with its
  * name, and one transition. The ends retry and bury need the record, so they take two scripts: pulled reads
  * the job, and retry or bury is fenced by the token. The end of a lease that has run out also takes two
- * scripts: lapsed lists the lease, and retry or bury is fenced by the listed token. Between two scripts,
+ * scripts: recover lists the lease, and retry or bury is fenced by the listed token. Between two scripts,
  * these events may happen, any number of times:
  * - a worker dies, or its lease runs out before it ends the lease, and it still sends the end;
  * - the reply of a script is lost. If it was the reply to the script lease, a worker with an idempotency key
@@ -329,7 +329,7 @@ inline abandon(id)
   check()
 }
 
-inline lapsed(n, id)
+inline recover(n, id)
 {
   K[n].is_there = 1;
   K[n].job = id;
@@ -479,9 +479,9 @@ proctype keep(byte n)
 end:
   do
 #ifndef BUG_LAPSE_NEVER
-  :: atomic { CAN_LIST(n, 0) -> lapsed(n, 0) }
+  :: atomic { CAN_LIST(n, 0) -> recover(n, 0) }
 #if JOBS > 1
-  :: atomic { CAN_LIST(n, 1) -> lapsed(n, 1) }
+  :: atomic { CAN_LIST(n, 1) -> recover(n, 1) }
 #endif
 #endif
   :: atomic { K[n].is_there ->

@@ -666,7 +666,7 @@ START_TEST(a_recovery_ends_when_the_lock_is_lost)
     lose(0);
     world_pass(SECOND_US);
     stand_by(-1, 1);
-    world_answer_recover(STATUS_OK, (struct shard_recovered){.count = 100, .is_full = true});
+    world_answer_recover(STATUS_OK, (struct shard_lost){.number = 100, .is_full = true});
     world_pass(SECOND_US);
     ck_assert_uint_eq(world_made(WORLD_RECOVER), 1);
 }

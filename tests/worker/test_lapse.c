@@ -27,28 +27,29 @@ static void teardown(void)
     reaper_free(reaper);
 }
 
-static const struct shard_lapsed_job jobs[] = {{.id = SLICE_INIT("t/a"), .nonce = {"p1"}},
-                                               {.id = SLICE_INIT("t/b"), .nonce = {"p2"}}};
+static const struct shard_lost_job jobs[] = {{.id = SLICE_INIT("t/a"), .nonce = {"p1"}},
+                                             {.id = SLICE_INIT("t/b"), .nonce = {"p2"}}};
 
 static void answer(size_t count, bool is_full)
 {
-    world_answer_lapsed(STATUS_OK, (struct shard_lapsed){.jobs = jobs, .count = count, .is_full = is_full});
+    world_answer_recover_workers(STATUS_OK,
+                                 (struct shard_lost){.jobs = jobs, .count = count, .is_full = is_full});
 }
 
 START_TEST(each_lease_is_ended_under_its_nonce)
 {
     reaper_end_leases(reaper);
-    ck_assert_int_eq(world_call(WORLD_LAPSED)->expected_ms, world_redis_ms());
+    ck_assert_int_eq(world_call(WORLD_RECOVER_WORKERS)->expected_ms, world_redis_ms());
     answer(2, false);
-    ck_assert_uint_eq(world_under_way(WORLD_END_LAPSED), 2);
-    ck_assert_str_eq(world_call(WORLD_END_LAPSED)->id, "t/a");
-    ck_assert_str_eq(world_call(WORLD_END_LAPSED)->nonce, "p1");
-    world_answer(WORLD_END_LAPSED, STATUS_OK);
-    ck_assert_str_eq(world_call(WORLD_END_LAPSED)->nonce, "p2");
-    world_answer(WORLD_END_LAPSED, STATUS_STALE);
+    ck_assert_uint_eq(world_under_way(WORLD_END_LOST), 2);
+    ck_assert_str_eq(world_call(WORLD_END_LOST)->id, "t/a");
+    ck_assert_str_eq(world_call(WORLD_END_LOST)->nonce, "p1");
+    world_answer(WORLD_END_LOST, STATUS_OK);
+    ck_assert_str_eq(world_call(WORLD_END_LOST)->nonce, "p2");
+    world_answer(WORLD_END_LOST, STATUS_STALE);
     ck_assert_uint_eq(world_logged("leases_expired"), 1);
     world_pass(10000000);
-    ck_assert_uint_eq(world_made(WORLD_LAPSED), 1);
+    ck_assert_uint_eq(world_made(WORLD_RECOVER_WORKERS), 1);
 }
 END_TEST
 
@@ -56,16 +57,16 @@ START_TEST(the_next_step_waits_for_all_ends)
 {
     reaper_end_leases(reaper);
     answer(2, true);
-    world_answer(WORLD_END_LAPSED, STATUS_OK);
+    world_answer(WORLD_END_LOST, STATUS_OK);
     reaper_end_leases(reaper);
     world_pass(10000000);
-    ck_assert_uint_eq(world_made(WORLD_LAPSED), 1);
-    world_answer(WORLD_END_LAPSED, STATUS_OK);
+    ck_assert_uint_eq(world_made(WORLD_RECOVER_WORKERS), 1);
+    world_answer(WORLD_END_LOST, STATUS_OK);
     world_pass(10000000);
-    ck_assert_uint_eq(world_made(WORLD_LAPSED), 2);
+    ck_assert_uint_eq(world_made(WORLD_RECOVER_WORKERS), 2);
     answer(0, false);
     world_pass(10000000);
-    ck_assert_uint_eq(world_made(WORLD_LAPSED), 2);
+    ck_assert_uint_eq(world_made(WORLD_RECOVER_WORKERS), 2);
 }
 END_TEST
 
@@ -75,12 +76,12 @@ START_TEST(a_step_that_ends_nothing_is_the_last_one)
 {
     reaper_end_leases(reaper);
     answer(2, true);
-    world_answer(WORLD_END_LAPSED, STATUS_NO_MEMORY);
-    world_answer(WORLD_END_LAPSED, STATUS_UNKNOWN);
+    world_answer(WORLD_END_LOST, STATUS_NO_MEMORY);
+    world_answer(WORLD_END_LOST, STATUS_UNKNOWN);
     world_pass(10000000);
-    ck_assert_uint_eq(world_made(WORLD_LAPSED), 1);
+    ck_assert_uint_eq(world_made(WORLD_RECOVER_WORKERS), 1);
     reaper_end_leases(reaper);
-    ck_assert_uint_eq(world_made(WORLD_LAPSED), 2);
+    ck_assert_uint_eq(world_made(WORLD_RECOVER_WORKERS), 2);
 }
 END_TEST
 
@@ -88,12 +89,12 @@ START_TEST(nothing_is_ended_in_a_quiet_time_or_after_a_failure)
 {
     may = false;
     reaper_end_leases(reaper);
-    ck_assert_uint_eq(world_made(WORLD_LAPSED), 0);
+    ck_assert_uint_eq(world_made(WORLD_RECOVER_WORKERS), 0);
     may = true;
     reaper_end_leases(reaper);
-    world_answer_lapsed(STATUS_STALE, (struct shard_lapsed){.is_full = true});
+    world_answer_recover_workers(STATUS_STALE, (struct shard_lost){.is_full = true});
     world_pass(10000000);
-    ck_assert_uint_eq(world_made(WORLD_LAPSED), 1);
+    ck_assert_uint_eq(world_made(WORLD_RECOVER_WORKERS), 1);
 }
 END_TEST
 

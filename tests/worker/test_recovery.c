@@ -34,7 +34,7 @@ static void teardown(void)
 
 static void answer(size_t count, bool is_full)
 {
-    world_answer_recover(STATUS_OK, (struct shard_recovered){.count = count, .is_full = is_full});
+    world_answer_recover(STATUS_OK, (struct shard_lost){.number = count, .is_full = is_full});
 }
 
 START_TEST(a_step_that_was_full_is_followed_by_the_next_after_a_pause)
@@ -90,7 +90,7 @@ END_TEST
 START_TEST(a_step_that_failed_ends_it_until_the_next_run)
 {
     recovery_run(recovery);
-    world_answer_recover(STATUS_STALE, (struct shard_recovered){.is_full = true});
+    world_answer_recover(STATUS_STALE, (struct shard_lost){.is_full = true});
     world_pass(1000000);
     ck_assert_uint_eq(world_made(WORLD_RECOVER), 1);
     recovery_run(recovery);
@@ -98,17 +98,17 @@ START_TEST(a_step_that_failed_ends_it_until_the_next_run)
 }
 END_TEST
 
-static const struct nonce nonce = {"!n7"};
+static struct shard_lost_job doomed_job(struct shard_claimed job)
+{
+    return (struct shard_lost_job){job.id, job.record, job.settings, .nonce = {"!n7"}};
+}
 
 static void list_doomed(struct shard_claimed first, struct shard_claimed second, bool is_full)
 {
-    struct shard_claimed doomed[] = {first, second};
-    world_answer_recover(STATUS_OK, (struct shard_recovered){.now_ms = 1700000000123,
-                                                             .count = 5,
-                                                             .nonce = &nonce,
-                                                             .doomed = doomed,
-                                                             .doomed_count = 2,
-                                                             .is_full = is_full});
+    struct shard_lost_job doomed[] = {doomed_job(first), doomed_job(second)};
+    world_answer_recover(
+        STATUS_OK, (struct shard_lost){
+                       .now_ms = 1700000000123, .number = 5, .jobs = doomed, .count = 2, .is_full = is_full});
 }
 
 #define JOB   "{\"createdAt\":1,\"url\":\"http://h/\"}"

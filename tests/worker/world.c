@@ -556,29 +556,25 @@ void shard_carry(struct shard *shard, const struct shard_carry *carry, shard_car
     call->fn.carry = fn;
 }
 
-void shard_recover(struct shard *shard, int64_t expected_ms, shard_recover_fn *fn, void *arg)
+void shard_recover(struct shard *shard, enum lease_holder holder, int64_t expected_ms, shard_lost_fn *fn,
+                   void *arg)
 {
-    struct world_call *call = add_call(WORLD_RECOVER, shard, arg);
-    call->expected_ms = expected_ms, call->fn.recover = fn;
+    struct world_call *call =
+        add_call(holder == LEASE_OF_WORKER ? WORLD_RECOVER_WORKERS : WORLD_RECOVER, shard, arg);
+    call->expected_ms = expected_ms, call->fn.lost = fn;
 }
 
-void shard_list_lapsed(struct shard *shard, int64_t expected_ms, shard_lapsed_fn *fn, void *arg)
-{
-    struct world_call *call = add_call(WORLD_LAPSED, shard, arg);
-    call->expected_ms = expected_ms, call->fn.lapsed = fn;
-}
-
-void shard_list_expired(struct shard *shard, int64_t expected_ms, shard_lapsed_fn *fn, void *arg)
+void shard_list_expired(struct shard *shard, int64_t expected_ms, shard_lost_fn *fn, void *arg)
 {
     struct world_call *call = add_call(WORLD_EXPIRED, shard, arg);
-    call->expected_ms = expected_ms, call->fn.lapsed = fn;
+    call->expected_ms = expected_ms, call->fn.lost = fn;
 }
 
-void shard_end_lapsed(struct shard *shard, const struct shard_lapsed_job *job, int64_t now_ms,
-                      const struct retry_schedule *schedule, shard_done_fn *fn, void *arg)
+void shard_end_lost(struct shard *shard, const struct shard_lost_job *job, int64_t now_ms,
+                    const struct retry_schedule *schedule, shard_done_fn *fn, void *arg)
 {
     (void)now_ms, (void)schedule;
-    add_lease_call(WORLD_END_LAPSED, shard, &(struct lease){job->id, job->nonce}, fn, arg);
+    add_lease_call(WORLD_END_LOST, shard, &(struct lease){job->id, job->nonce}, fn, arg);
 }
 
 void shard_forget(struct shard *shard, shard_forget_fn *fn, void *arg)
@@ -782,16 +778,16 @@ void world_fail_carry(enum status status)
     call->fn.carry(call->arg, status, &nothing);
 }
 
-void world_answer_recover(enum status status, struct shard_recovered recovered)
+void world_answer_recover(enum status status, struct shard_lost lost)
 {
     const struct world_call *call = take_call(WORLD_RECOVER);
-    call->fn.recover(call->arg, status, &recovered);
+    call->fn.lost(call->arg, status, &lost);
 }
 
-void world_answer_lapsed(enum status status, struct shard_lapsed lapsed)
+void world_answer_recover_workers(enum status status, struct shard_lost lost)
 {
-    const struct world_call *call = take_call(WORLD_LAPSED);
-    call->fn.lapsed(call->arg, status, &lapsed);
+    const struct world_call *call = take_call(WORLD_RECOVER_WORKERS);
+    call->fn.lost(call->arg, status, &lost);
 }
 
 void world_answer_forget(enum status status, bool is_full)

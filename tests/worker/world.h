@@ -53,12 +53,12 @@ enum world_kind {
     WORLD_RELEASE,
     WORLD_RESUME,
     WORLD_RENEW,
-    WORLD_END_LAPSED,
+    WORLD_END_LOST,
     WORLD_BELL,
     WORLD_ARRIVE,
     WORLD_CARRY,
     WORLD_RECOVER,
-    WORLD_LAPSED,
+    WORLD_RECOVER_WORKERS,
     WORLD_EXPIRED,
     WORLD_FORGET,
     WORLD_SWEEP,
@@ -104,8 +104,7 @@ struct world_call {
         shard_done_fn *done;
         arrival_fn *arrive;
         shard_carry_fn *carry;
-        shard_recover_fn *recover;
-        shard_lapsed_fn *lapsed;
+        shard_lost_fn *lost;
         shard_forget_fn *forget;
         shard_sweep_fn *sweep;
         shard_survey_fn *survey;
@@ -138,8 +137,8 @@ void world_answer_carry(const char *owner,
                         struct shard_carried); /* owner NULL: the caller. now_us is filled in */
 void world_answer_resume(enum status, size_t count);
 void world_fail_carry(enum status);
-void world_answer_recover(enum status, struct shard_recovered);
-void world_answer_lapsed(enum status, struct shard_lapsed);
+void world_answer_recover(enum status, struct shard_lost);
+void world_answer_recover_workers(enum status, struct shard_lost);
 void world_answer_forget(enum status, bool is_full);
 void world_answer_sweep(enum status, struct shard_swept);
 void world_answer_reoffer(enum status, size_t count, bool is_full);

@@ -12,9 +12,9 @@ script('abandon', {'allow-oom'}, {Lingering, Places}, function()
   local ids
   if ARGV[4] then
     local last = now + tonumber(ARGV[4])
-    ids = call('ZRANGEBYSCORE', PULLED, integer(last - tonumber(ARGV[5])), integer(last), 'LIMIT', 0, most)
+    ids = call('ZRANGEBYSCORE', WORKERS.leases, integer(last - tonumber(ARGV[5])), integer(last), 'LIMIT', 0, most)
   else
-    ids = call('ZRANGE', LEASES, 0, most - 1)
+    ids = call('ZRANGE', CONSUMERS.leases, 0, most - 1)
   end
   local number = 0
   probe_keys()
@@ -28,7 +28,7 @@ script('abandon', {'allow-oom'}, {Lingering, Places}, function()
   end
   -- A job of the claim that was cancelled since then stops counting as in flight (lib/lingering.lua), because its
   -- attempt never began.
-  local lingering_key = ARGV[4] and PULL_LINGERING or LINGERING
+  local lingering_key = (ARGV[4] and WORKERS or CONSUMERS).lingering
   local lingering = has(lingering_key) and call('ZRANGE', lingering_key, 0, most - 1) or {}
   for i = 1, #lingering do
     if string.match(lingering[i], '[^\n]+$') == nonce then

@@ -33,10 +33,10 @@ script('audit', {'no-writes'}, {Survey}, function()
   local held = call('ZRANGE', HELD, 0, 0, 'WITHSCORES')[2]
   local first_held = held and ms_of(held)
   if first_held and (Survey.oldest_due < 0 or first_held < Survey.oldest_due) then Survey.oldest_due = first_held end
-  local pulled = call('ZCARD', PULLED)
+  local pulled = call('ZCARD', WORKERS.leases)
   local numbers = call('HMGET', NUMBERS, 'waiting', 'held', 'outbox_bytes', 'outbox_dropped')
   local replies = {
-    now_us, call('HLEN', JOBS), tonumber(numbers[1] or 0), call('ZCARD', LEASES) + pulled, call('ZCARD', DEAD),
+    now_us, call('HLEN', JOBS), tonumber(numbers[1] or 0), call('ZCARD', CONSUMERS.leases) + pulled, call('ZCARD', DEAD),
     call('ZCARD', DUE) + turns, Survey.due_jobs, call('HLEN', ATTEMPTS), call('HLEN', KEPT), call('ZCARD', KEPT_UNTIL),
     Survey.oldest_due, age, takes_survey and 1 or 0, tonumber(numbers[2]) or 0, pulled,
   }

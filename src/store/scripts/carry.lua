@@ -35,10 +35,11 @@ end
 
 local function first_due() return tonumber(call('ZRANGE', DUE, '0', '0', 'WITHSCORES')[2] or 'inf') end
 
-local function until_lost(key, longest_ms)
+local function until_lost(holder, key, lease_ms)
+  if key ~= CONSUMERS.leases and not has(key) then return math.huge end
   local first = tonumber(call('ZRANGE', key, '0', '0', 'WITHSCORES')[2])
   if not first then return math.huge end
-  return Leases.lost(key, longest_ms, 1)[1] and 0 or first - now
+  return Leases.lost(holder, key, lease_ms, 1)[1] and 0 or first - now
 end
 
 local function has_old(key) return call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, 1)[1] end
@@ -76,9 +77,9 @@ script('carry', {'allow-oom'}, {ClockSteps, Leases, Places, Schedules, Turns}, f
   if next_fire == math.huge then next_fire = nil end
   local chores = is_tick and call('EXISTS', TURNS) == 1 and 't' or ''
   if not is_owner then return {now_us, owner, beat, next_due, -1, #topics, chores, next_fire} end
-  local first_lost = math.min(until_lost(LEASES, lease_ms), has(LINGERING) and until_lost(LINGERING, lease_ms) or math.huge)
-  for _, key in ipairs({PULLED, PULL_LINGERING}) do
-    if has(key) then first_lost = math.min(first_lost, until_lost(key, Leases.PULL_LEASE_MAX_MS)) end
+  local first_lost = math.huge
+  for _, holder in ipairs(HOLDERS) do
+    first_lost = math.min(first_lost, until_lost(holder, holder.leases, lease_ms), until_lost(holder, holder.lingering, lease_ms))
   end
   if has_old(WINDOWS) or is_tick and has_old(SENDS_UNTIL) then chores = chores .. 'f' end
   if is_tick then chores = chores .. chores_to_do() end

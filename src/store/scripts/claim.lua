@@ -273,7 +273,7 @@ script('claim', {'allow-oom'}, {
   local carried = ARGV[7] ~= '0' and carry() or nil
   if ARGV[7] == '2' then Turns.first_before = 0 end -- no other process has a carry worker to wake, so wake publishes nothing
   while has_work() and take_turns(carried) do carried = nil end
-  if leased > 0 then call('ZADD', LEASES, unpack(leases)) end
+  if leased > 0 then call('ZADD', CONSUMERS.leases, unpack(leases)) end
   if is_suspect_leased then Suspects.note_attempted(next_suspect, ARGV[3]) end
   Places.write_number()
   if has(HELD) then Holds.write() end

@@ -25,9 +25,9 @@ end
 
 local function complete(id, verdict, line, nonce, claim, is_kept)
   local topic = topic_of(id)
-  if not verdict then return Leases.is_pulled(nonce) and Pull.was_completed(id, nonce, pulled, pulled_by) and 2 or 0 end
+  if not verdict then return Leases.holder(nonce) == WORKERS and Pull.was_completed(id, nonce, pulled, pulled_by) and 2 or 0 end
   if is_kept and Records.has_read_enough() then return RESULT.AGAIN end
-  local its_worker, began, callbacks = verdict == 'lease' and Leases.is_pulled(nonce), nil, nil
+  local its_worker, began, callbacks = verdict == 'lease' and Leases.holder(nonce) == WORKERS, nil, nil
   if its_worker then
     began, callbacks = string.match(claim, '^(%d+) (.)', #nonce + 2)
     if line == '' and callbacks == '+' then return RESULT.NO_RECORD end
@@ -83,7 +83,7 @@ script('complete', {'allow-oom'}, {
       topic = topics_of[id]
       is_kept, ended = has_settings() and Ended.keeps_all(topic), nil
     end
-    if not is_kept and verdicts[number] == 'lease' and string.byte(nonce) ~= 112 then -- see Leases.is_pulled
+    if not is_kept and verdicts[number] == 'lease' and string.byte(nonce) ~= 112 then -- see Leases.holder
       local at = #plain + 1
       plain[at], plain_lines[at], plain_numbers[at] = id, ARGV[i + 2], number
       ended = ended or ended_of(topic)
@@ -106,9 +106,9 @@ script('complete', {'allow-oom'}, {
   end
   local gone = plain -- becomes the list of all jobs that end
   for i = 1, #leased do gone[#gone + 1] = leased[i] end
-  if #gone > 0 then call('ZREM', LEASES, unpack(gone)) end
+  if #gone > 0 then call('ZREM', CONSUMERS.leases, unpack(gone)) end
   if #pulled > 0 then
-    call('ZREM', PULLED, unpack(pulled))
+    call('ZREM', WORKERS.leases, unpack(pulled))
     Pull.note_completed(pulled, pulled_by)
   end
   for i = 1, #others do gone[#gone + 1] = others[i] end

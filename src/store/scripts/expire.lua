@@ -4,7 +4,7 @@
 -- later call lists it again.
 --
 -- ARGV[2] maximum number of jobs   [3] time that Redis's clock should show by the caller's reckoning, ms
--- Returns the same as lapsed.lua, with the current time as the time of the lease.
+-- Returns the same as recover.lua, with the current time as the time of the lease.
 
 local AGAIN_MS, READ_AT_ONCE, BYTES_MAX = 5000, 16, 1048576
 local replies, topics, is_told, dropped, moved

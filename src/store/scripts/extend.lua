@@ -12,11 +12,11 @@ script('extend', {'allow-oom'}, {Fence, Leases, Lingering}, function()
   local replies = {now_us}
   for i = 2, #ARGV, 3 do
     local id, number = ARGV[i], (i + 1) / 3
-    local deadline = verdicts[number] == 'lease' and Leases.is_pulled(ARGV[i + 1]) and call('ZSCORE', PULLED, id)
+    local deadline = verdicts[number] == 'lease' and Leases.holder(ARGV[i + 1]) == WORKERS and call('ZSCORE', WORKERS.leases, id)
     replies[number + 1] = 0
     if deadline and tonumber(deadline) > now then
       replies[number + 1] = now + tonumber(ARGV[i + 2])
-      call('ZADD', PULLED, 'XX', replies[number + 1], id)
+      call('ZADD', WORKERS.leases, 'XX', replies[number + 1], id)
     elseif Lingering.why(Lingering.place(id, ARGV[i + 1])) == 'replaced' then
       replies[number + 1] = RESULT.REPLACED
     end

@@ -1,6 +1,6 @@
 -- lease.lua - leases due jobs of pull topics to workers. A worker requests jobs of one topic.
 --
--- A job is leased until a deadline. The sorted set PULLED has the job's id with this deadline. The hash holders:<topic>
+-- A job is leased until a deadline. The sorted set WORKERS.leases has the job's id with this deadline. The hash holders:<topic>
 -- has the nonce of the lease, as for the leases of consumers (claim.lua). Workers' leases count for maxInFlight, rates
 -- and the order of fifo topics like those of consumers.
 --
@@ -110,9 +110,9 @@ local function lease_due(topic, most, nonce, lease_ms, result)
   Places.leave_front(topic, #records == #ids and ids or {unpack(ids, 1, #records)})
   Places.touch(topic, 'left')
   if number > 0 then
-    call('ZADD', PULLED, unpack(leases))
+    call('ZADD', WORKERS.leases, unpack(leases))
     call('HSET', holders_of(topic), unpack(holders))
-    is_there[PULLED] = true
+    is_there[WORKERS.leases] = true
     Names.keep(topic)
   end
   if spending > 0 then Rates.spend(topic, spending, tonumber(scores[1])) end
@@ -126,11 +126,11 @@ local function lease_again(topic, kept, result)
   local nonce, ids = string.match(kept, '^([^\n]+)\n(.*)$')
   result[1] = nonce
   for id in string.gmatch(ids, '[^\n]+') do
-    local claim, deadline = call('HGET', holders_of(topic), id), call('ZSCORE', PULLED, id)
-    local record = claim and deadline and string.match(claim, '^%S+') == nonce and tonumber(deadline) > now and call('HGET', JOBS, id)
+    local claim, deadline = call('HGET', holders_of(topic), id), call('ZSCORE', WORKERS.leases, id)
+    local holder_nonce, due, began = Leases.read_claim(claim or '')
+    local record = deadline and holder_nonce == nonce and tonumber(deadline) > now and call('HGET', JOBS, id)
     if record then
       Records.bytes_left = Records.bytes_left - #record
-      local began, due = string.match(claim, '^%S+ (%d+)'), string.match(claim, '%S+$')
       add_job(result, id, tonumber(due), tonumber(began), tonumber(deadline), record)
     end
   end
@@ -186,7 +186,7 @@ script('lease', {'allow-oom'}, {
   if (#ARGV - 1) % SIZE ~= 0 then error('wrong number of arguments') end
   for i = 2, #ARGV, SIZE do
     if not string.match(ARGV[i], '^[^/]+$') then error('not a topic') end
-    if not Leases.is_pulled(ARGV[i + 2]) then error('not a nonce') end
+    if Leases.holder(ARGV[i + 2]) ~= WORKERS then error('not a nonce') end
     for k = 1, 4 do
       if k ~= 2 and not string.match(ARGV[i + k], '^%d+$') then error('not a number') end
     end

@@ -24,7 +24,7 @@ script('leased', {'no-writes'}, {Lists}, function()
   local is_pulled = string.byte(at) == 112
   if is_pulled then at = string.sub(at, 2) end
   repeat
-    local step = call('ZSCAN', is_pulled and PULLED or LEASES, at, 'COUNT', STEP)
+    local step = call('ZSCAN', (is_pulled and WORKERS or CONSUMERS).leases, at, 'COUNT', STEP)
     at, look = step[1], look - STEP
     for i = 1, #step[2], 2 do
       local id = step[2][i]
@@ -33,7 +33,7 @@ script('leased', {'no-writes'}, {Lists}, function()
   until at == '0' or look <= 0
   if is_pulled and at ~= '0' then
     at = 'p' .. at
-  elseif not is_pulled and at == '0' and has(PULLED) then
+  elseif not is_pulled and at == '0' and has(WORKERS.leases) then
     at = 'p0'
   end
   replies[2] = at

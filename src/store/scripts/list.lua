@@ -253,7 +253,6 @@ script('list', {'no-writes'}, {Attempts, Ended, Holds, Leases, Lists, Records, T
   local owner = ARGV[23] or ''
   has_ended = state == 'dead' or state == 'delivered' or state == 'cancelled'
   key = bucket_of(topic)
-  if state == 'leased' then key = LEASES end
   if has_ended then key = topic == '' and DEAD or index_of(state, topic) end
   is_newest_first = ARGV[18] == 'newest'
   low, high = Lists.bounds_of(state, ARGV[9], ARGV[10], began)
@@ -275,7 +274,7 @@ script('list', {'no-writes'}, {Attempts, Ended, Holds, Leases, Lists, Records, T
   local is_whole
   if tell == 'count' and is_plain then
     found, is_whole = math.max(0, to - from + 1), true
-    if state == 'leased' and has(PULLED) then found = found + call('ZCOUNT', PULLED, Lists.from_text(low), Lists.below_text(high)) end
+    if state == 'leased' then found = Leases.number(Lists.from_text(low), Lists.below_text(high)) end
   elseif state == 'leased' then
     is_whole = visit_leased(ARGV[14])
   elseif topic == '' and (owner ~= '' or not has_ended) then

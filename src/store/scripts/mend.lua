@@ -46,9 +46,10 @@ end
 
 -- If a job is leased by a consumer and also by a worker, ends one of the two leases.
 local function mend_leases(id)
-  if not has(PULLED) or not call('ZSCORE', PULLED, id) or not call('ZSCORE', LEASES, id) then return end
+  local _, holder = Leases.deadline(id)
+  if holder ~= CONSUMERS or not has(WORKERS.leases) or not call('ZSCORE', WORKERS.leases, id) then return end
   local claim = call('HGET', holders_of(topic_of(id)), id)
-  call('ZREM', claim and Leases.is_pulled(claim) and LEASES or PULLED, id)
+  call('ZREM', claim and Leases.holder(claim) == WORKERS and CONSUMERS.leases or WORKERS.leases, id)
   mended('doubled ' .. id)
 end
 
@@ -277,7 +278,7 @@ script('mend', {'allow-oom'}, {
   elseif walk == 'ended' then
     mend_outbox()
   elseif walk == 'waiting' then
-    local number = call('HLEN', JOBS) - call('ZCARD', LEASES) - call('ZCARD', PULLED)
+    local number = call('HLEN', JOBS) - Leases.number()
     if number ~= tonumber(call('HGET', NUMBERS, 'waiting') or 0) then
       call('HSET', NUMBERS, 'waiting', number)
       mended('number of waiting jobs')

@@ -9,12 +9,12 @@ script('pulled', {'no-writes'}, {Leases, Records}, function()
   for i = 2, #ARGV, 2 do
     local id, nonce = ARGV[i], ARGV[i + 1]
     local claim = call('HGET', holders_of(topic_of(id)), id)
-    local holder, started, due = string.match(claim or '', '^(%S+) (%d+) %S+ (%S+)$')
-    if holder ~= nonce or not Leases.is_pulled(nonce) or call('HEXISTS', JOBS, id) == 0 then
+    local holder_nonce, due, began = Leases.read_claim(claim or '')
+    if holder_nonce ~= nonce or not began or call('HEXISTS', JOBS, id) == 0 then
       replies[#replies + 1] = {}
     else
       local record = Records.read(id)
-      replies[#replies + 1] = record and {tonumber(due) or now, tonumber(started), record, serving_text_of(topic_of(id))} or RESULT.AGAIN
+      replies[#replies + 1] = record and {tonumber(due) or now, tonumber(began), record, serving_text_of(topic_of(id))} or RESULT.AGAIN
     end
   end
   return replies

@@ -1,43 +1,42 @@
--- recover.lua - returns jobs of consumers that were lost (their leases ran out) to the waiting jobs. The receivers have
--- not failed, so no attempt is counted.
+-- recover.lua - looks at leases that ran out, of one kind of holders (lib/leases.lua).
 --
+-- A consumer was lost. The receivers have not failed, so no attempt is counted: the job returns to the waiting jobs.
 -- After the first loss of a consumer, the job is due at once, with its old time. After the second, third and fourth
 -- loss, it waits for a random time, so that a job that ends its consumers does not end them every few seconds. It is
--- then a suspect, see lib/suspects.lua. After the fifth loss, the script leases the job to the caller and lists it, up
--- to a few MiB of such jobs in one call. The caller buries the job with its follow-ups, see follow_ups.lua. If
--- the caller dies first, its lease runs out, and a later call lists the job again. If the consumer of a cancelled job
--- was lost, its attempt no longer counts as in flight.
+-- then a suspect, see lib/suspects.lua. After the fifth loss, the script leases the job to the caller and lists it.
+-- A worker's lease that ran out counts as a failed attempt: the script lists it.
 --
--- ARGV[2] lease, ms   [3] time that Redis's clock should show by the caller's reckoning, ms   [4] maximum number of
---      jobs, and of attempts of cancelled jobs
--- ARGV[5] a seed   [6] the caller's nonce, see Attempts.is_recovering
+-- The caller ends each listed lease with its nonce. If the caller dies before that, a later call lists the job again:
+-- the worker's lease is still there, and that of the caller runs out. The attempts of cancelled jobs whose deadlines
+-- have passed no longer count as in flight.
+--
+-- ARGV[2] consumers or workers   [3] lease of a consumer, ms   [4] time that Redis's clock should show by the caller's
+--      reckoning, ms   [5] maximum number of jobs, and of attempts of cancelled jobs
+-- ARGV[6] a seed   [7] the caller's nonce, see Attempts.is_recovering
 -- Returns {now_us, -1} if the clock has stepped by more than a second, because living consumers must first get the
--- time to renew their leases. Otherwise returns {now_us, number of leases that ran out, number of jobs to bury, then
--- for each of these jobs: id, record; then topic, settings, ... of their topics}.
+-- time to renew their leases. Otherwise returns {now_us, number of leases that ran out, number of listed jobs, then for
+-- each of these jobs, up to a few MiB: id, nonce, due time, time of the lease, record; then topic, settings, ... of
+-- their topics}.
 
 local lease_ms, recoverer
 local LOSSES_MAX = 5
-local HEAD = 3 -- number of replies before the first job
 local replies, topics, is_told
 
--- Adds a job to the list for the caller. An id without a record is removed with its other data.
-local function list(id, due)
-  local record, topic = call('HGET', JOBS, id), topic_of(id)
-  if not record then
-    Places.take(id)
-    Places.touch(topic, 'all')
-    Attempts.forget_all(id)
-    return
-  end
-  call('HSET', holders_of(topic), id, recoverer .. ' ' .. due)
-  call('ZADD', LEASES, integer(now + lease_ms), id)
+local function list(id, nonce, due, began, record)
   Records.bytes_left = Records.bytes_left - #record
-  replies[#replies + 1] = id
-  replies[#replies + 1] = record
-  if not is_told[topic] then
-    is_told[topic] = true
-    topics[#topics + 1] = topic
-  end
+  for _, word in ipairs({id, nonce, tonumber(due) or now, tonumber(began), record}) do replies[#replies + 1] = word end
+  replies[3] = replies[3] + 1
+  local topic = topic_of(id)
+  if not is_told[topic] then topics[#topics + 1] = topic end
+  is_told[topic] = true
+end
+
+-- Ends a lease that the caller cannot end, because its nonce or the job's record is missing. If the job has a record,
+-- it is due now; otherwise its remaining data is removed.
+local function repair(id, record)
+  Places.take(id)
+  Places.touch(topic_of(id), 'all')
+  if record then Places.put(id, now) else Attempts.forget_all(id) end
 end
 
 local function give_back(id, losses, due)
@@ -47,35 +46,47 @@ local function give_back(id, losses, due)
   Places.put_for_retry(id, due, at)
 end
 
+local function lose_consumer(id, nonce, due)
+  if not tonumber(due) then nonce, due = '-', integer(now) end -- the stored value is not one that duepost writes
+  local losses = Attempts.losses(id)
+  if not Attempts.is_recovering(nonce) then
+    losses = losses + 1
+    call('HSET', CRASHES, id, losses .. ' ' .. nonce)
+  end
+  if losses < LOSSES_MAX then return give_back(id, losses, due) end
+  local record = call('HGET', JOBS, id)
+  if not record then return repair(id) end
+  call('HSET', holders_of(topic_of(id)), id, recoverer .. ' ' .. due)
+  call('ZADD', CONSUMERS.leases, integer(now + lease_ms), id)
+  list(id, recoverer, due, now, record)
+end
+
+local function fail_attempt(id, nonce, due, began)
+  local record = call('HGET', JOBS, id)
+  if began and record then list(id, nonce, due, began, record) else repair(id, record) end
+end
+
 script('recover', {'allow-oom'}, {Attempts, Leases, Lingering, Places, Records}, function()
-  lease_ms, recoverer = tonumber(ARGV[2]), ARGV[6]
-  if math.abs(now - tonumber(ARGV[3])) > Leases.STEP_MS then return {now_us, -1} end
-  math.randomseed(tonumber(ARGV[5]))
-  local ids = Leases.lost(LEASES, lease_ms, ARGV[4])
-  local lingering = has(LINGERING) and Leases.lost(LINGERING, lease_ms, ARGV[4]) or {}
-  if #lingering == 0 and has(PULL_LINGERING) then lingering = Leases.lost(PULL_LINGERING, Leases.PULL_LEASE_MAX_MS, ARGV[4]) end
+  local holder = ARGV[2] == 'workers' and WORKERS or CONSUMERS
+  lease_ms, recoverer = tonumber(ARGV[3]), ARGV[7]
+  if math.abs(now - tonumber(ARGV[4])) > Leases.STEP_MS then return {now_us, -1} end
+  math.randomseed(tonumber(ARGV[6]))
+  local ids = Leases.lost(holder, holder.leases, lease_ms, ARGV[5])
+  local lingering = has(holder.lingering) and Leases.lost(holder, holder.lingering, lease_ms, ARGV[5]) or {}
   replies, topics, is_told = {now_us, 0, 0}, {}, {}
   probe()
   for i = 1, #ids do
     local id = ids[i]
     if Records.has_read_enough() then break end
     replies[2] = i
-    local claim = call('HGET', holders_of(topic_of(id)), id) or ('- ' .. integer(now))
-    local nonce, due = string.match(claim, '^(%S+) (%S+)$')
-    if not tonumber(due) then nonce, due = '-', integer(now) end -- the stored value is not one that duepost writes
-    local losses = Attempts.losses(id)
-    if not Attempts.is_recovering(nonce) then
-      losses = losses + 1
-      call('HSET', CRASHES, id, losses .. ' ' .. nonce)
-    end
-    if losses >= LOSSES_MAX then list(id, due) else give_back(id, losses, due) end
+    local nonce, due, began = Leases.read_claim(call('HGET', holders_of(topic_of(id)), id) or '')
+    if holder == CONSUMERS then lose_consumer(id, nonce, due) else fail_attempt(id, nonce, due, began) end
   end
   for i = 1, #lingering do
     Lingering.free(lingering[i])
     Places.touch(topic_of(lingering[i]))
   end
   Places.finish()
-  replies[3] = (#replies - HEAD) / 2
   add_settings(replies, topics)
   return replies
 end)

@@ -15,9 +15,9 @@ script('renew', {'allow-oom'}, {Fence, Lingering}, function()
     local has_lease = verdicts[number] == 'lease'
     replies[number + 1] = has_lease and 1 or 0
     if has_lease then
-      call('ZADD', LEASES, 'XX', deadline, ARGV[i])
+      call('ZADD', CONSUMERS.leases, 'XX', deadline, ARGV[i])
     elseif Lingering.has(Lingering.place(ARGV[i], ARGV[i + 1])) then
-      call('ZADD', LINGERING, deadline, Lingering.place(ARGV[i], ARGV[i + 1]))
+      call('ZADD', CONSUMERS.lingering, deadline, Lingering.place(ARGV[i], ARGV[i + 1]))
       replies[number + 1] = 2
     end
   end

@@ -42,12 +42,12 @@ end
 -- leases every 2 s, so theirs need no correction.)
 --
 -- The field leap of META has the steps whose walk is not over: 'key/ms/at/from', separated by ';'. key: the sorted set
--- that the walk visits, PULLED and then PULL_LINGERING, without the prefix. ms: how far the clock has stepped. at: when
+-- that the walk visits, WORKERS.leases and then WORKERS.lingering, without the prefix. ms: how far the clock has stepped. at: when
 -- the step was noticed. from: the walk has visited the deadlines up to this one; after a step forward it begins with
 -- the last deadline, after a step back with the first one, so that it never meets a deadline that it has moved.
 
 function ClockSteps.start(step_ms)
-  if not has(PULLED) and not has(PULL_LINGERING) then return end
+  if not has(WORKERS.leases) and not has(WORKERS.lingering) then return end
   local first = table.concat({'pulled', integer(step_ms), integer(now), step_ms > 0 and '+inf' or '-inf'}, '/')
   local before = call('HGET', META, 'leap')
   call('HSET', META, 'leap', before and before .. ';' .. first or first)

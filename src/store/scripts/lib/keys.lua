@@ -14,9 +14,10 @@ end
 local redis, call, string, math, table, cjson, error, ipairs, next, pairs, pcall, select, tonumber, tostring, type, unpack
 
 local base -- <prefix>{<shard>}:
-local JOBS, META, LEASES, DEAD, NUMBERS, NAMES
+local JOBS, META, DEAD, NUMBERS, NAMES
+local CONSUMERS, WORKERS, HOLDERS -- the kinds of holders of leases
 local TURNS, DUE, READY
-local TOPICS, PATTERNS, CRASHES, ATTEMPTS, BEHIND, HELD, RESUMED, LINGERING, LINES, KEPT, PULLED, PULL_LINGERING
+local TOPICS, PATTERNS, CRASHES, ATTEMPTS, BEHIND, HELD, RESUMED, LINES, KEPT
 local PULL_WAITERS, SUSPECTS, WORKFLOW_JOBS, ENDED_LAST, EXPIRIES, RARE_KEYS
 local KEPT_UNTIL, DEAD_DUE, HISTORY, ENDED, ENDED_IDS, ENDED_READ
 local RATES, RESUMING, RECEIVERS, REPORTED, SURVEY, CARRY
@@ -30,10 +31,16 @@ local function name_job_keys()
   JOBS = KEYS[1] -- id -> record of each job that has not ended (the pool)
   base = string.sub(JOBS, 1, -5)
   META = base .. 'meta' -- data format, number of shards, born (when the data was created, ms), positions of walks
-  LEASES = base .. 'leases' -- id -> deadline of the consumer's lease, ms
   DEAD = base .. 'dead' -- id of a dead job -> when it died, ms
   NUMBERS = base .. 'numbers' -- 'waiting' -> number of ids in all buckets; 'held' -> number of held jobs; and others
   NAMES = base .. 'names' -- topics, see names.lua
+
+  -- Consumers and workers hold leases, see leases.lua. Each kind has two keys: leases, id -> deadline of the lease, ms,
+  -- and lingering, the attempts of cancelled jobs, see lingering.lua. longest_ms: the longest lease that a worker can
+  -- request. The leases of consumers all have the same length, which C knows.
+  CONSUMERS = {leases = base .. 'leases', lingering = base .. 'lingering'}
+  WORKERS = {leases = base .. 'pulled', lingering = base .. 'pull_lingering', longest_ms = 43200000}
+  HOLDERS = {CONSUMERS, WORKERS}
 
   TURNS = base .. 'turns' -- topics that may be served now, see turns.lua
   DUE = base .. 'due' -- other topics with waiting jobs, see turns.lua
@@ -47,18 +54,15 @@ local function name_job_keys()
   BEHIND = base .. 'behind' -- topics with due jobs that may not be served now, see turns.lua
   HELD = base .. 'held' -- topics with held jobs, see holds.lua
   RESUMED = base .. 'resumed' -- topic -> when its jobs were last resumed, see holds.lua
-  LINGERING = base .. 'lingering' -- attempts of cancelled jobs, see lingering.lua
   LINES = base .. 'lines' -- fifo topic -> when its first job may be attempted again, see fifo.lua
   KEPT = base .. 'kept' -- id of a job that has ended -> its data, see ended.lua
-  PULLED = base .. 'pulled' -- id -> deadline of the worker's lease, ms, see lease.lua
-  PULL_LINGERING = base .. 'pull_lingering' -- attempts of cancelled jobs by workers, see lingering.lua
   PULL_WAITERS = base .. 'pull_waiters' -- pull topics for which workers wait, see turns.lua
   SUSPECTS = base .. 'suspects' -- jobs that may end their consumers, see suspects.lua
   WORKFLOW_JOBS = base .. 'workflow_jobs' -- id of a job -> its workflow and role, see workflows.lua
   ENDED_LAST = base .. 'ended_last' -- id -> the field of ENDED with its latest text, if this field is not the id itself
   EXPIRIES = base .. 'expiries' -- id -> when the job expires, see expiries.lua
-  RARE_KEYS = {base .. 'never', TOPICS, PATTERNS, CRASHES, ATTEMPTS, BEHIND, HELD, RESUMED, LINGERING, LINES, KEPT, PULLED,
-    PULL_LINGERING, PULL_WAITERS, SUSPECTS, WORKFLOW_JOBS, ENDED_LAST, EXPIRIES}
+  RARE_KEYS = {base .. 'never', TOPICS, PATTERNS, CRASHES, ATTEMPTS, BEHIND, HELD, RESUMED, CONSUMERS.lingering, LINES, KEPT,
+    WORKERS.leases, WORKERS.lingering, PULL_WAITERS, SUSPECTS, WORKFLOW_JOBS, ENDED_LAST, EXPIRIES}
 end
 
 local function name_other_keys()

@@ -3,14 +3,13 @@
 local Lingering = {uses = {Attempts, Ended, Leases, Places}}
 
 -- Such an attempt lingers: it counts against the topic's limit of jobs in flight until it ends or the deadline of its
--- lease passes. The sorted set LINGERING has the deadlines of these attempts: id, newline, nonce of the lease ->
+-- lease passes. The sorted set lingering of each kind of holders has the deadlines of these attempts: id, newline, nonce of the lease ->
 -- deadline, ms. If the consumer renews the lease, the deadline changes. The hash holders:<topic>, whose size is the
--- number of jobs in flight, has a field with the same name as the entry in LINGERING; its value is 'replaced' if a new
--- job has replaced the job of this attempt, else ''. The entries of jobs that workers have leased are in PULL_LINGERING
--- instead, because their deadlines may be hours away.
+-- number of jobs in flight, has a field with the same name as the entry there; its value is 'replaced' if a new
+-- job has replaced the job of this attempt, else ''.
 function Lingering.place(id, nonce) return id .. '\n' .. nonce end
 
-local function lingering_of(place) return string.find(place, '\np', 1, true) and PULL_LINGERING or LINGERING end
+local function lingering_of(place) return Leases.holder(string.match(place, '[^\n]*$')).lingering end
 
 function Lingering.has(place)
   local key = lingering_of(place)

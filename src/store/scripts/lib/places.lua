@@ -1,7 +1,7 @@
 -- places.lua - the only writer of buckets. A bucket is the sorted set of a topic's waiting jobs. The score of a job
 -- there, its place, is its due time in ms and a fraction for its order within this ms.
 
-local Places = {uses = {Attempts, Expiries, Fifo, Holds, Names, Suspects, Turns}}
+local Places = {uses = {Attempts, Expiries, Fifo, Holds, Leases, Names, Suspects, Turns}}
 
 -- ---- number of waiting jobs ----
 
@@ -261,7 +261,7 @@ end
 function Places.take(id)
   local topic = topic_of(id)
   Places.touch(topic)
-  if call('ZREM', LEASES, id) == 1 or has(PULLED) and call('ZREM', PULLED, id) == 1 then
+  if Leases.take(id) then
     call('HDEL', holders_of(topic), id)
     return 'leased'
   end
