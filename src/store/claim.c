@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/system.h"
 #include "base/test_point.h"
 #include "store/store_private.h"
 
@@ -38,6 +39,87 @@ void shard_wait_bell(struct shard *shard, shard_done_fn *fn, void *arg)
     TEST_POINT("before", "wait_bell");
     metrics_count(shard->options->metrics, METRICS_COUNTER_COMMANDS, 1);
     redis_send(shard->bell, 3, argv, on_bell, wait);
+}
+
+/* ---- claims without a reply ---- */
+
+enum {
+    LOST_CLAIMS_MAX = 64,    /* maximum number of claims whose jobs are released; the leases of further claims
+                                run out */
+    ABANDON_LOOK_MAX = 5000, /* maximum number of leases that abandon.lua examines */
+    /* abandon.lua finds the leases of a claim even if Redis's clock has stepped by this time. All leases of
+     * consumers end within seconds, so the time may be long for them. */
+    CONSUMER_SPARE_MS = 24 * 3600 * 1000,
+    WORKER_SPARE_MS = 1000,
+};
+
+/* A claim without a reply. Redis may have leased jobs for it, which no consumer or worker has received. */
+struct lost_claim {
+    struct list link;
+    struct shard *shard;
+    struct nonce nonce;
+    enum lease_holder holder;
+    int64_t lease_ms, sent_us;
+};
+
+static void note_lost(struct lost_claim *lost)
+{
+    list_append(&lost->shard->lost_claims, &lost->link);
+    lost->shard->lost_claim_count++;
+}
+
+void claim_note_lost(struct shard *shard, enum lease_holder holder, const struct nonce *nonce,
+                     int64_t lease_ms, int64_t sent_us)
+{
+    if (shard->lost_claim_count == LOST_CLAIMS_MAX)
+        return;
+    struct lost_claim *lost = NEW(struct lost_claim);
+    *lost = (struct lost_claim){
+        .shard = shard, .nonce = *nonce, .holder = holder, .lease_ms = lease_ms, .sent_us = sent_us};
+    note_lost(lost);
+}
+
+/* If abandon.lua failed, notes the lost claim again, so that abandon.lua is called again later. */
+static void abandon_end(struct store_call *call, enum status status, const struct redis_reply *reply)
+{
+    struct lost_claim *lost = call->arg;
+    if (status != STATUS_OK) {
+        note_lost(lost);
+        return;
+    }
+    if (redis_reply_integer(redis_reply_at(reply, 1)) > 0)
+        log_info("claim_abandoned", LOG_NUMBER("shard", lost->shard->number),
+                 LOG_NUMBER("jobs", redis_reply_integer(redis_reply_at(reply, 1))));
+    free(lost);
+}
+
+static void abandon(struct lost_claim *lost)
+{
+    int64_t spare_ms = lost->holder == LEASE_OF_CONSUMER ? CONSUMER_SPARE_MS : WORKER_SPARE_MS;
+    int64_t age_ms = (clock_boot_us() - lost->sent_us) / 1000;
+    struct store_call *call =
+        store_call_alone(lost->shard, SCRIPT_ABANDON, lost->shard->worker, abandon_end, NULL, lost);
+    store_call_text(call, slice_of(lost->nonce.text));
+    store_call_number(call, ABANDON_LOOK_MAX);
+    store_call_number(call, lost->lease_ms - age_ms - spare_ms);
+    store_call_number(call, lost->lease_ms + spare_ms);
+    store_call_send(call);
+}
+
+/* A later claim may lease the released jobs. If Redis runs the lost claim only after abandon.lua, or if this
+ * process dies first, the leases run out. */
+void claim_abandon_lost(struct shard *shard)
+{
+    for (size_t count = shard->lost_claim_count; count > 0; count--) {
+        shard->lost_claim_count--;
+        abandon(LIST_ENTRY(list_take(&shard->lost_claims), struct lost_claim, link));
+    }
+}
+
+void claim_forget_lost(struct shard *shard)
+{
+    for (struct list *link; (link = list_take(&shard->lost_claims));)
+        free(LIST_ENTRY(link, struct lost_claim, link));
 }
 
 /* ---- claims ---- */
@@ -125,53 +207,22 @@ static void claim_end(struct store_call *call, enum status status, const struct 
     if (status == STATUS_OK && claim->kind != SHARD_CLAIM_ONLY)
         claimed.next_due_ms = redis_reply_integer(redis_reply_at(reply, redis_reply_size(reply) - 1));
     if (status == STATUS_UNKNOWN)
-        claim->shard->lost_claim = claim->nonce;
+        claim_note_lost(claim->shard, LEASE_OF_CONSUMER, &claim->nonce, STORE_LEASE_MS, claim->sent_us);
     claim->fn(claim->arg, status, &claimed);
     free(claim);
-}
-
-/* If abandon.lua failed, notes the lost claim again, so that abandon.lua is called again before the next
- * claim. Does nothing if another claim has been lost since then. */
-static void abandon_end(struct store_call *call, enum status status, const struct redis_reply *reply)
-{
-    struct shard *shard = call->shard;
-    struct nonce *nonce = call->arg;
-    if (status != STATUS_OK && !shard->lost_claim.text[0])
-        shard->lost_claim = *nonce;
-    if (redis_reply_integer(redis_reply_at(reply, 1)) > 0)
-        log_info("claim_abandoned", LOG_NUMBER("shard", shard->number),
-                 LOG_NUMBER("jobs", redis_reply_integer(redis_reply_at(reply, 1))));
-    free(nonce);
-}
-
-/* Releases the jobs that a lost claim (a claim without a reply) may have leased, because no consumer has
- * received them. Sends abandon.lua before the next claim, which may then lease these jobs. If Redis runs
- * the lost claim only after abandon.lua, or if this process dies first, the leases run out, and
- * recover.lua returns the jobs. */
-static void abandon_lost_claim(struct shard *shard)
-{
-    if (!shard->lost_claim.text[0])
-        return;
-    struct nonce *nonce = NEW(struct nonce);
-    struct store_call *call =
-        store_call_alone(shard, SCRIPT_ABANDON, shard->worker, abandon_end, NULL, nonce);
-    *nonce = shard->lost_claim;
-    shard->lost_claim.text[0] = '\0';
-    store_call_text(call, slice_of(nonce->text));
-    store_call_number(call, ABANDON_LOOK_MAX);
-    store_call_send(call);
 }
 
 void claim_flush(struct shard *shard)
 {
     if (!shard->claim.is_wanted)
         return;
-    abandon_lost_claim(shard);
+    claim_abandon_lost(shard);
     struct claim *claim = NEW(struct claim);
     struct store_call *call = store_call_alone(shard, SCRIPT_CLAIM, shard->worker, claim_end, NULL, claim);
     *claim = shard->claim;
     metrics_count(shard->options->metrics, METRICS_COUNTER_CLAIMS, 1);
     shard->claim.is_wanted = false;
+    claim->sent_us = clock_boot_us();
     shard_next_nonce(shard, "", &claim->nonce);
     store_call_number(call, (int64_t)claim->max);
     store_call_text(call, slice_of(claim->nonce.text));

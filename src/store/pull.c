@@ -17,10 +17,6 @@ enum {
     /* Each job that a request may lease counts as this size in its batch: 2048 jobs are a full call, which
      * takes Redis 10 to 20 ms. */
     LEASED_WEIGHT = BATCH_BYTES_MAX / 2048,
-    LOST_PULLS_MAX = 64, /* maximum number of calls without a reply whose jobs are released; the leases of
-                            further calls run out */
-    ABANDON_SPARE_MS =
-        1000, /* abandon.lua finds the leases of a lost call even if Redis's clock has stepped by this time */
 };
 
 struct pull {
@@ -33,56 +29,6 @@ struct pull {
      * empty: the next call removes no answer. */
     struct buffer forgetting;
 };
-
-/* ---- calls without a reply ---- */
-
-/* A call without a reply. Redis may have leased jobs for it, which no worker has received. */
-struct lost_pull {
-    struct list link;
-    struct nonce nonce;
-    int64_t lease_ms, sent_us;
-};
-
-static void note_lost(const struct pull *pull)
-{
-    struct shard *shard = pull->call.shard;
-    if (pull->what.once.size || shard->lost_pull_count == LOST_PULLS_MAX)
-        /* The call is not noted: the worker repeats the request with its idempotency key, or the leases
-         * run out. */
-        return;
-    struct lost_pull *lost = NEW(struct lost_pull);
-    *lost =
-        (struct lost_pull){.nonce = pull->nonce, .lease_ms = pull->what.lease_ms, .sent_us = pull->sent_us};
-    list_append(&shard->lost_pulls, &lost->link);
-    shard->lost_pull_count++;
-}
-
-static void lost_end(struct store_call *call, enum status status, const struct redis_reply *reply)
-{
-    (void)status, (void)reply; /* leases that were not released run out */
-    free(call->arg);
-}
-
-void pull_abandon_lost(struct shard *shard)
-{
-    for (struct list *link; (link = list_take(&shard->lost_pulls));) {
-        struct lost_pull *lost = LIST_ENTRY(link, struct lost_pull, link);
-        struct store_call *call =
-            store_call_alone(shard, SCRIPT_ABANDON, shard->worker, lost_end, NULL, lost);
-        store_call_text(call, slice_of(lost->nonce.text));
-        store_call_number(call, ABANDON_LOOK_MAX);
-        store_call_number(call, lost->lease_ms);
-        store_call_number(call, (clock_boot_us() - lost->sent_us) / 1000 + ABANDON_SPARE_MS);
-        store_call_send(call);
-    }
-    shard->lost_pull_count = 0;
-}
-
-void pull_forget_lost(struct shard *shard)
-{
-    for (struct list *link; (link = list_take(&shard->lost_pulls));)
-        free(LIST_ENTRY(link, struct lost_pull, link));
-}
 
 /* ---- sending ---- */
 
@@ -99,6 +45,7 @@ static void make_token(struct nonce *nonce)
 static void pull_send_call(struct pull *pull)
 {
     struct store_call *call = &pull->call;
+    claim_abandon_lost(call->shard);
     make_token(&pull->nonce);
     pull->sent_us = clock_boot_us();
     metrics_count(call->shard->options->metrics, METRICS_COUNTER_CLAIMS, 1);
@@ -292,8 +239,9 @@ static bool is_result(const struct redis_reply *result)
 static void pull_end_call(struct store_call *call, enum status status, const struct redis_reply *result)
 {
     struct pull *pull = (struct pull *)call;
-    if (status == STATUS_UNKNOWN)
-        note_lost(pull);
+    /* A worker repeats a request with an idempotency key, and then gets the jobs of the first one. */
+    if (status == STATUS_UNKNOWN && !pull->what.once.size)
+        claim_note_lost(call->shard, LEASE_OF_WORKER, &pull->nonce, pull->what.lease_ms, pull->sent_us);
     if (status != STATUS_OK)
         pull_tell(pull, status, NULL);
     else if (is_result(result))

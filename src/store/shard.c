@@ -72,7 +72,7 @@ static void on_worker_up(void *arg)
     shard->worker_connections++;
     for (size_t i = 0; i < STORE_UP_LISTENERS && shard->on_up[i].fn; i++)
         shard->on_up[i].fn(shard->on_up[i].arg);
-    pull_abandon_lost(shard);
+    claim_abandon_lost(shard);
 }
 
 static void on_bell_up(void *arg)
@@ -291,7 +291,7 @@ struct shard *shard_new(struct loop *loop, const struct store_options *options, 
     shard->redis_state = redis_state_new(loop, shard->reads, buffer_slice(&shard->jobs_key), options,
                                          number == 0 && !options->is_read_only, tell_change, shard);
     init_batches(shard);
-    list_init(&shard->lost_pulls);
+    list_init(&shard->lost_claims);
     shard->patience = timer_new(loop, on_patience_over, shard);
     shard->gather = hook_new(loop, LOOP_PHASE_GATHER, on_turn_end, shard);
     return shard;
@@ -315,7 +315,7 @@ void shard_close(struct shard *shard)
 
 void shard_free(struct shard *shard)
 {
-    pull_forget_lost(shard);
+    claim_forget_lost(shard);
     redis_state_free(shard->redis_state);
     buffer_fini(&shard->jobs_key);
     buffer_fini(&shard->ready_key);

@@ -9,13 +9,12 @@
 #include "store/call.h"
 #include "store/shard.h"
 
-enum { ABANDON_LOOK_MAX = 5000 /* maximum number of leases that abandon.lua examines */ };
-
 struct claim {
     bool is_wanted; /* the claim is sent at the end of this turn */
     size_t max;
     enum shard_claim_kind kind;
     struct nonce nonce;
+    int64_t sent_us; /* CLOCK_BOOTTIME */
     struct shard *shard;
     shard_claim_fn *fn;
     void *arg;
@@ -52,11 +51,10 @@ struct shard {
     struct batch batches[SHARD_BATCH_COUNT];
     struct list cancels; /* cancels without a result, see change.c */
     struct claim claim;
-    uint64_t claims;         /* a counter for nonces */
-    struct nonce lost_claim; /* nonce of a claim without a reply, which may have leased jobs; empty: none */
+    uint64_t claims; /* a counter for nonces */
     char nonce_prefix[17];
-    struct list lost_pulls; /* see pull_abandon_lost */
-    size_t lost_pull_count;
+    struct list lost_claims; /* see claim_note_lost */
+    size_t lost_claim_count;
     struct redis_state *redis_state;
     struct hook *gather;
     struct timer *patience; /* runs while items wait for another call, see batch_may_wait */
@@ -132,11 +130,17 @@ void shard_next_nonce(struct shard *, const char *mark, struct nonce *);
 /* Sends the claim of this turn, if there is one. */
 void claim_flush(struct shard *);
 
-/* Releases the jobs that calls of store_pull without a reply may have leased. */
-void pull_abandon_lost(struct shard *);
+/* Notes a claim without a reply, for a consumer or a worker: Redis may have leased jobs with this nonce,
+ * which no process has received. sent_us: when the claim was sent (CLOCK_BOOTTIME). */
+void claim_note_lost(struct shard *, enum lease_holder, const struct nonce *, int64_t lease_ms,
+                     int64_t sent_us);
 
-/* Drops the list of calls of store_pull without a reply. */
-void pull_forget_lost(struct shard *);
+/* Releases the jobs of the claims that were noted. Called before each claim, and when the connection for
+ * claims came up. */
+void claim_abandon_lost(struct shard *);
+
+/* Drops the list of these claims. */
+void claim_forget_lost(struct shard *);
 
 /* Asks for the primary again, because it may have changed. */
 void shard_recheck(const struct shard *);

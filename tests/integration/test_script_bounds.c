@@ -96,7 +96,7 @@ START_TEST(a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on)
     check_answer("send 0 9 t/s 0 - m g 1 a x", "OOM");
     check_answer("unsend t/s g", "-1");
     check_answer("claim 1 n5 5000 2 1000 0", "0 0 1 t/a now-1000 {r}");
-    check_answer("abandon n5 9", "1");
+    check_answer("abandon n5 9 -9000 9000", "1");
     check_answer("claim 1 n5 5000 2 1000 0", "0 0 1 t/a now-1000 {r}");
     check_answer("recover consumers 5000 now 1 1 !r", "1 0");
     check_answer("renew 5000 t/a n5", "1");

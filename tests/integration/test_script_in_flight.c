@@ -54,7 +54,7 @@ START_TEST(the_attempt_of_a_replaced_job_keeps_its_place_and_cannot_touch_the_ne
          "jobs: t/a={\"createdAt\":now,\"x\"}\nlingering: t/a|n1@now+3000\n" ONE},
         {REPLACED, "complete t/a n1 2", "-36", NEW}, {REPLACED, "retry t/a n1 5 {x} 2", "-36", NEW},
         {REPLACED, "bury t/a n1 {x} 2", "-36", NEW}, {REPLACED, "release t/a n1 5 now - 0", "-36", NEW},
-        {REPLACED, "complete t/a n2 2", "0", NULL}, {REPLACED, "abandon n1 100", "0", NEW},
+        {REPLACED, "complete t/a n2 2", "0", NULL}, {REPLACED, "abandon n1 100 -9000 9000", "0", NEW},
         {REPLACED, "renew 5000 t/a n1", "2",
          "bucket:t: t/a@now+5\ndue: t@now+5\nholders:t: t/a|n1=replaced\n"
          "jobs: t/a={\"createdAt\":now,\"x\"}\nlingering: t/a|n1@now+5000\n"},
@@ -85,7 +85,7 @@ START_TEST(the_end_of_a_lingering_attempt_frees_its_place)
         {HELD, "bury t/a n1 {x} ''", "0", FREE}, {HELD, "release t/a n1 -1 now - 0", "0", FREE},
         {HELD, "release t/a n1 5 now - 0", "0", FREE}, {HELD, "complete t/a n2 ''", "0", NULL},
         {HELD, "complete t/b n1 ''", "0", NULL}, {HELD, "complete t/a n1 '' t/a n1 ''", "0 0", FREE},
-        {HELD, "abandon n1 100", "0", FREE}, {HELD, "abandon n2 100", "0", NULL},
+        {HELD, "abandon n1 100 -9000 9000", "0", FREE}, {HELD, "abandon n2 100 -9000 9000", "0", NULL},
         {TWICE, "complete t/a n1 ''", "0", "holders:t: t/a=n2,now-7\njobs: t/a={r}\nleases: t/a@now+4000\n"},
         {TWICE, "complete t/a n2 ''", "1", LINGERING},
         {TWICE, "complete t/a n1 '' t/a n2 ''", "0 1", ABSENT}, );

@@ -17,7 +17,8 @@ START_TEST(a_head_that_is_given_back_keeps_its_place_and_holds_the_line)
          WAITS "due: t@now+501\n" JOBS LINE FIFO},
         {FLIES JOBS FIFO, "release t/a n1 500 now - 0", "1 wake now+501",
          WAITS "due: t@now+501\nheld: t@now-9\nheld:t: t/a@now-9\n" JOBS LINE FIFO},
-        {FLIES JOBS FIFO, "abandon n1 9", "1", WAITS JOBS "lines: t=now-9,now-9,t/a\nready: t\n" FIFO AT_ONE},
+        {FLIES JOBS FIFO, "abandon n1 9 -9000 9000", "1",
+         WAITS JOBS "lines: t=now-9,now-9,t/a\nready: t\n" FIFO AT_ONE},
         /* A job with an earlier due time that was scheduled during the attempt does not overtake the head. */
         {"bucket:t: t/b@now-20\ndue: t@inf\nholders:t: t/a=n1,now-9\nleases: t/a@now+5000\n" JOBS FIFO,
          "retry t/a n1 500 {a} ''", "1 wake now+501",

@@ -376,9 +376,9 @@ END_TEST
 START_TEST(abandon_gives_back_the_jobs_of_a_lost_call)
 {
     CHECK_EXAMPLES( //
-        {PULLED, "abandon p1 100 4000 2000", "1", PULL READY_AGAIN},
-        {PULLED, "abandon p2 100 4000 2000", "0", NULL}, {PULLED, "abandon p1 100 4000 500", "0", NULL},
-        {PULL PULL_PLACE, "abandon p1 100 4000 2000", "0", PULL}, );
+        {PULLED, "abandon p1 100 2000 4000", "1", PULL READY_AGAIN},
+        {PULLED, "abandon p2 100 2000 4000", "0", NULL}, {PULLED, "abandon p1 100 3500 4000", "0", NULL},
+        {PULL PULL_PLACE, "abandon p1 100 2000 4000", "0", PULL}, );
 }
 END_TEST
 

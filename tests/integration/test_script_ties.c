@@ -82,7 +82,8 @@ END_TEST
 START_TEST(a_job_that_is_given_back_has_its_old_place)
 {
     CHECK_EXAMPLES( //
-        {LEASED_LATE, "release t/a n1 -1 now - 0", "1", BACK}, {LEASED_LATE, "abandon n1 10", "1", BACK},
+        {LEASED_LATE, "release t/a n1 -1 now - 0", "1", BACK},
+        {LEASED_LATE, "abandon n1 10 -9000 9000", "1", BACK},
         {LEASED_LATE "numbers: waiting=1\n", "retry t/a n1 -1 {r} ''", "1", BACK},
         {"holders:t: t/a=n1,now-9.0005\njobs: t/a={r} t/b={b}\nleases: t/a@now\nbucket:t: t/b@now-9\nturns: "
          "t@1\n",

@@ -1182,25 +1182,28 @@ END_TEST
 
 START_TEST(abandon_gives_back_what_one_claim_has_leased)
 {
-    static const char abandon[] = "abandon n1 9", stale[] = "abandon nx 9";
+    static const char abandon[] = "abandon n1 9 -9000 9000", stale[] = "abandon nx 9 -9000 9000";
     static const char three[] = "holders:t: t/a=n1,now-3 t/b=n2,now-2\nholders:u: u/a=n1,now-1\n"
                                 "jobs: t/a={r} t/b={r} u/a={r}\nleases: t/a@now+5 t/b@now+6 u/a@now+7\n";
     CHECK_EXAMPLES( //
         {ABSENT, abandon, "0", NULL}, {DELAYED, abandon, "0", NULL}, {COME, abandon, "0", NULL},
         {READY, abandon, "0", NULL}, {LEASED, abandon, "1", READY}, {LEASED, stale, "0", NULL},
-        {LEASED, "abandon n 9", "0", NULL}, {LEASED_AGAIN, abandon, "0", NULL},
-        {LEASED_AGAIN, "abandon n2 9", "1", LOST}, {EXPIRED, abandon, "1", READY}, {LOST, abandon, "0", NULL},
-        {LOST_THRICE, abandon, "0", NULL}, {DEAD, abandon, "0", NULL}, {DEAD_BY_LOSSES, abandon, "0", NULL},
+        {LEASED, "abandon n 9 -9000 9000", "0", NULL}, {LEASED_AGAIN, abandon, "0", NULL},
+        {LEASED_AGAIN, "abandon n2 9 -9000 9000", "1", LOST}, {EXPIRED, abandon, "1", READY},
+        {LOST, abandon, "0", NULL}, {LOST_THRICE, abandon, "0", NULL}, {DEAD, abandon, "0", NULL},
+        {DEAD_BY_LOSSES, abandon, "0", NULL},
         {three, abandon, "2",
          "bucket:t: t/a@now-3\nbucket:u: u/a@now-1\nholders:t: t/b=n2,now-2\n"
          "jobs: t/a={r} t/b={r} u/a={r}\nleases: t/b@now+6\nready: t\nturns: t@1 u@2\n"},
         /* The script examines at most this number of leases. */
-        {three, "abandon n1 2", "1",
+        {three, "abandon n1 2 -9000 9000", "1",
          "bucket:t: t/a@now-3\nholders:t: t/b=n2,now-2\nholders:u: u/a=n1,now-1\n"
          "jobs: t/a={r} t/b={r} u/a={r}\nleases: t/b@now+6 u/a@now+7\nready: t\nturns: t@1\n"},
+        /* Only leases with a deadline that the claim can have given are examined. */
+        {LEASED, "abandon n1 9 9000 9999", "0", NULL},
         /* The clock has stepped back since the claim. */
-        {"holders:t: t/a=n1,now+9000\njobs: t/a={r}\nleases: t/a@now+14000\n", abandon, "1 wake now+9000",
-         "bucket:t: t/a@now+9000\ndue: t@now+9000\njobs: t/a={r}\n"}, );
+        {"holders:t: t/a=n1,now+9000\njobs: t/a={r}\nleases: t/a@now+14000\n", "abandon n1 9 -9000 14000",
+         "1 wake now+9000", "bucket:t: t/a@now+9000\ndue: t@now+9000\njobs: t/a={r}\n"}, );
 }
 END_TEST
 
@@ -1898,7 +1901,8 @@ START_TEST(data_of_a_newer_format_is_not_changed)
         {DELAYED NEWER, "cancel t/a ''", "NEWER", NULL}, {NEWER, "forget 9 9", "NEWER", NULL},
         {NEWER, "sweep 9 0 0", "NEWER", NULL}, {"jobs: t/a={r}\n" NEWER, "mend jobs 0", "NEWER", NULL},
         {NEWER, "archive 0 on 0 9 9", "NEWER", NULL}, {NEWER, "archived 0 0", "NEWER", NULL},
-        {LEASED NEWER, "complete t/a n1 ''", "1", NEWER}, {LEASED NEWER, "abandon n1 9", "1", READY NEWER},
+        {LEASED NEWER, "complete t/a n1 ''", "1", NEWER},
+        {LEASED NEWER, "abandon n1 9 -9000 9000", "1", READY NEWER},
         {LEASED NEWER, "bury t/a n1 {d} ''", "1", DIED("now", "0,3,{d}") NEWER},
         {LEASED NEWER, "retry t/a n1 60000 {r} ''", "1 wake now+60001",
          "bucket:t: t/a@now+60001\ndue: t@now+60001\njobs: t/a={r}\n" NEWER},

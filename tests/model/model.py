@@ -73,7 +73,7 @@ class Consumer:
         self.attempts = []
         self.is_frozen = self.is_cut = False
         self.renew_at_us = 0
-        self.lost_nonce = None  # the nonce of a claim whose reply never came
+        self.lost_claim = None  # (nonce, lease in ms, us when it was sent) of a claim whose reply never came
 
 
 class Pulled:
@@ -654,10 +654,7 @@ class World:
         """Releases the jobs that a call without a reply has leased."""
         if self.is_away or not self.lost_pulls:
             return
-        nonce, lease_ms, sent_us = self.lost_pulls.pop(0)
-        most, age_ms = self.chance.choice((1, MANY)), (self.boot_us - sent_us) // 1000 + 1000
-        self.check("abandon", (nonce, most), self.call("abandon", nonce, most, lease_ms, age_ms),
-                   self.pool.abandon_pulled(nonce, most, lease_ms, age_ms))
+        self.abandon(*self.lost_pulls.pop(0), 1000)
 
     def step_bury(self):
         """Buries the jobs that recovery has listed, unless they have changed since then."""
@@ -729,11 +726,11 @@ class World:
             return
         self.nonces += 1
         nonce = f"n{self.nonces:x}"
-        if consumer.lost_nonce:
-            self.abandon(consumer.lost_nonce)
-        consumer.lost_nonce = nonce if loses_reply else None
+        if consumer.lost_claim:
+            self.abandon(*consumer.lost_claim, 86_400_000)
+        consumer.lost_claim = (nonce, LEASE_MS, self.boot_us) if loses_reply else None
         if loses_reply and self.chance.random() < 0.3:
-            self.abandon(nonce)  # Redis runs abandon before the claim that it belongs to
+            self.abandon(*consumer.lost_claim, 86_400_000)  # Redis runs abandon before the claim that it belongs to
         most_bytes = self.chance.choice((1, 80, 1_000_000))
         kind = self.chance.choice((0, 0, 1, 2))  # 1 or 2: the claim carries first; 2: it wakes no carry worker, see below
         answer = self.call("claim", slots, nonce, LEASE_MS, SHARE, most_bytes, kind)
@@ -763,9 +760,9 @@ class World:
                     consumer.attempts[-1].outcome = ("bury", (claim.record, ""))
                     consumer.attempts[-1].changes = life.changes
 
-    def abandon(self, nonce):
-        most = self.chance.choice((1, 2, MANY))
-        self.check("abandon", (nonce, most), self.call("abandon", nonce, most), self.pool.abandon(nonce, most))
+    def abandon(self, nonce, lease_ms, sent_us, spare_ms):
+        items = nonce, self.chance.choice((1, 2, MANY)), lease_ms - (self.boot_us - sent_us) // 1000 - spare_ms, lease_ms + spare_ms
+        self.check("abandon", items, self.call("abandon", *items), self.pool.abandon(*items))
 
     def is_running(self, attempt):
         """Returns whether the attempt is at its receiver and, as far as its consumer knows, counts as in flight."""
@@ -1794,8 +1791,8 @@ CONTROLS = {
     "an expired job spends its topic's rate": [("claim", "rate and not Records.is_expired(record)", "rate")],
     "a held job keeps its turn": [("release", "note_unsent(topic_of(id), ARGV[i + 1], tonumber(ARGV[i + 3]))", "")],
     "a turn comes back beside the time": [("lib/rates", "math.max(0, now_us - since * 1000 - Rates.CREDIT_US)", "0")],
-    "abandons what others hold": [("abandon", "string.match(claim, '^%S+') == nonce", "true")],
-    "abandons and forgets": [("abandon", "    Places.put_for_retry(ids[i], string.match(claim, '%S+$'), false)\n", "")],
+    "abandons what others hold": [("abandon", "its_nonce == nonce", "its_nonce")],
+    "abandons and forgets": [("abandon", "    Places.put_for_retry(ids[i], due, false)\n", "")],
     "cancel keeps the holder": [("lib/places", "    call('HDEL', holders_of(topic), id)\n    return 'leased'",
                                  "    return 'leased'")],
     "cancel frees the place of a running attempt": [("lib/lingering", "  if claim and not Attempts.is_recovering(claim) then", "  if false then")],
@@ -1871,8 +1868,8 @@ CONTROLS = {
     "extend does not say that the job was replaced": [("extend", "Lingering.why(Lingering.place(id, ARGV[i + 1])) == 'replaced'", "false")],
     "early": [("claim", "or time >= due_before then", "or time > now + 3000 then")],
     "a later job of the same ms comes before": [("lib/places", "last and last + TIE or ms", "ms")],
-    "a job that is given back has a new place": [("abandon", "Places.put_for_retry(ids[i], string.match(claim, '%S+$'), false)",
-                                                  "Places.put(ids[i], math.floor(tonumber(string.match(claim, '%S+$'))))")],
+    "a job that is given back has a new place": [("abandon", "Places.put_for_retry(ids[i], due, false)",
+                                                  "Places.put(ids[i], math.floor(tonumber(due)))")],
     "a job that resumes is early": [("lib/places", "Places.put_back(ids[i], dues[i])", "Places.put_back(ids[i], dues[i] - 1000)")],
     "what is not held resumes": [("lib/places", "if dues[i] and places_now[i] and", "if not dues[i] or")],
     "a topic that turns its breaker off resumes nothing": [("lib/resuming", "breaker == false or was_on and breaker == nil", "was_on and breaker == nil")],

@@ -1646,22 +1646,6 @@ class Pool(Workflows):
         told = [word for topic in topics if self.told_settings(topic) for word in (topic, self.told_settings(topic))]
         return [len(ids), len(ids), *flat, *told]
 
-    def abandon_pulled(self, nonce, most, lease_ms, age_ms):
-        last = self.now + lease_ms
-        leases = sorted((at, job_id) for job_id, at in self.pulled.items() if last - age_ms <= at <= last)[:most]
-        ids = [job_id for _, job_id in leases if self.holders[job_id][0] == nonce]
-        for job_id in ids:
-            due = self.holders[job_id][1]
-            self.take(job_id)
-            self.again(job_id, due, None)
-        places = self.lingering_of(True)
-        for place in sorted(places, key=lambda place: (places[place], "\n".join(place)))[:most]:
-            if place[1] == nonce:
-                self.free_place(*place)
-                self.touched[topic_of(place[0])] = True
-        self.finish()
-        return [len(ids)]
-
     def lingering_of(self, are_pulled):
         return {place: at for place, at in self.lingering.items() if is_pulled(place[1]) == are_pulled}
 
@@ -1760,18 +1744,16 @@ class Pool(Workflows):
         if slot in slots and self.now_us // 1000 <= spent_us // 1000 + 2000:
             slots[slot] -= min(slots[slot], number)
 
-    def abandon(self, nonce, most):
-        leases = sorted((at, job_id) for job_id, at in self.leases.items())[:most]
-        ids = [job_id for _, job_id in leases if self.holders[job_id][0] == nonce]
+    def abandon(self, nonce, most, first, last):
+        def examined(places, name=str):
+            return sorted((place for place, at in places.items() if self.now + first <= at <= self.now + last),
+                          key=lambda place: (places[place], name(place)))[:most]
+        ids = [job_id for job_id in examined(self.pulled if is_pulled(nonce) else self.leases) if self.holders[job_id][0] == nonce]
         for job_id in ids:
             due = self.holders[job_id][1]
             self.take(job_id)
             self.again(job_id, due, None)
-        places = self.lingering_of(False)
-        for place in sorted(places, key=lambda place: (places[place], place))[:most]:
-            if place[1] == nonce:
-                self.free_place(*place)
-                self.touched[topic_of(place[0])] = True
+        self.free_lost([place for place in examined(self.lingering_of(is_pulled(nonce)), "\n".join) if place[1] == nonce])
         self.finish()
         return [len(ids)]
 
