@@ -62,12 +62,6 @@ void shard_add_limits(const struct shard *shard, struct script_args *args)
     script_args_number(args, shard->options->idempotency_window_ms);
 }
 
-void shard_add_lease_ms(const struct shard *shard, struct script_args *args)
-{
-    (void)shard;
-    script_args_number(args, STORE_LEASE_MS);
-}
-
 void shard_add_first_wait(const struct shard *shard, struct script_args *args)
 {
     script_args_number(args, shard->options->breaker_wait_ms);

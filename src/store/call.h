@@ -45,7 +45,7 @@ enum { OWNER_RUNS_MAX = 1, LEASE_RUNS_MAX = 4, PULL_RUNS_MAX = 2 };
     BATCH(PULL_RETRY, RETRY, OWNER_RUNS_MAX, true, NULL, changes)                                            \
     BATCH(PULL_BURY, BURY, OWNER_RUNS_MAX, true, NULL, changes)                                              \
     BATCH(PULL_RELEASE, RELEASE, OWNER_RUNS_MAX, true, NULL, changes)                                        \
-    BATCH(PULL_EXTEND, EXTEND, OWNER_RUNS_MAX, true, NULL, changes)                                          \
+    BATCH(PULL_RENEW, RENEW, OWNER_RUNS_MAX, true, NULL, changes)                                            \
     BATCH(READ, READ, OWNER_RUNS_MAX, false, NULL, reads)                                                    \
     BATCH(PULLED, PULLED, OWNER_RUNS_MAX, false, NULL, reads)                                                \
     BATCH(ARRIVE, ARRIVE, LEASE_RUNS_MAX, false, NULL, reads)                                                \
@@ -53,7 +53,7 @@ enum { OWNER_RUNS_MAX = 1, LEASE_RUNS_MAX = 4, PULL_RUNS_MAX = 2 };
     BATCH(RETRY, RETRY, LEASE_RUNS_MAX, false, NULL, worker)                                                 \
     BATCH(BURY, BURY, LEASE_RUNS_MAX, false, NULL, worker)                                                   \
     BATCH(RELEASE, RELEASE, LEASE_RUNS_MAX, false, NULL, worker)                                             \
-    BATCH(RENEW, RENEW, LEASE_RUNS_MAX, false, shard_add_lease_ms, worker)                                   \
+    BATCH(RENEW, RENEW, LEASE_RUNS_MAX, false, NULL, worker)                                                 \
     BATCH(PULL, LEASE, PULL_RUNS_MAX, false, NULL, worker)                                                   \
     BATCH(REPORT, REPORT, OWNER_RUNS_MAX, false, shard_add_first_wait, worker)                               \
     BATCH(FIRE, FIRE, OWNER_RUNS_MAX, false, shard_add_limits, worker)
@@ -190,10 +190,9 @@ void store_call_free(struct store_call *);
 /* ---- arguments that all calls of a batch share ---- */
 
 /* Each adds arguments that all calls of a batch share: this shard's part of max_jobs; also the time for which
- * idempotency keys are kept; the length of a lease; the first wait of a receiver that is opened. */
+ * idempotency keys are kept; the first wait of a receiver that is opened. */
 void shard_add_max_jobs(const struct shard *, struct script_args *);
 void shard_add_limits(const struct shard *, struct script_args *);
-void shard_add_lease_ms(const struct shard *, struct script_args *);
 void shard_add_first_wait(const struct shard *, struct script_args *);
 
 /* ---- parts of replies that several scripts return in the same form ---- */

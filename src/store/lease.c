@@ -6,13 +6,11 @@
 
 /* ---- ending a lease ---- */
 
-enum { RENEW_LINGERING = 2 /* the answer of renew.lua if the job was cancelled or replaced */ };
-
 static void lease_end(struct store_call *call, enum status status, const struct redis_reply *result)
 {
     int64_t code = redis_reply_integer(result);
-    if (status == STATUS_OK && code != 1)
-        status = code == RENEW_LINGERING   ? STATUS_NOT_FOUND
+    if (status == STATUS_OK && code <= 0)
+        status = code == RESULT_CANCELLED  ? STATUS_NOT_FOUND
                  : code == RESULT_REPLACED ? STATUS_REPLACED
                                            : STATUS_STALE;
     CALL_FN(call, shard_done_fn)(call->arg, status);
@@ -94,6 +92,7 @@ void shard_renew(struct shard *shard, const struct lease *lease, shard_done_fn *
 {
     struct store_call *call = lease_call(shard, SHARD_BATCH_RENEW, lease, lease_end, ANY_FN(fn), arg);
     call->topic = SLICE("");
+    store_call_number(call, STORE_LEASE_MS);
     store_call_send(call);
 }
 
@@ -111,7 +110,7 @@ void lease_confirm(struct shard *shard, enum lease_end_kind kind, const struct l
                                                [LEASE_END_RETRY] = SHARD_BATCH_PULL_RETRY,
                                                [LEASE_END_BURY] = SHARD_BATCH_PULL_BURY,
                                                [LEASE_END_RELEASE] = SHARD_BATCH_PULL_RELEASE,
-                                               [LEASE_END_EXTEND] = SHARD_BATCH_PULL_EXTEND};
+                                               [LEASE_END_EXTEND] = SHARD_BATCH_PULL_RENEW};
     static const struct shard_end nothing = {.may_wait = false};
     struct store_call *call = lease_call(shard, batches[kind], lease, confirmed_end, ANY_FN(fn), arg);
     if (!end)

@@ -124,9 +124,9 @@ void shard_release(struct shard *, const struct lease *, const struct shard_hold
 typedef void shard_resume_fn(void *arg, enum status, size_t count);
 void shard_resume(struct shard *, struct slice receiver, size_t max, shard_resume_fn *, void *arg);
 
-/* Renews a lease for STORE_LEASE_MS. The status is STALE if the lease is lost, and NOT_FOUND if the job was
- * cancelled. A cancelled job must not be sent any more. If its attempt is still running, it counts as in
- * flight as long as its lease is renewed. */
+/* Renews a lease for STORE_LEASE_MS. The status is STALE if the lease is lost, NOT_FOUND if the job was
+ * cancelled, and REPLACED if a client has replaced it. Such a job must not be sent any more. If its attempt
+ * is still running, it counts as in flight as long as its lease is renewed. */
 void shard_renew(struct shard *, const struct lease *, shard_done_fn *, void *arg);
 
 /* Calls fn when records of receivers have changed, see store_news. If the shard misses a change, the next

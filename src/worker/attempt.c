@@ -499,9 +499,10 @@ bool attempt_was_held(const struct attempt *attempt)
 static void attempt_on_renewed(void *arg, enum status status)
 {
     struct attempt *attempt = arg;
-    if (status == STATUS_OK || status == STATUS_NOT_FOUND)
+    bool is_lingering = status == STATUS_NOT_FOUND || status == STATUS_REPLACED;
+    if (status == STATUS_OK || is_lingering)
         attempt->renewed_us = attempt->renewing_us;
-    if (status == STATUS_NOT_FOUND)
+    if (is_lingering)
         attempt->lease_state = ATTEMPT_LEASE_LINGERING;
     else if (status == STATUS_STALE)
         attempt->lease_state = ATTEMPT_LEASE_LOST;

@@ -35,7 +35,7 @@ CONTROLS = {
     # Fault: a lease lasts as long as an attempt may take.
     "short leases": [("lib/leases", "if #lost > 0 then return lost end", "if true then return lost end"),
                      ("claim", "integer(now + lease_ms)", "integer(now + 3600000)"),
-                     ("renew", "integer(now + tonumber(ARGV[2]))", "integer(now + 3600000)")],
+                     ("renew", "now + tonumber(ARGV[i + 2])", "now + 3600000")],
     # Fault: no callback reports the end of a job.
     "follow-ups": [("complete", "  if FollowUps.by_item[item] and verdicts[item] and replies[item + 1] > 0 then FollowUps.schedule(FollowUps.by_item[item], ARGV[3 * item - 1]) end\n", "")],
     # Fault: a second callback reports an end that another process has recorded.

@@ -275,14 +275,13 @@ START_TEST(retry_bury_and_release_end_a_lease)
 }
 END_TEST
 
-START_TEST(extend_moves_a_deadline)
+START_TEST(renew_moves_a_deadline)
 {
     CHECK_EXAMPLES( //
-        {PULLED, "extend t/a p1 60000", "now+60000",
+        {PULLED, "renew t/a p1 60000", "now+60000",
          PULL "holders:t: t/a=p1,now-1000,-,now-1500\njobs: t/a={r}\npulled: t/a@now+60000\n"},
-        {PULLED, "extend t/a p2 60000", "0", NULL}, {LAPSED, "extend t/a p1 60000", "0", NULL},
-        {PULL_READY, "extend t/a p1 60000", "0", NULL}, {LEASED, "extend t/a n1 60000", "0", NULL},
-        {PULLED, "extend t/a p1 x", "ERR", NULL}, );
+        {PULLED, "renew t/a p2 60000", "0", NULL}, {LAPSED, "renew t/a p1 60000", "0", NULL},
+        {PULL_READY, "renew t/a p1 60000", "0", NULL}, {PULLED, "renew t/a p1 x", "ERR", NULL}, );
 }
 END_TEST
 
@@ -328,7 +327,7 @@ START_TEST(owners_meet_a_leased_job)
     CHECK_EXAMPLES( //
         {PULLED, "cancel t/a ''", "1", PULL PULL_PLACE}, {PULL PULL_PLACE, "complete t/a p1 ''", "0", PULL},
         {PULL PULL_PLACE, "release t/a p1 -1 0 - 0", "0", PULL},
-        {PULL PULL_PLACE, "extend t/a p1 60000", "0", NULL},
+        {PULL PULL_PLACE, "renew t/a p1 60000", "-38", NULL},
         {PULL "holders:t: t/a|p1=\npull_lingering: t/a|p1@now\n", RECOVER, "0 0", PULL},
         {PULL "holders:t: t/a|p1=\npull_lingering: t/a|p1@now\n", "carry me 1 9 '' 0 5000 500",
          "me 1 -1 0 0 ''",
@@ -338,7 +337,7 @@ START_TEST(owners_meet_a_leased_job)
         {PULLED, "replace 0 t/a 0 \"x\"} *", "(now now 2)", REPLACED},
         {PULLED, "replace 0 t/a 0 \"x\"} !*", "-4", NULL},
         /* The worker of the replaced job is refused, and the new job is not touched. */
-        {REPLACED, "extend t/a p1 60000", "-36", NULL}, {REPLACED, "extend t/a p2 60000", "0", NULL},
+        {REPLACED, "renew t/a p1 60000", "-36", NULL}, {REPLACED, "renew t/a p2 60000", "0", NULL},
         {REPLACED, "complete t/a p1 ''", "-36", NEW},
         {REPLACED, "complete t/a p1 '' t/a p1 ''", "-36 0", NEW},
         {REPLACED, "retry t/a p1 5 {x} ''", "-36", NEW}, {REPLACED, "bury t/a p1 {x} ''", "-36", NEW},
@@ -422,7 +421,7 @@ Suite *suite(void)
     tcase_add_test(tests, a_pull_topic_is_never_in_turns);
     tcase_add_test(tests, complete_ends_a_lease);
     tcase_add_test(tests, retry_bury_and_release_end_a_lease);
-    tcase_add_test(tests, extend_moves_a_deadline);
+    tcase_add_test(tests, renew_moves_a_deadline);
     tcase_add_test(tests, pulled_reads_what_a_token_holds);
     tcase_add_test(tests, leases_that_ran_out_are_listed);
     tcase_add_test(tests, owners_meet_a_leased_job);

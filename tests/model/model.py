@@ -594,13 +594,13 @@ class World:
             return
         held = [lease for lease in self.pulled[-30:] if self.pool.verdict(lease.id, lease.nonce) == "lease"]
         leases = [self.chance.choice(held if held and self.chance.random() < 0.8 else self.pulled[-30:]) for _ in range(self.chance.choice((1, 2)))]
-        script = self.chance.choice(("complete", "complete", "retry", "bury", "extend", "release", "pulled"))
+        script = self.chance.choice(("complete", "complete", "retry", "bury", "renew", "release", "pulled"))
         if script == "pulled":
             items = [(lease.id, lease.nonce) for lease in leases]
             self.check("pulled", items, self.call("pulled", *[word for item in items for word in item]), self.pool.read_pulled(items))
             return
         more = {"complete": ("",), "retry": (self.chance.choice((0, 500, 4000)), '{"p":1}', "1 1 2 worker"), "bury": ('{"p":2}', ""),
-                "extend": (self.chance.choice((1000, 9000)),), "release": (-1, 0, "-", 0)}[script]
+                "renew": (self.chance.choice((1000, 9000)),), "release": (-1, 0, "-", 0)}[script]
         if script == "complete":
             self.complete_pulled(leases)
             return
@@ -609,7 +609,7 @@ class World:
         for lease, is_done in zip(leases, self.call_items(script, (), items)):
             if is_done > 0 and script in ("retry", "bury"):
                 self.end_pulled(script, lease.id, more)
-            if script == "extend":
+            if script == "renew":
                 continue
             is_first = lease.id in held
             expect((is_done > 0) <= is_first, lease.id, script, "ended a lease that was over")
@@ -699,11 +699,9 @@ class World:
         attempts = [attempt for attempt in consumer.attempts if not attempt.is_lost or attempt.is_lingering]
         if not attempts:
             return
-        items = [(attempt.id, attempt.nonce) for attempt in attempts]
-        answer = self.call("renew", LEASE_MS, *[word for item in items for word in item])
-        self.check("renew", items, answer, self.pool.renew(items))
-        for attempt, verdict in zip(attempts, answer):
-            attempt.is_lost, attempt.is_lingering = verdict != 1, verdict == 2
+        items = [(attempt.id, attempt.nonce, LEASE_MS) for attempt in attempts]
+        for attempt, verdict in zip(attempts, self.call_items("renew", (), items)):
+            attempt.is_lost, attempt.is_lingering = verdict <= 0, verdict < 0
             if verdict:
                 attempt.renewed_us = self.boot_us
 
@@ -1797,7 +1795,7 @@ CONTROLS = {
                                  "    return 'leased'")],
     "cancel frees the place of a running attempt": [("lib/lingering", "  if claim and not Attempts.is_recovering(claim) then", "  if false then")],
     "a cancelled job's attempt takes its place with it": [("lib/lingering", "  Lingering.free(place)\n", "")],
-    "an attempt of a cancelled job is not renewed": [("renew", "  elseif Lingering.has(", "  elseif false and Lingering.has(")],
+    "an attempt of a cancelled job is not renewed": [("renew", "if why and holder == CONSUMERS then", "if false then")],
     "what is to be buried is lost to no outcome": [("lib/fence", "Attempts.is_recovering(claim) and late_verdict", "false and late_verdict")],
     "a job is listed for its burial once": [("recover", "    losses = losses + 1\n", "    losses = losses % LOSSES_MAX + 1\n"),
                                             ("recover", "if not Attempts.is_recovering(nonce) then", "if true then")],
@@ -1865,7 +1863,7 @@ CONTROLS = {
     "a replaced job frees the place of its attempt": [("lib/lingering", "    Lingering.take_cancelled(id, 'replaced')\n", "    Places.take(id)\n")],
     "a job that is replaced during its attempt is not kept": [("lib/lingering", "Ended.keep_job(id, 'cancelled', nil, 'replaced')", "")],
     "nobody learns that a job was replaced": [("lib/lingering", "return why == 'replaced' and RESULT.REPLACED or 0", "return 0")],
-    "extend does not say that the job was replaced": [("extend", "Lingering.why(Lingering.place(id, ARGV[i + 1])) == 'replaced'", "false")],
+    "renew does not say that the job was replaced": [("renew", "why == 'replaced' and RESULT.REPLACED or ", "")],
     "early": [("claim", "or time >= due_before then", "or time > now + 3000 then")],
     "a later job of the same ms comes before": [("lib/places", "last and last + TIE or ms", "ms")],
     "a job that is given back has a new place": [("abandon", "Places.put_for_retry(ids[i], due, false)",
@@ -1924,8 +1922,8 @@ CONTROLS = {
     "a job is leased early": [("lease", "    if time >= due_before then break end\n", "")],
     "a key returns what others hold": [("lease", "holder_nonce == nonce and tonumber(deadline) > now", "due")],
     "a key is used for two requests": [("lease", "  if kept == RESULT.REUSED then return kept end\n", "")],
-    "a lease that ran out is extended": [("extend", "if deadline and tonumber(deadline) > now then", "if deadline then")],
-    "a token extends the lease of another": [("extend", "verdicts[number] == 'lease' and Leases.holder", "Leases.holder")],
+    "a lease that ran out is extended": [("renew", "if has_lease and holder == WORKERS then", "if false then")],
+    "a token extends the lease of another": [("renew", "verdicts[number] == 'lease'", "(holder == WORKERS or verdicts[number] == 'lease')")],
     "a completed job keeps its lease": [("complete", "  call('ZREM', WORKERS.leases, unpack(pulled))\n", "")],
     "a completed lease is not remembered": [("lib/pull", "    call('HSET', completed_by(nonce), list[1], others)\n    call('PEXPIRE', completed_by(nonce), COMPLETED_MS)\n", "")],
     "a job is completed without its callbacks": [("complete", "then return RESULT.NO_RECORD end", "then local _ = 0 end")],

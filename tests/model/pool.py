@@ -1620,15 +1620,6 @@ class Pool(Workflows):
     def told_pulled(self, job_id):
         return [job_id, int(self.holders[job_id][1]), self.pull_notes[job_id][0], self.pulled[job_id], self.jobs[job_id]]
 
-    def extend(self, items):
-        answers = []
-        for job_id, nonce, lease_ms in items:
-            is_held = self.holders.get(job_id, ("",))[0] == nonce and self.pulled.get(job_id, 0) > self.now
-            answers.append(self.now + lease_ms if is_held else -36 if (job_id, nonce) in self.replaced else 0)
-            if is_held:
-                self.pulled[job_id] = answers[-1]
-        return answers
-
     def read_pulled(self, items):
         """Returns the answer of pulled.lua."""
         return [[int(self.holders[job_id][1]), self.pull_notes[job_id][0], self.jobs[job_id], self.told_settings(topic_of(job_id))]
@@ -1759,14 +1750,14 @@ class Pool(Workflows):
 
     def renew(self, items):
         answers = []
-        for job_id, nonce in items:
-            is_held = job_id in self.holders and self.holders[job_id][0] == nonce
-            answers.append(int(is_held))
+        for job_id, nonce, lease_ms in items:
+            deadline, is_worker = self.now + lease_ms, is_pulled(nonce)
+            is_held = self.holders.get(job_id, ("",))[0] == nonce and (not is_worker or self.pulled.get(job_id, 0) > self.now)
+            answers.append(deadline if is_held else -36 if (job_id, nonce) in self.replaced else -38 if (job_id, nonce) in self.lingering else 0)
             if is_held:
-                self.leases[job_id] = self.now + LEASE_MS
-            elif (job_id, nonce) in self.lingering:
-                self.lingering[job_id, nonce] = self.now + LEASE_MS
-                answers[-1] = 2
+                (self.pulled if is_worker else self.leases)[job_id] = deadline
+            elif answers[-1] and not is_worker:
+                self.lingering[job_id, nonce] = deadline
         return answers
 
     # ---- upkeep ----

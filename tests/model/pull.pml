@@ -241,7 +241,7 @@ inline lease(w, id)
   check()
 }
 
-inline extend(id, token_)
+inline renew(id, token_)
 {
   if
 #ifdef BUG_EXTEND_REVIVES
@@ -415,7 +415,7 @@ end:
       :: else -> forget_worker(w)
       fi }
   :: atomic { W[w].state == HELD && MAY_FAIL -> FAIL;
-      extend(OWN);
+      renew(OWN);
       if
       :: !verdict -> check_refused(w); forget_worker(w)
       :: verdict -> W[w].left = LEASE

@@ -1,24 +1,28 @@
--- renew.lua - renews the leases of consumers.
+-- renew.lua - gives leases a new deadline.
 --
--- ARGV[2] lease, ms; then id, nonce, ...
--- Returns {now_us, result ...}. A result is 1 (done), 0 (lease lost), or 2 (the job was cancelled or
--- replaced, and its attempt still counts as in flight).
+-- ARGV from 2: id, nonce, lease in ms from now, ...
+-- Returns {now_us, result ...}. A result is the new deadline, or 0 if the nonce does not hold the lease. It is CANCELLED
+-- or REPLACED if the job was cancelled or replaced and its attempt still counts as in flight. The place of a consumer's
+-- attempt then gets the deadline; a worker's attempt counts until the deadline that the worker knows (lib/leases.lua).
 
-script('renew', {'allow-oom'}, {Fence, Lingering}, function()
-  check_items(3, 2)
+script('renew', {'allow-oom'}, {Fence, Leases, Lingering}, function()
+  check_items(2, 3, 3)
   probe_slot()
-  local verdicts = Fence.verdicts(3, 2, true)
-  local deadline = integer(now + tonumber(ARGV[2]))
+  local verdicts = Fence.verdicts(2, 3, true)
   local replies = {now_us}
-  for i = 3, #ARGV, 2 do
-    local number = (i - 1) / 2
+  for i = 2, #ARGV, 3 do
+    local id, nonce, number = ARGV[i], ARGV[i + 1], (i + 1) / 3
+    local holder, deadline = Leases.holder(nonce), now + tonumber(ARGV[i + 2])
     local has_lease = verdicts[number] == 'lease'
-    replies[number + 1] = has_lease and 1 or 0
+    if has_lease and holder == WORKERS then has_lease = tonumber(call('ZSCORE', holder.leases, id) or 0) > now end
     if has_lease then
-      call('ZADD', CONSUMERS.leases, 'XX', deadline, ARGV[i])
-    elseif Lingering.has(Lingering.place(ARGV[i], ARGV[i + 1])) then
-      call('ZADD', CONSUMERS.lingering, deadline, Lingering.place(ARGV[i], ARGV[i + 1]))
-      replies[number + 1] = 2
+      call('ZADD', holder.leases, 'XX', integer(deadline), id)
+      replies[number + 1] = deadline
+    else
+      local place = Lingering.place(id, nonce)
+      local why = Lingering.why(place)
+      if why and holder == CONSUMERS then call('ZADD', holder.lingering, integer(deadline), place) end
+      replies[number + 1] = why == 'replaced' and RESULT.REPLACED or why and RESULT.CANCELLED or 0
     end
   end
   return replies
