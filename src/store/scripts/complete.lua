@@ -23,16 +23,17 @@ local function ended_of(topic)
   return ended
 end
 
-local function complete(id, verdict, line, nonce, claim, is_kept)
+local function complete(id, verdict, line, nonce, holder, claim, is_kept)
   local topic = topic_of(id)
-  if not verdict then return Leases.holder(nonce) == WORKERS and Pull.was_completed(id, nonce, pulled, pulled_by) and 2 or 0 end
+  if not verdict then return holder == WORKERS and Pull.was_completed(id, nonce, pulled, pulled_by) and 2 or 0 end
   if is_kept and Records.has_read_enough() then return RESULT.AGAIN end
-  local its_worker, began, callbacks = verdict == 'lease' and Leases.holder(nonce) == WORKERS, nil, nil
+  local its_worker, began, callbacks = verdict == 'lease' and holder == WORKERS, nil, nil
   if its_worker then
-    began, callbacks = string.match(claim, '^(%d+) (.)', #nonce + 2)
+    local _
+    _, _, began, callbacks = Leases.read_claim(claim)
     if line == '' and callbacks == '+' then return RESULT.NO_RECORD end
     pulled[#pulled + 1], pulled_by[#pulled + 1] = id, nonce
-    if line == '' and is_kept then line = Pull.line_of_completed(id, claim) end
+    if line == '' and is_kept then line = Pull.line_of_completed(id, began) end
   end
   if verdict == 'dead' then Ended.bring_back(id) end
   if is_kept then Ended.keep_job(id, 'delivered', line) end
@@ -76,21 +77,26 @@ script('complete', {'allow-oom'}, {
   plain_lines = {}
   plain_numbers = {}
   local number, topic, is_kept, ended = 0, nil, false, nil
+  local nonce, holder -- most items of a call have the same nonce
   for i = 2, #ARGV, 3 do
-    local id, nonce = ARGV[i], ARGV[i + 1]
+    local id = ARGV[i]
     number = number + 1
+    if ARGV[i + 1] ~= nonce then
+      nonce = ARGV[i + 1]
+      holder = Leases.holder(nonce)
+    end
     if topics_of[id] ~= topic then
       topic = topics_of[id]
       is_kept, ended = has_settings() and Ended.keeps_all(topic), nil
     end
-    if not is_kept and verdicts[number] == 'lease' and string.byte(nonce) ~= 112 then -- see Leases.holder
+    if not is_kept and verdicts[number] == 'lease' and holder == CONSUMERS then
       local at = #plain + 1
       plain[at], plain_lines[at], plain_numbers[at] = id, ARGV[i + 2], number
       ended = ended or ended_of(topic)
       ended[#ended + 1] = id
       replies[number + 1] = 1
     else
-      replies[number + 1] = complete(id, verdicts[number], ARGV[i + 2], nonce, claims[number], is_kept or is_archived)
+      replies[number + 1] = complete(id, verdicts[number], ARGV[i + 2], nonce, holder, claims[number], is_kept or is_archived)
       if replies[number + 1] == 0 then replies[number + 1] = Lingering.finish(id, nonce) end
     end
   end

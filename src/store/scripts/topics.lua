@@ -36,7 +36,8 @@ local function first_lease(topic)
   if not is_pull(topic) then return end
   local holders, first = call('HRANDFIELD', holders_of(topic), LEASES_LOOK, 'WITHVALUES'), nil
   for i = 2, #holders, 2 do
-    local at = tonumber(string.match(holders[i], '^p%S* (%d+)'))
+    local _, _, began = Leases.read_claim(holders[i])
+    local at = tonumber(began)
     if at and (not first or at < first) then first = at end
   end
   return first
@@ -94,7 +95,7 @@ end
 
 local FAILING_MAX = 20
 
-script('topics', {'no-writes'}, {Holds, Hours, Rates, Records, Turns}, function()
+script('topics', {'no-writes'}, {Holds, Hours, Leases, Rates, Records, Turns}, function()
   local one, after = ARGV[2], ARGV[3]
   most = tonumber(ARGV[4])
   local names, failing = {one}, {}

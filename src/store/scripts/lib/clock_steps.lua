@@ -77,8 +77,8 @@ function ClockSteps.step(most)
   local is_moved = {}
   for i = 1, #page, 2 do
     local id, deadline = page[i], tonumber(page[i + 1])
-    local began = tonumber(string.match(call('HGET', holders_of(topic_of(id)), id) or '', '^%S+ (%d+)'))
-    local new = deadline_after(deadline, began, tonumber(step_ms), tonumber(at))
+    local _, _, began = Leases.read_claim(call('HGET', holders_of(topic_of(id)), id) or '')
+    local new = deadline_after(deadline, tonumber(began), tonumber(step_ms), tonumber(at))
     if new ~= deadline and not is_moved[id] then call('ZADD', key, 'XX', integer(new), id) end
     is_moved[id] = true
   end

@@ -42,9 +42,9 @@ function Pull.was_completed(id, nonce, ids, nonces)
 end
 
 -- Returns the line of text (attempt_line.h) that is stored about the attempt with which a worker has completed a job.
--- claim: the value of the lease in holders:<topic>.
-function Pull.line_of_completed(id, claim)
-  local began = string.match(claim, '^%S+ (%d+)') or integer(now)
+-- began: when the lease began, ms.
+function Pull.line_of_completed(id, began)
+  began = began or integer(now)
   local number, round, status = string.match(Attempts.lines(id), '(%d+)@?(%d*) %d+ %d+ (%S+)[^\n]*\n$')
   number, round = tonumber(number) or 0, tonumber(round) or 1
   if status and string.find(status, '^2%d%d$') then number, round = 0, round + 1 end
