@@ -46,7 +46,6 @@ struct carry_worker {
     char owner[2 * NAME_BYTES + 1];
     int64_t beat, beat_seen_us;
     struct recovery *recovery;
-    struct reaper *reaper;
     struct forgetter *forgetter;
     struct firing *firing;
     struct timer *tick, *due;
@@ -150,12 +149,6 @@ static void arm_due(struct carry_worker *worker, int64_t due_ms)
     }
 }
 
-static void end_lost_leases(struct carry_worker *worker)
-{
-    recovery_run(worker->recovery);
-    reaper_end_leases(worker->reaper);
-}
-
 /* Starts to end lost leases now, or starts the timer for this if the first lease expires before the next
  * tick. This is rare, because leases that are renewed in time last beyond the next tick. */
 static void arm_lost(struct carry_worker *worker, int64_t until_lost_ms)
@@ -164,7 +157,7 @@ static void arm_lost(struct carry_worker *worker, int64_t until_lost_ms)
     if (until_lost_ms < 0)
         return;
     if (until_lost_ms == 0 && quiet_left_us(worker) == 0)
-        end_lost_leases(worker);
+        recovery_run(worker->recovery);
     if (left_us < quiet_left_us(worker))
         left_us = quiet_left_us(worker);
     if (left_us < TICK_US)
@@ -235,7 +228,7 @@ static void do_chores(struct carry_worker *worker, const struct shard_chores *ch
     if (chores->sweeps)
         janitor_sweep(worker->options.janitor);
     if (chores->expires)
-        reaper_end_jobs(worker->reaper);
+        recovery_end_expired(worker->recovery);
     if (!worker->is_ticking)
         return;
     pattern_keeper_tick(worker->options.pattern_keeper, chores->reoffers);
@@ -375,7 +368,7 @@ static void on_lost(void *arg)
 {
     struct carry_worker *worker = arg;
     if (worker->is_owner)
-        end_lost_leases(worker);
+        recovery_run(worker->recovery);
 }
 
 static void on_wake(void *arg, int64_t due_ms)
@@ -421,9 +414,8 @@ struct carry_worker *carry_worker_new(struct loop *loop, const struct carry_work
     worker->due_ms = -1;
     worker->is_first_time = true;
     worker->disturbed_us = clock_boot_us() - STORE_LEASE_MS * INT64_C(1000);
-    worker->recovery =
-        recovery_new(loop, options->shard, options->forms, options->metrics, may_recover, worker);
-    worker->reaper = reaper_new(loop, options->shard, options->schedule, may_recover, worker);
+    worker->recovery = recovery_new(loop, options->shard, options->forms, options->schedule, options->metrics,
+                                    may_recover, worker);
     worker->forgetter = forgetter_new(loop, options->shard);
     worker->firing = firing_new(loop, options->store, options->shard, options->forms, options->metrics);
     worker->tick = timer_new(loop, on_tick, worker);
@@ -439,7 +431,7 @@ struct carry_worker *carry_worker_new(struct loop *loop, const struct carry_work
 
 void carry_worker_set_schedule(struct carry_worker *worker, const struct retry_schedule *schedule)
 {
-    reaper_set_schedule(worker->reaper, schedule);
+    recovery_set_schedule(worker->recovery, schedule);
 }
 
 static void on_left(void *arg, enum status status, const struct shard_carried *carried)
@@ -468,7 +460,6 @@ void carry_worker_free(struct carry_worker *worker)
     timer_free(worker->due);
     timer_free(worker->lost);
     recovery_free(worker->recovery);
-    reaper_free(worker->reaper);
     forgetter_free(worker->forgetter);
     firing_free(worker->firing);
     free(worker);

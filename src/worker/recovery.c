@@ -77,13 +77,22 @@ void lease_sweep_end_item(struct lease_sweep *sweep, bool is_handled)
     lease_sweep_end_step(sweep);
 }
 
-/* ---- leases of consumers ---- */
+#define EXPIRY_US INT64_C(250000)
 
+enum { EXPIRY_LOOKS = 4 };
+
+/* An item of each sweep (recovery.h) is the end of one lease or one expired job. */
 struct recovery {
     const struct delivery_forms *forms;
+    const struct retry_schedule *schedule;
     struct metrics *metrics;
-    struct lease_sweep sweep; /* an item of this sweep (recovery.h) is the burial of one job */
+    struct lease_sweep consumers, workers; /* leases that have run out */
+    struct lease_sweep expiries;           /* jobs that have expired */
+    struct timer *expiry;
+    int looks_left;
 };
+
+/* ---- leases of consumers ---- */
 
 /* The burial of a job: the job becomes dead, because it has lost too many consumers (recovery.h). */
 struct burial {
@@ -119,7 +128,7 @@ static void on_buried(void *arg, enum status status)
     buffer_fini(&burial->elements);
     callback_jobs_fini(&burial->callbacks);
     free(burial);
-    lease_sweep_end_item(&recovery->sweep, true);
+    lease_sweep_end_item(&recovery->consumers, true);
 }
 
 /* Writes the callbacks of the death. job is NULL if the record is unreadable. */
@@ -178,7 +187,7 @@ static void bury(struct burial *burial)
     }
     struct shard_end what = {.record = buffer_slice(&burial->record),
                              .follow = {burial->follow_ups, burial->callbacks.count}};
-    shard_bury(burial->recovery->sweep.shard, &burial->lease, &what, on_buried, burial);
+    shard_bury(burial->recovery->consumers.shard, &burial->lease, &what, on_buried, burial);
 }
 
 /* Receives the workflow's first element, and buries the job. If the workflow has ended, the callbacks are
@@ -227,179 +236,140 @@ static struct burial *burial_new(struct recovery *recovery, const struct shard_l
 static void burial_start(struct recovery *recovery, const struct shard_lost_job *doomed, int64_t now_ms)
 {
     struct burial *burial = burial_new(recovery, doomed, now_ms);
-    lease_sweep_begin_item(&recovery->sweep);
+    lease_sweep_begin_item(&recovery->consumers);
     if (burial->record.failed || burial->settings.failed)
         on_buried(burial, STATUS_NO_MEMORY);
     else if (has_workflow(burial))
-        shard_arrive(recovery->sweep.shard, burial->lease.id, burial_on_arrived, burial);
+        shard_arrive(recovery->consumers.shard, burial->lease.id, burial_on_arrived, burial);
     else
         bury(burial);
 }
 
-/* ---- steps ---- */
-
-static void on_recovered(void *arg, enum status status, const struct shard_lost *lost)
+static void on_consumers(void *arg, enum status status, const struct shard_lost *lost)
 {
     struct recovery *recovery = arg;
-    recovery->sweep.jobs += lost->number;
+    recovery->consumers.jobs += lost->number;
     metrics_count(recovery->metrics, METRICS_COUNTER_RECOVERED, lost->number);
     for (size_t i = 0; i < lost->count; i++)
         burial_start(recovery, &lost->jobs[i], lost->now_ms);
-    lease_sweep_listed(&recovery->sweep, status == STATUS_OK && lost->is_full, lost->number);
+    lease_sweep_listed(&recovery->consumers, status == STATUS_OK && lost->is_full, lost->number);
 }
 
-static void recovery_list(void *arg, int64_t now_ms)
+static void list_consumers(void *arg, int64_t now_ms)
 {
     struct recovery *recovery = arg;
-    shard_recover(recovery->sweep.shard, LEASE_OF_CONSUMER, now_ms, on_recovered, recovery);
+    shard_recover(recovery->consumers.shard, LEASE_OF_CONSUMER, now_ms, on_consumers, recovery);
 }
 
+/* ---- leases of workers ---- */
+
+static void on_lease_ended(void *arg, enum status status)
+{
+    struct recovery *recovery = arg;
+    if (status == STATUS_OK)
+        recovery->workers.jobs++;
+    lease_sweep_end_item(&recovery->workers, status == STATUS_OK || status == STATUS_STALE);
+}
+
+static void on_workers(void *arg, enum status status, const struct shard_lost *lost)
+{
+    struct recovery *recovery = arg;
+    for (size_t i = 0; i < lost->count; i++) {
+        lease_sweep_begin_item(&recovery->workers);
+        shard_end_lost(recovery->workers.shard, &lost->jobs[i], lost->now_ms, recovery->schedule,
+                       on_lease_ended, recovery);
+    }
+    lease_sweep_listed(&recovery->workers, status == STATUS_OK && lost->is_full, 0);
+}
+
+static void list_workers(void *arg, int64_t now_ms)
+{
+    struct recovery *recovery = arg;
+    shard_recover(recovery->workers.shard, LEASE_OF_WORKER, now_ms, on_workers, recovery);
+}
+
+/* ---- expired jobs ---- */
+
+static void on_expired_ended(void *arg, enum status status)
+{
+    struct recovery *recovery = arg;
+    (void)status; /* after a failure, a later step lists the job again */
+    lease_sweep_end_item(&recovery->expiries, true);
+}
+
+static void on_expired(void *arg, enum status status, const struct shard_lost *expired)
+{
+    struct recovery *recovery = arg;
+    for (size_t i = 0; i < expired->count; i++) {
+        lease_sweep_begin_item(&recovery->expiries);
+        shard_end_lost(recovery->expiries.shard, &expired->jobs[i], expired->now_ms, recovery->schedule,
+                       on_expired_ended, recovery);
+    }
+    lease_sweep_listed(&recovery->expiries, status == STATUS_OK && expired->is_full, expired->number);
+}
+
+static void list_expired(void *arg, int64_t now_ms)
+{
+    struct recovery *recovery = arg;
+    shard_list_expired(recovery->expiries.shard, now_ms, on_expired, recovery);
+}
+
+static void on_expiry(void *arg)
+{
+    struct recovery *recovery = arg;
+    lease_sweep_run(&recovery->expiries);
+    if (--recovery->looks_left > 0)
+        timer_start(recovery->expiry, EXPIRY_US);
+}
+
+void recovery_end_expired(struct recovery *recovery)
+{
+    recovery->looks_left = EXPIRY_LOOKS;
+    timer_stop(recovery->expiry);
+    on_expiry(recovery);
+}
+
+/* ---- the recovery ---- */
+
 struct recovery *recovery_new(struct loop *loop, struct shard *shard, const struct delivery_forms *forms,
-                              struct metrics *metrics, lease_sweep_may_fn *may_run, void *arg)
+                              const struct retry_schedule *schedule, struct metrics *metrics,
+                              lease_sweep_may_fn *may_run, void *arg)
 {
     struct recovery *recovery = NEW(struct recovery);
-    recovery->forms = forms;
-    recovery->metrics = metrics;
-    recovery->sweep = (struct lease_sweep){.shard = shard,
-                                           .event = "leases_recovered",
-                                           .may_run = may_run,
-                                           .may_arg = arg,
-                                           .list = recovery_list,
-                                           .arg = recovery};
-    lease_sweep_init(&recovery->sweep, loop);
+    struct lease_sweep sweep = {.shard = shard, .may_run = may_run, .may_arg = arg, .arg = recovery};
+    *recovery = (struct recovery){.forms = forms, .schedule = schedule, .metrics = metrics};
+    recovery->consumers = recovery->workers = recovery->expiries = sweep;
+    recovery->consumers.event = "leases_recovered";
+    recovery->consumers.list = list_consumers;
+    recovery->workers.event = "leases_expired";
+    recovery->workers.list = list_workers;
+    recovery->expiries.late_ms = PACE_LATE_MS;
+    recovery->expiries.list = list_expired;
+    recovery->expiry = timer_new(loop, on_expiry, recovery);
+    lease_sweep_init(&recovery->consumers, loop);
+    lease_sweep_init(&recovery->workers, loop);
+    lease_sweep_init(&recovery->expiries, loop);
     return recovery;
+}
+
+void recovery_set_schedule(struct recovery *recovery, const struct retry_schedule *schedule)
+{
+    recovery->schedule = schedule;
 }
 
 void recovery_run(struct recovery *recovery)
 {
-    lease_sweep_run(&recovery->sweep);
+    lease_sweep_run(&recovery->consumers);
+    lease_sweep_run(&recovery->workers);
 }
 
 void recovery_free(struct recovery *recovery)
 {
     if (!recovery)
         return;
-    lease_sweep_fini(&recovery->sweep);
+    lease_sweep_fini(&recovery->consumers);
+    lease_sweep_fini(&recovery->workers);
+    lease_sweep_fini(&recovery->expiries);
+    timer_free(recovery->expiry);
     free(recovery);
-}
-
-/* ---- leases of workers, and expired jobs ---- */
-
-#define EXPIRY_US INT64_C(250000)
-
-enum { EXPIRY_LOOKS = 4 };
-
-struct reaper {
-    const struct retry_schedule *schedule;
-    struct lease_sweep sweep;    /* leases that have run out */
-    struct lease_sweep expiries; /* jobs that have expired */
-    struct timer *expiry;
-    int looks_left;
-};
-
-static void on_lease_ended(void *arg, enum status status)
-{
-    struct reaper *reaper = arg;
-    if (status == STATUS_OK)
-        reaper->sweep.jobs++;
-    lease_sweep_end_item(&reaper->sweep, status == STATUS_OK || status == STATUS_STALE);
-}
-
-static void on_expired_ended(void *arg, enum status status)
-{
-    struct reaper *reaper = arg;
-    (void)status; /* after a failure, a later step lists the job again */
-    lease_sweep_end_item(&reaper->expiries, true);
-}
-
-static void on_expired(void *arg, enum status status, const struct shard_lost *expired)
-{
-    struct reaper *reaper = arg;
-    for (size_t i = 0; i < expired->count; i++) {
-        lease_sweep_begin_item(&reaper->expiries);
-        shard_end_lost(reaper->expiries.shard, &expired->jobs[i], expired->now_ms, reaper->schedule,
-                       on_expired_ended, reaper);
-    }
-    lease_sweep_listed(&reaper->expiries, status == STATUS_OK && expired->is_full, expired->number);
-}
-
-static void expiry_list(void *arg, int64_t now_ms)
-{
-    struct reaper *reaper = arg;
-    shard_list_expired(reaper->expiries.shard, now_ms, on_expired, reaper);
-}
-
-static void on_expiry(void *arg)
-{
-    struct reaper *reaper = arg;
-    lease_sweep_run(&reaper->expiries);
-    if (--reaper->looks_left > 0)
-        timer_start(reaper->expiry, EXPIRY_US);
-}
-
-void reaper_end_jobs(struct reaper *reaper)
-{
-    reaper->looks_left = EXPIRY_LOOKS;
-    timer_stop(reaper->expiry);
-    on_expiry(reaper);
-}
-
-static void on_expired_leases(void *arg, enum status status, const struct shard_lost *lost)
-{
-    struct reaper *reaper = arg;
-    for (size_t i = 0; i < lost->count; i++) {
-        lease_sweep_begin_item(&reaper->sweep);
-        shard_end_lost(reaper->sweep.shard, &lost->jobs[i], lost->now_ms, reaper->schedule, on_lease_ended,
-                       reaper);
-    }
-    lease_sweep_listed(&reaper->sweep, status == STATUS_OK && lost->is_full, 0);
-}
-
-static void reaper_list(void *arg, int64_t now_ms)
-{
-    struct reaper *reaper = arg;
-    shard_recover(reaper->sweep.shard, LEASE_OF_WORKER, now_ms, on_expired_leases, reaper);
-}
-
-struct reaper *reaper_new(struct loop *loop, struct shard *shard, const struct retry_schedule *schedule,
-                          lease_sweep_may_fn *may_run, void *arg)
-{
-    struct reaper *reaper = NEW(struct reaper);
-    reaper->schedule = schedule;
-    reaper->sweep = (struct lease_sweep){.shard = shard,
-                                         .event = "leases_expired",
-                                         .may_run = may_run,
-                                         .may_arg = arg,
-                                         .list = reaper_list,
-                                         .arg = reaper};
-    reaper->expiries = (struct lease_sweep){.shard = shard,
-                                            .late_ms = PACE_LATE_MS,
-                                            .may_run = may_run,
-                                            .may_arg = arg,
-                                            .list = expiry_list,
-                                            .arg = reaper};
-    reaper->expiry = timer_new(loop, on_expiry, reaper);
-    lease_sweep_init(&reaper->sweep, loop);
-    lease_sweep_init(&reaper->expiries, loop);
-    return reaper;
-}
-
-void reaper_set_schedule(struct reaper *reaper, const struct retry_schedule *schedule)
-{
-    reaper->schedule = schedule;
-}
-
-void reaper_end_leases(struct reaper *reaper)
-{
-    lease_sweep_run(&reaper->sweep);
-}
-
-void reaper_free(struct reaper *reaper)
-{
-    if (!reaper)
-        return;
-    lease_sweep_fini(&reaper->sweep);
-    lease_sweep_fini(&reaper->expiries);
-    timer_free(reaper->expiry);
-    free(reaper);
 }

@@ -1,5 +1,5 @@
-/* recovery.h - what becomes of expired leases: the recovery makes the jobs of lost consumers due again; the
- * reaper ends the leases of workers, and jobs that have expired while they wait. */
+/* recovery.h - what becomes of leases that have run out: the jobs of lost consumers become due again, and the
+ * leases of workers end. Also ends jobs that have expired while they wait. */
 #ifndef DUEPOST_WORKER_RECOVERY_H
 #define DUEPOST_WORKER_RECOVERY_H
 
@@ -9,7 +9,8 @@
 
 /* ---- steps ----
  *
- * Both walk through expired leases in bounded steps (sweep.h).
+ * A sweep walks through expired leases, of consumers or of workers, or expired jobs, in bounded steps
+ * (sweep.h).
  *
  * A step lists leases. Some of these leases then need a call to Redis of their own; such a lease is an item
  * of the step. The next step starts when all items have ended, so that only the texts of one step are in
@@ -54,51 +55,38 @@ void lease_sweep_listed(struct lease_sweep *, bool is_full, size_t handled);
 void lease_sweep_begin_item(struct lease_sweep *);
 void lease_sweep_end_item(struct lease_sweep *, bool is_handled);
 
-/* ---- the recovery: leases of consumers ----
+/* ---- the recovery ----
  *
- * A consumer is lost if it died or was cut off, so that its leases expired. A job that has lost too many
- * consumers is buried: it becomes dead. The recovery works in bounded steps until no lost lease is left.
- * 5,000 lost leases take less than a second. */
+ * A consumer is lost if it died or was cut off, so that its leases ran out. Its jobs become due again. A job
+ * that has lost too many consumers is buried: it becomes dead. 5,000 lost leases take less than a second.
+ *
+ * A worker's lease (store/pull.h) that has run out counts as a failed attempt with the error lease_expired:
+ * its job is retried by the retry schedule, or becomes dead, and its callbacks are then created. A job that
+ * expires while it waits becomes dead, too.
+ *
+ * A step lists jobs and ends each of them by the nonce of its lease, so an outcome that was reported in the
+ * meantime is not overwritten. If this process dies in between, the next step of any process lists the jobs
+ * again. */
 
 struct recovery;
 
-/* Borrows all arguments. */
-struct recovery *recovery_new(struct loop *, struct shard *, const struct delivery_forms *, struct metrics *,
-                              lease_sweep_may_fn *, void *arg);
-
-/* Starts a recovery. Call it when there are lost leases. Does nothing while a recovery is under way. */
-void recovery_run(struct recovery *);
-
-void recovery_free(struct recovery *); /* NULL is ignored */
-
-/* ---- the reaper: leases of workers, and expired jobs ----
- *
- * Ends jobs that have expired while they wait, and workers' leases (store/pull.h) that have run
- * out. Such a lease counts as a failed attempt with the error lease_expired: its job is retried by the retry
- * schedule, or becomes dead, and its callbacks are then created. This is done in bounded steps until no such
- * lease is left.
- *
- * A step lists the jobs and ends each lease by its nonce, so an outcome that the worker has reported in
- * the meantime is not overwritten. If this process dies in between, the next step of any process lists the
- * jobs again. */
-
-struct reaper;
-
 /* schedule is used for jobs that have no retry schedule, and whose topic has none. Borrows all arguments. */
-struct reaper *reaper_new(struct loop *, struct shard *, const struct retry_schedule *schedule,
-                          lease_sweep_may_fn *, void *arg);
+struct recovery *recovery_new(struct loop *, struct shard *, const struct delivery_forms *,
+                              const struct retry_schedule *schedule, struct metrics *, lease_sweep_may_fn *,
+                              void *arg);
 
 /* Replaces the default retry schedule. */
-void reaper_set_schedule(struct reaper *, const struct retry_schedule *);
+void recovery_set_schedule(struct recovery *, const struct retry_schedule *);
 
-/* Starts to end leases, unless this is already under way. Call it when leases have run out. */
-void reaper_end_leases(struct reaper *);
+/* Starts to end leases that have run out, of consumers and of workers, unless this is already under way. Call
+ * it when leases have run out. */
+void recovery_run(struct recovery *);
 
 /* Starts to end expired jobs: they become dead, with their callbacks. Call it once a second while jobs expire
  * within a second, or have expired. Looks four times until the next call, so that jobs end soon after their
  * expiry. 10,000 jobs that expire at once take less than a second. */
-void reaper_end_jobs(struct reaper *);
+void recovery_end_expired(struct recovery *);
 
-void reaper_free(struct reaper *); /* NULL is ignored */
+void recovery_free(struct recovery *); /* NULL is ignored */
 
 #endif

@@ -1,10 +1,12 @@
 /* Tests that workers' leases that have run out are ended under their nonces, in bounded steps. */
 #include "worker/recovery.h"
 
+#include "job/delivery/delivery_form.h"
 #include "support/suite.h"
 #include "worker/world.h"
 
-static struct reaper *reaper;
+static const struct delivery_forms forms = {{&delivery_form_standard}};
+static struct recovery *recovery;
 static bool may;
 
 static bool may_run(void *arg, int64_t *now_ms)
@@ -19,12 +21,12 @@ static void setup(void)
     static const struct retry_schedule schedule = {.count = 0};
     world_begin();
     may = true;
-    reaper = reaper_new(NULL, world_shard(0), &schedule, may_run, NULL);
+    recovery = recovery_new(NULL, world_shard(0), &forms, &schedule, NULL, may_run, NULL);
 }
 
 static void teardown(void)
 {
-    reaper_free(reaper);
+    recovery_free(recovery);
 }
 
 static const struct shard_lost_job jobs[] = {{.id = SLICE_INIT("t/a"), .nonce = {"p1"}},
@@ -38,7 +40,7 @@ static void answer(size_t count, bool is_full)
 
 START_TEST(each_lease_is_ended_under_its_nonce)
 {
-    reaper_end_leases(reaper);
+    recovery_run(recovery);
     ck_assert_int_eq(world_call(WORLD_RECOVER_WORKERS)->expected_ms, world_redis_ms());
     answer(2, false);
     ck_assert_uint_eq(world_under_way(WORLD_END_LOST), 2);
@@ -55,10 +57,10 @@ END_TEST
 
 START_TEST(the_next_step_waits_for_all_ends)
 {
-    reaper_end_leases(reaper);
+    recovery_run(recovery);
     answer(2, true);
     world_answer(WORLD_END_LOST, STATUS_OK);
-    reaper_end_leases(reaper);
+    recovery_run(recovery);
     world_pass(10000000);
     ck_assert_uint_eq(world_made(WORLD_RECOVER_WORKERS), 1);
     world_answer(WORLD_END_LOST, STATUS_OK);
@@ -74,13 +76,13 @@ END_TEST
  * follows. */
 START_TEST(a_step_that_ends_nothing_is_the_last_one)
 {
-    reaper_end_leases(reaper);
+    recovery_run(recovery);
     answer(2, true);
     world_answer(WORLD_END_LOST, STATUS_NO_MEMORY);
     world_answer(WORLD_END_LOST, STATUS_UNKNOWN);
     world_pass(10000000);
     ck_assert_uint_eq(world_made(WORLD_RECOVER_WORKERS), 1);
-    reaper_end_leases(reaper);
+    recovery_run(recovery);
     ck_assert_uint_eq(world_made(WORLD_RECOVER_WORKERS), 2);
 }
 END_TEST
@@ -88,10 +90,10 @@ END_TEST
 START_TEST(nothing_is_ended_in_a_quiet_time_or_after_a_failure)
 {
     may = false;
-    reaper_end_leases(reaper);
+    recovery_run(recovery);
     ck_assert_uint_eq(world_made(WORLD_RECOVER_WORKERS), 0);
     may = true;
-    reaper_end_leases(reaper);
+    recovery_run(recovery);
     world_answer_recover_workers(STATUS_STALE, (struct shard_lost){.is_full = true});
     world_pass(10000000);
     ck_assert_uint_eq(world_made(WORLD_RECOVER_WORKERS), 1);

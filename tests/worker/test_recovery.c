@@ -10,6 +10,7 @@
 #include "worker/world.h"
 
 static const struct delivery_forms forms = {{&delivery_form_standard}};
+static const struct retry_schedule schedule = {.count = 0};
 static struct recovery *recovery;
 static bool may;
 
@@ -24,7 +25,7 @@ static void setup(void)
 {
     world_begin();
     may = true;
-    recovery = recovery_new(NULL, world_shard(0), &forms, NULL, may_recover, NULL);
+    recovery = recovery_new(NULL, world_shard(0), &forms, &schedule, NULL, may_recover, NULL);
 }
 
 static void teardown(void)
@@ -159,7 +160,7 @@ START_TEST(the_callback_of_a_step_has_the_elements_of_its_workflow)
 {
     recovery_free(recovery);
     static const struct delivery_forms both = {{&delivery_form_standard, &loud}};
-    recovery = recovery_new(NULL, world_shard(0), &both, NULL, may_recover, NULL);
+    recovery = recovery_new(NULL, world_shard(0), &both, &schedule, NULL, may_recover, NULL);
     recovery_run(recovery);
     list_doomed(world_job("t/a", STEP, TELLS), world_job("t/b", STEP, TELLS), false);
     ck_assert_uint_eq(world_under_way(WORLD_BURY), 0);

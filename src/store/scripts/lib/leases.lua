@@ -17,10 +17,8 @@ function Leases.holder(nonce_or_claim) return string.byte(nonce_or_claim) == 112
 -- 'nonce began callbacks due'. due is the job's score before it was leased. began is when the lease began, ms; callbacks
 -- is '+' if the job may have callbacks, else '-'. Returns nothing if the claim has another form.
 function Leases.read_claim(claim)
-  local nonce, due = string.match(claim, '^(%S+) (%S+)$')
-  if nonce then return nonce, due end
-  local began, callbacks
-  nonce, began, callbacks, due = string.match(claim, '^(%S+) (%d+) (%S+) (%S+)$')
+  if Leases.holder(claim) == CONSUMERS then return string.match(claim, '^(%S+) (%S+)$') end
+  local nonce, began, callbacks, due = string.match(claim, '^(%S+) (%d+) (%S+) (%S+)$')
   return nonce, due, began, callbacks
 end
 
