@@ -57,6 +57,8 @@ static bool is_hash(struct slice name)
            slice_equal(name, SLICE("ended_last")) || slice_equal(name, SLICE("history")) ||
            slice_equal(name, SLICE("sends")) || slice_equal(name, SLICE("skipped")) ||
            slice_equal(name, SLICE("workflows")) || slice_equal(name, SLICE("waits")) ||
+           slice_equal(name, SLICE("limits")) || slice_equal(name, SLICE("limits_used")) ||
+           slice_equal(name, SLICE("limited")) ||
            is_one_of(name,
                      (const char *const[]){
                          "jobs",         "holders:",   "crashes",   "attempts",      "carry",     "meta",
@@ -75,6 +77,7 @@ static bool is_list(struct slice name)
 static bool has_words(struct slice name)
 {
     return slice_equal(name, SLICE("ended")) || slice_equal(name, SLICE("skipped")) ||
+           slice_equal(name, SLICE("limited")) ||
            is_one_of(name, (const char *const[]){"holders:", "crashes", "kept", "receivers", "sends", "fired",
                                                  "idempotency", "lines", "workflow:", "workflow_jobs",
                                                  "waits", "element_jobs:", "steps:", NULL});

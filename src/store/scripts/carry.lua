@@ -69,7 +69,7 @@ script('carry', {'allow-oom'}, {ClockSteps, Leases, Places, Schedules, Turns}, f
   Turns.look_at_holders(topics, most)
   for i = 1, #topics do Places.touch(topics[i], 'left') end
   Places.finish()
-  if #Turns.added == 0 and is_tick and is_owner then Turns.ring() end
+  if not Turns.has_added and is_tick and is_owner then Turns.ring() end
   if #topics > 0 or has(SUSPECTS) then next_due = first_due() end
   if next_due == math.huge then next_due = -1 end
   local next_fire = Schedules.first_fire()

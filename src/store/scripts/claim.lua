@@ -106,7 +106,8 @@ local NONE_HELD = {}
 -- of the job behind them in the bucket, or false if there is no other job.
 local function plan_turn(topic, most, score, weight)
   local turn = {topic = topic, score = score, weight = weight, ids = {}, scores = {}, times = {}, dues = NONE_HELD, taken = 0, leased = 0, aside = 0,
-    holders = {}, has_rate = any_settings and settings_of(topic).rate, spending = 0, is_front = true}
+    holders = {}, shared = any_settings and Limits.of(topic), spending = 0, is_front = true}
+  turn.has_rate = any_settings and settings_of(topic).rate or turn.shared
   most, turn.limit = most_of(topic, most)
   if most < 1 then return turn end
   if any_settings and is_fifo(topic) then turn.is_front = false end -- so that Turns.offer() reads the bucket again
@@ -116,6 +117,7 @@ local function plan_turn(topic, most, score, weight)
   if number > 0 and has(RESUMED) then turn.resumed = tonumber(call('ZSCORE', RESUMED, topic) or 0) end
   if number > 0 and has(HELD) then turn.dues = Holds.dues(topic, turn.ids) end
   if number > 0 and has(CRASHES) then set_suspects_aside(turn) end
+  if turn.shared then Limits.plan(turn.shared, #turn.ids) end
   return turn
 end
 
@@ -226,6 +228,13 @@ local function take_turns(carried)
     if weight > 1 and number > 0 then due_again = math.min(due_again, scores[i] + number * Turns.A_JOB / weight) end
   end
   local ended = lease_all(turns)
+  Limits.end_plans()
+  for i = 1, ended do
+    local turn = turns[i]
+    if turn.shared and turn.leased > 0 then
+      Limits.begin_attempts(turn.topic, turn.shared, Turns.in_flight[turn.topic] + turn.leased, turn.spending, tonumber(turn.first))
+    end
+  end
   for i = 1, ended do end_turn(turns[i]) end
   Places.delete_buckets()
   are_all_over = #topics <= last and ended == #topics and #Turns.added == 0
@@ -259,7 +268,7 @@ local function carry()
 end
 
 script('claim', {'allow-oom'}, {
-  Attempts, Expiries, Holds, Names, Places, Rates, Records, Serving, Suspects, Turns
+  Attempts, Expiries, Holds, Limits, Names, Places, Rates, Records, Serving, Suspects, Turns
 }, function()
   left, note, share, bytes_left = tonumber(ARGV[2]), ARGV[3] .. ' ', tonumber(ARGV[5]), tonumber(ARGV[6])
   local lease_ms = tonumber(ARGV[4])
@@ -274,6 +283,10 @@ script('claim', {'allow-oom'}, {
   if ARGV[7] == '2' then Turns.first_before = 0 end -- no other process has a carry worker to wake, so wake publishes nothing
   while has_work() and take_turns(carried) do carried = nil end
   if leased > 0 then call('ZADD', CONSUMERS.leases, unpack(leases)) end
+  if next(Limits.touched) then
+    Turns.let_in()
+    are_all_over = false
+  end
   if is_suspect_leased then Suspects.note_attempted(next_suspect, ARGV[3]) end
   Places.write_number()
   if has(HELD) then Holds.write() end

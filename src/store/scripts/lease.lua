@@ -35,9 +35,13 @@ local function most_of(topic, most, first_due)
   if not is_due(first_due) then return 0, ms_of(first_due) end
   local line_at = own.order == 'fifo' and has(LINES) and Fifo.wait_until(topic)
   if line_at then return 0, tonumber(line_at) end
-  if not own.rate then return most, -1 end
-  local tokens, next_at = Rates.tokens(topic, tonumber(first_due))
-  return math.min(most, tokens), next_at
+  local tokens, next_at = math.huge, -1
+  if own.rate then tokens, next_at = Rates.tokens(topic, tonumber(first_due)) end
+  most = math.min(most, tokens)
+  local shared = most >= 1 and Limits.of(topic)
+  if not shared then return most, next_at end
+  local room, room_at = Limits.room(shared, topic, tonumber(first_due))
+  return math.min(most, room), room < 1 and (room_at or -1) or next_at
 end
 
 -- Returns the first due jobs of a topic as three lists: ids, scores as texts, and scores as numbers.
@@ -82,6 +86,7 @@ local function lease_due(topic, most, nonce, lease_ms, result)
   local ids, scores, times = find_due(topic, most)
   local records, dues, own = read_records(ids), Holds.dues(topic, ids), settings_of(topic)
   local leases, holders, spending, number, given = {}, {}, 0, 0, 0
+  local shared = Limits.of(topic)
   local plain = nonce .. ' ' .. integer(now) .. ' - '
   local with_callbacks = nonce .. ' ' .. integer(now) .. ' + '
   local opening = (own.onDelivered or own.onAttempt) and with_callbacks or plain
@@ -100,7 +105,7 @@ local function lease_due(topic, most, nonce, lease_ms, result)
         leases[number - 1] = integer(now + EXPIRED_LEASE_MS)
         add_job(result, id, due, now, now + EXPIRED_LEASE_MS, record)
       else
-        if own.rate then spending = spending + 1 end
+        if own.rate or shared then spending = spending + 1 end
         given = given + 1
         add_job(result, id, due, now, until_ms, record)
       end
@@ -116,6 +121,7 @@ local function lease_due(topic, most, nonce, lease_ms, result)
     Names.keep(topic)
   end
   if spending > 0 then Rates.spend(topic, spending, tonumber(scores[1])) end
+  if shared and number > 0 then Limits.begin_attempts(topic, shared, call('HLEN', holders_of(topic)), spending, tonumber(scores[1])) end
   return given
 end
 

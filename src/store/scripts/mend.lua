@@ -183,6 +183,32 @@ local function mend_calendars()
   end
 end
 
+-- Counts the attempts of each topic for its limit again, and then their sums, unless very many topics have such attempts.
+local LIMITED_MAX = 5000
+local function mend_limited()
+  local fields = scan_hash(LIMITED)
+  for i = 1, #fields, 2 do Places.touch(fields[i], 'all') end
+  if replies[2] ~= '0' or call('HLEN', LIMITED) > LIMITED_MAX then return end
+  local sums, entries, used = {}, call('HVALS', LIMITED), call('HGETALL', LIMITS_USED)
+  for i = 1, #entries do
+    local number, name = string.match(entries[i], '^(%d+) (.+)$')
+    if name then sums[name] = (sums[name] or 0) + number end
+  end
+  for i = 1, #used, 2 do
+    local right = sums[used[i]] or 0
+    if tonumber(used[i + 1]) ~= right then
+      if right > 0 then call('HSET', LIMITS_USED, used[i], right) else call('HDEL', LIMITS_USED, used[i]) end
+      Limits.touched[used[i]] = true
+      mended('limit ' .. used[i])
+    end
+    sums[used[i]] = nil
+  end
+  for name, right in pairs(sums) do
+    call('HSET', LIMITS_USED, name, right)
+    mended('limit ' .. name)
+  end
+end
+
 -- Jobs that end during this walk may be listed twice, which does no harm.
 local function mend_outbox()
   if cursor == '0' then
@@ -233,7 +259,7 @@ local function walk_topics(key, entries_of, mend_entry, mend_topic, mend_holder)
 end
 
 script('mend', {'allow-oom'}, {
-  Attempts, Ended, Expiries, Holds, Leases, Lingering, Names, Outbox, Places, Records
+  Attempts, Ended, Expiries, Holds, Leases, Limits, Lingering, Names, Outbox, Places, Records
 }, function()
   local walk = ARGV[2]
   cursor = ARGV[3]
@@ -275,6 +301,8 @@ script('mend', {'allow-oom'}, {
       Places.touch(fields[i], 'all')
       Places.leave_fifo(fields[i])
     end
+  elseif walk == 'limited' then
+    mend_limited()
   elseif walk == 'ended' then
     mend_outbox()
   elseif walk == 'waiting' then

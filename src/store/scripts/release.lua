@@ -30,7 +30,7 @@ local function is_free(topic, receiver, by_setting)
   return breaker == false or by_setting == '1' and not breaker
 end
 
-script('release', {'allow-oom'}, {Fence, Holds, Lingering, Places, Rates, Records}, function()
+script('release', {'allow-oom'}, {Fence, Holds, Limits, Lingering, Places, Rates, Records}, function()
   check_ends(2, 6, 3)
   for i = 5, #ARGV, 6 do
     if not string.match(ARGV[i], '^%d+$') then error('not a number') end
@@ -57,7 +57,10 @@ script('release', {'allow-oom'}, {Fence, Holds, Lingering, Places, Rates, Record
       replies[number + 1] = Lingering.finish(id, ARGV[i + 1])
     end
   end
-  for _, claim in pairs(unsent) do Rates.give_back(claim.topic, claim.number, claim.since) end
+  for _, claim in pairs(unsent) do 
+    Rates.give_back(claim.topic, claim.number, claim.since)
+    Limits.give_back(claim.topic, claim.number, claim.since)
+  end
   Holds.write_breakers()
   Places.finish()
   return replies

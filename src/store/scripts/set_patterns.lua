@@ -11,7 +11,7 @@
 --   format   format of the data with these patterns, which earlier versions refuse; 0 if there are no patterns
 --   number   number of patterns; then for each pattern:
 --     pattern, text
--- Returns {now_us, the version in this shard for each set, 0 if it was changed meanwhile, or NO_LIMIT}.
+-- Returns {now_us, the version in this shard for each set, or 0 if a change was refused, or NO_LIMIT}.
 
 -- Returns the patterns whose setting breaker is true, as pattern -> true. The table is empty if no job is held, because
 -- there is no job to resume then.
@@ -21,8 +21,23 @@ local function patterns_with_breaker()
   return has_breaker
 end
 
+-- Returns the limits that patterns name, as pattern -> limit. texts: pattern, text, pattern, text ...
+local function limits_named(texts)
+  local named = {}
+  for i = 2, #texts, 2 do named[texts[i - 1]] = Limits.named_in(texts[i]) end
+  return named
+end
+
+local function note_limits(old, new)
+  for name, limit in pairs(old) do Limits.note_user(name, new[name] ~= limit and limit or nil) end
+  for name, limit in pairs(new) do Limits.note_user(name, nil, old[name] ~= limit and limit or nil) end
+end
+
 local function write(version, format, first, number)
   local is_lost, lost = patterns_with_breaker(), {}
+  if has(LIMITS) then
+    note_limits(limits_named(call('HGETALL', PATTERNS)), limits_named({unpack(ARGV, first, first + 2 * number - 1)}))
+  end
   call('DEL', PATTERNS)
   if number > 0 then call('HSET', PATTERNS, unpack(ARGV, first, first + 2 * number - 1)) end
   note_settings_key(PATTERNS, number > 0)
@@ -44,7 +59,8 @@ local function set(old, new, format, first, number)
   if old ~= '' then
     if version ~= tonumber(old) then return 0 end
     for i = first + 1, first + 2 * number - 1, 2 do
-      if lacks_limit(ARGV[i]) then return RESULT.NO_LIMIT end
+      local limit = Limits.named_in(ARGV[i])
+      if limit and not Limits.exists(limit) then return RESULT.NO_LIMIT end
     end
     version = math.max(version + 1, now_us)
   else
@@ -55,7 +71,7 @@ local function set(old, new, format, first, number)
   return version
 end
 
-script('set_patterns', {'allow-oom'}, {Places, Reoffer, Resuming}, function()
+script('set_patterns', {'allow-oom'}, {Limits, Places, Reoffer, Resuming}, function()
   probe()
   local at, replies = 2, {now_us}
   while at <= #ARGV do

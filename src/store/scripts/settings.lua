@@ -1,7 +1,7 @@
 -- settings.lua - writes the settings of topics, unless they have changed since the caller read them.
 --
 -- ARGV from 2: topic; the text that was read, or empty; the text to write, or empty to remove the settings; ...
--- Returns {now_us, 1 done, 0 changed or NO_LIMIT, ...}.
+-- Returns {now_us, result ...}. A result is 1 (done), 0 (changed) or NO_LIMIT.
 -- If a topic turns its circuit breaker off, or has a url again, its held jobs must resume: this script resumes some of them, and
 -- reoffer.lua the others.
 
@@ -23,16 +23,17 @@ local function apply(topic, had_breaker)
   if first_sibling then call('HSET', META, 'redate', '0') end
 end
 
-script('settings', {'allow-oom'}, {Ended, Holds, Places, Rates, Resuming}, function()
+script('settings', {'allow-oom'}, {Ended, Holds, Limits, Places, Rates, Resuming}, function()
   probe()
   local replies = {now_us}
   for i = 2, #ARGV, 3 do
     local topic, old, new = ARGV[i], ARGV[i + 1], ARGV[i + 2]
     if (call('HGET', TOPICS, topic) or '') ~= old then
       replies[#replies + 1] = 0
-    elseif lacks_limit(new) then
+    elseif Limits.named_in(new) and not Limits.exists(Limits.named_in(new)) then
       replies[#replies + 1] = RESULT.NO_LIMIT
     else
+      local limit = Limits.of(topic)
       local had_breaker, was_paused = has(HELD) and settings_of(topic).breaker == true, settings_of(topic).paused
       if new == '' then
         call('HDEL', TOPICS, topic)
@@ -41,6 +42,8 @@ script('settings', {'allow-oom'}, {Ended, Holds, Places, Rates, Resuming}, funct
         note_settings_key(TOPICS, true)
       end
       note_settings(topic, new ~= '' and new or nil)
+      Limits.note_user(topic, Limits.named_in(old), Limits.named_in(new))
+      if limit and limit ~= Limits.of(topic) then Limits.leave(topic, limit) end
       if was_paused and not settings_of(topic).paused then Holds.note_resumed(topic) end
       apply(topic, had_breaker)
       replies[#replies + 1] = 1

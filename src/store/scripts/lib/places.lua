@@ -1,7 +1,7 @@
 -- places.lua - the only writer of buckets. A bucket is the sorted set of a topic's waiting jobs. The score of a job
 -- there, its place, is its due time in ms and a fraction for its order within this ms.
 
-local Places = {uses = {Attempts, Expiries, Fifo, Holds, Leases, Names, Suspects, Turns}}
+local Places = {uses = {Attempts, Expiries, Fifo, Holds, Leases, Limits, Names, Suspects, Turns}}
 
 -- ---- number of waiting jobs ----
 
@@ -322,6 +322,9 @@ function Places.finish()
   if has(HELD) then Holds.write() end
   if has_freed then drop_freed() end
   if #touched > 1 and has_settings() then fetch_settings(touched) end
+  if has(LIMITS) or has(LIMITED) then
+    for i = 1, #touched do Limits.count(touched[i]) end
+  end
   for i = 1, #touched do
     local topic = touched[i]
     if had_none[topic] and not Places.new[topic] then Turns.first_scores[topic] = false end
@@ -329,8 +332,9 @@ function Places.finish()
     if has_changed[topic] then Turns.offer(topic, had_none[topic], not extents[topic]) end
   end
   if #touched > 0 then Turns.write() end
+  if next(Limits.touched) then Turns.let_in() end
   Names.write()
-  if #Turns.added > 0 then Turns.ring() end
+  if Turns.has_added then Turns.ring() end
   Turns.wake()
 end
 

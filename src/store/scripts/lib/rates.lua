@@ -18,7 +18,8 @@ local SECOND_US, SLOT_US = 1000000, 2000
 -- the hash has other fields, see Rates.window.
 function Rates.begun_key(topic) return base .. 'begun:' .. topic end
 
-local function first_due_of(topic) return tonumber(call('ZRANGE', bucket_of(topic), 0, 0, 'WITHSCORES')[2]) or now end
+-- Returns when the first waiting job of a topic is due, ms.
+function Rates.first_due_of(topic) return tonumber(call('ZRANGE', bucket_of(topic), 0, 0, 'WITHSCORES')[2]) or now end
 
 -- Returns three values in us: the interval from one attempt to the next; the time by which the burst lets attempts
 -- begin ahead of these intervals; and the time up to which the tokens are spent. After a step of the clock or a change
@@ -41,7 +42,7 @@ end
 -- job became due are limited to the burst. spent: the third result of rate_of. first_due: when this job became due, ms;
 -- read from Redis if absent.
 local function spent_since(topic, spent, first_due)
-  return math.max(spent, now_us - Rates.CREDIT_US, math.min(math.floor(first_due or first_due_of(topic)) * 1000, now_us))
+  return math.max(spent, now_us - Rates.CREDIT_US, math.min(math.floor(first_due or Rates.first_due_of(topic)) * 1000, now_us))
 end
 
 -- Rounds a quotient down. A little is added first, because the quotient may be slightly less than the integer that it

@@ -1,6 +1,6 @@
 -- serving.lua - decides how many jobs of a topic a claim may lease.
 
-local Serving = {uses = {Fifo, Rates, Turns}}
+local Serving = {uses = {Fifo, Limits, Rates, Turns}}
 
 -- ---- settings ----
 
@@ -29,7 +29,9 @@ function Serving.most(topic, most)
   Turns.in_flight[topic] = Turns.in_flight[topic] or call('HLEN', holders_of(topic))
   most = math.min(most, limit - Turns.in_flight[topic])
   if own.order == 'fifo' and has(LINES) and Fifo.wait_until(topic) then return 0, limit end
-  return own.rate and math.min(most, (Rates.tokens(topic))) or most, limit
+  if own.rate then most = math.min(most, (Rates.tokens(topic))) end
+  local shared = most > 0 and own.limit and Limits.of(topic)
+  return shared and math.min(most, (Limits.room(shared, topic))) or most, limit
 end
 
 -- ---- weights ----

@@ -61,6 +61,7 @@ local function are_sound(s)
   if s.needs and type(s.needs) ~= 'table' then return false end
   if s.order and type(s.order) ~= 'string' or s.delivery and type(s.delivery) ~= 'string' then return false end
   if s.maxInFlight and not is_number(s.maxInFlight, 1, 1e9) then return false end
+  if s.limit and type(s.limit) ~= 'string' then return false end
   if s.weight and not is_number(s.weight, 1, 100) then return false end
   if s.retention and not is_number(s.retention, 0.001, 1e9) then return false end
   if not rate then return rate == nil end
@@ -127,15 +128,13 @@ end
 local function settings_of(topic)
   if not settings[topic] then
     if not has_settings() then return NO_SETTINGS end
-    note_settings(topic, has(TOPICS) and call('HGET', TOPICS, topic) or nil)
+    if string.byte(topic) == 126 then -- '~': the settings of a limit, see limits.lua
+      note_settings(topic, has(LIMITS) and call('HGET', LIMITS, string.sub(topic, 2)) or nil)
+    else
+      note_settings(topic, has(TOPICS) and call('HGET', TOPICS, topic) or nil)
+    end
   end
   return settings[topic]
-end
-
--- Returns whether this text of settings names a limit that does not exist.
-local function lacks_limit(text)
-  local limit = text ~= '' and read_settings(text).limit
-  return limit and call('HEXISTS', base .. 'limits', limit) == 0
 end
 
 -- Returns whether the topic is delivered in order, one job at a time, see fifo.lua.

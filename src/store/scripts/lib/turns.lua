@@ -6,7 +6,7 @@
 -- ARGV[1] is the default limit: the maximum number of jobs of one topic that are in flight (being attempted) at the
 --   same time, over all processes.
 
-local Turns = {uses = {Fifo, Names, Rates}}
+local Turns = {uses = {Fifo, Limits, Names, Rates}}
 
 -- ---- due jobs that may not be served ----
 
@@ -107,6 +107,8 @@ local function held_by_settings(topic, first_due, is_offer)
   local tokens, next_at = math.huge, nil
   if own.rate then tokens, next_at = Rates.tokens(topic, first_due, is_offer) end
   if tokens < 1 then return integer(next_at) end
+  local limited_until = own.limit and Limits.hold(topic, first_due, is_offer)
+  if limited_until then return limited_until end
   if not is_pull(topic) then return end
   if is_offer then call_waiters(topic) end
   return 'inf'
@@ -114,7 +116,7 @@ end
 
 -- For a topic whose first job is due: returns nothing if the topic may be served now, else the time until which it may
 -- not be in turns. 'inf' means that the topic is paused, its settings cannot be read, its limit of jobs in flight is
--- reached, or workers lease its jobs. A time in ms comes from the topic's rate, or from its line (see fifo.lua) if it
+-- reached, a limit that it shares holds it (limits.lua), or workers lease its jobs. A time in ms comes from the topic's rate, or from its line (see fifo.lua) if it
 -- is fifo. first_due: due time of the first job, ms.
 function Turns.held_until(topic, first_due, is_offer)
   if has_settings() then return held_by_settings(topic, first_due, is_offer) end
@@ -124,10 +126,10 @@ end
 
 -- Returns the score of the first job in the bucket, or nothing if the bucket is empty. For a topic that is offered
 -- because its time in "due" has come, returns this time without a query: it is the due time of the first job, unless
--- it comes from a rate or a line (see fifo.lua).
+-- it comes from a rate, a limit or a line (see fifo.lua).
 local function front_of(topic)
   local carried = Turns.carried_times[topic]
-  if carried and not (has_settings() and (settings_of(topic).rate or has(LINES))) then return carried end
+  if carried and not (has_settings() and (settings_of(topic).rate or settings_of(topic).limit or has(LINES))) then return carried end
   return call('ZRANGE', bucket_of(topic), '0', '0', 'WITHSCORES')[2]
 end
 
@@ -140,11 +142,14 @@ end
 local due_added, due_removed = {}, {}
 Turns.added, Turns.removed = {}, {}
 function Turns.offer(topic, is_new, is_kept)
+  local limit = not is_new and Limits.of(topic)
+  Limits.is_asked = false
   local may_be_fifo = has_settings() and (has(LINES) or has(HELD))
   if may_be_fifo and is_fifo(topic) then Turns.first_scores[topic] = Fifo.keep_first(topic) end
   local first = Turns.first_scores[topic]
   if first == nil then first = front_of(topic) end
   if not first then
+    if limit then Limits.leave(topic, limit) end
     Names.doubt(topic, true)
     if is_new or is_kept then return end
     due_removed[#due_removed + 1] = topic
@@ -154,6 +159,7 @@ function Turns.offer(topic, is_new, is_kept)
   end
   local is_ready, first_due = is_due(first), ms_of(first)
   local at = not is_ready and integer(first_due) or Turns.held_until(topic, first_due, true)
+  if limit and not Limits.is_asked then Limits.leave(topic, limit) end
   if is_ready and at or not is_new and has(BEHIND) then note_behind(topic, is_ready and at) end
   if at then
     if at ~= 'inf' then note_due(at) end
@@ -195,9 +201,35 @@ function Turns.write(had_turn)
   if #due_removed > 0 then call('ZREM', DUE, unpack(due_removed)) end
   if #Turns.removed > 0 then call('ZREM', TURNS, unpack(Turns.removed)) end
   if #due_added > 0 then call('ZADD', DUE, unpack(due_added)) end
-  if #Turns.added > 0 then add_turns(had_turn) end
-  if Turns.next_scores then due_added, due_removed, Turns.added, Turns.removed = {}, {}, {}, {} end
+  if #Turns.added > 0 then
+    add_turns(had_turn)
+    Turns.has_added = true
+  end
+  if Turns.next_scores or next(Limits.touched) then due_added, due_removed, Turns.added, Turns.removed = {}, {}, {}, {} end
   if has(BEHIND) then write_behind() end
+end
+
+-- Offers the first topics that wait for the limits of which this call may have freed places, after Turns.write. A topic
+-- that leaves its place frees it for the next one, so another round may follow. Each round has a bounded number of
+-- topics; what is left waits for the next attempt that begins or ends.
+local LET_IN_ROUNDS = 3
+function Turns.let_in()
+  for _ = 1, LET_IN_ROUNDS do
+    local names = {}
+    for name in pairs(Limits.touched) do names[#names + 1] = name end
+    if #names == 0 then return end
+    table.sort(names)
+    Limits.touched = {}
+    for i = 1, #names do
+      local topics = Limits.to_let_in(names[i])
+      for k = 1, #topics do Turns.offer(topics[k]) end
+    end
+    local turns = Turns.next_scores
+    Turns.next_scores = nil
+    Turns.write()
+    due_added, due_removed, Turns.added, Turns.removed = {}, {}, {}, {}
+    Turns.next_scores = turns
+  end
 end
 
 -- ---- doorbell ----
@@ -242,7 +274,7 @@ function Turns.begin()
   if #due_removed > 0 then due_removed = {} end
   if #Turns.added > 0 then Turns.added = {} end
   if #Turns.removed > 0 then Turns.removed = {} end
-  Turns.next_scores = nil
+  Turns.next_scores, Turns.has_added = nil, false
 end
 
 return Turns
