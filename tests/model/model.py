@@ -244,6 +244,8 @@ class World:
         commands += [("ZRANGE", BASE + "held", 0, -1, "WITHSCORES"), ("HGET", BASE + "numbers", "held"),
                      ("HGET", BASE + "numbers", "waiting"), ("ZRANGE", BASE + "behind", 0, -1),
                      ("ZRANGE", BASE + "names", 0, -1), ("HGETALL", BASE + "lines"), ("KEYS", "*")]
+        commands += [("HGETALL", BASE + "limited"), ("HGETALL", BASE + "limits_used")]
+        commands += [("ZRANGE", f"{BASE}waiting:{name}", 0, -1, "WITHSCORES") for name in "xy"]
         commands += [("ZRANGE", BASE + name, 0, -1, "WITHSCORES") for name in ("pulled", "pull_lingering", "pull_waiters", "suspects", "expiries")]
         outbox = [("HGETALL", BASE + "ended"), ("LRANGE", BASE + "ended_ids", 0, -1), ("LRANGE", BASE + "ended_read", 0, -1),
                   ("HMGET", BASE + "numbers", "outbox_bytes", "outbox_dropped", "outbox_again", "outbox_removed", "event_bytes"),
@@ -251,8 +253,8 @@ class World:
         ended_texts, ended_ids, ended_read, outbox_numbers, ended_last = self.link.pipeline(outbox)
         replies = [dict(zip(reply[::2], reply[1::2])) if words[0] == "HGETALL" or words[-1] == "WITHSCORES"
                    else reply for words, reply in zip(commands, self.link.pipeline(commands))]
-        pulled, pull_lingering, awaited, suspects, expiries = replies[-5:]
-        del replies[-5:]
+        limited, limits_used, *limit_waits, pulled, pull_lingering, awaited, suspects, expiries = replies[-9:]
+        del replies[-9:]
         jobs, crashes, attempts, kept, rates, sends, leases, lingering, dead, due, kept_until, dead_due, sends_until, turns, ready = replies[:15]
         buckets, holders, *ended = (replies[i:i + len(TOPICS)] for i in range(15, len(replies) - 7 - len(TOPICS), len(TOPICS)))
         held, (held_topics, held_number, waiting, behind, names, lines) = replies[-7 - len(TOPICS):-7], replies[-7:-1]
@@ -284,6 +286,8 @@ class World:
             "outbox": dict(zip(ended_texts[::2], ended_texts[1::2])), "outbox ids": ended_ids, "outbox read": ended_read,
             "outbox last": dict(zip(ended_last[::2], ended_last[1::2])),
             "outbox numbers": [int(number or 0) for number in outbox_numbers[:-1]], "event bytes": [int(outbox_numbers[-1] or 0)],
+            "limited": limited, "limits used": {name: int(number) for name, number in limits_used.items()},
+            "limit waits": {name: scores(waiting) for name, waiting in zip("xy", limit_waits) if waiting},
             "held number": int(held_number or 0), "sends": sends, "sends_until": scores(sends_until),
         }
 
@@ -362,11 +366,12 @@ class World:
             expect(found[name] == expected, name, "after", after, "is", found[name], "instead of", expected)
         names = [BASE + name for name in ("jobs", "leases", "lingering", "dead", "due", "turns", "ready", "crashes", "attempts",
                                           "kept", "kept_until", "dead_due", "carry", "topics", "patterns", "meta", "rates", "numbers",
-                                          "behind", "names", "survey", "held", "lines", "sends", "sends_until",
+                                          "behind", "names", "survey", "held", "lines", "sends", "sends_until", "limits", "limited", "limits_used",
                                           "schedules", "fired", "fires", "schedule_names", "skipped", "skipped_until",
                                           "pulled", "pull_lingering", "pull_waiters", "suspects", "expiries", "idempotency", "windows", "history", "ended", "ended_ids", "ended_read", "ended_last",
                                           "workflows", "workflow_jobs", "workflow_times", "workflows_over")]
         names += self.workflow_keys
+        names += [f"{BASE}{kind}:{name}" for kind in ("waiting", "limit_users", "begun") for name in ("x", "y", "~x", "~y")]
         names += [f"{BASE}{kind}:{topic}" for kind in ("bucket", "held", "holders", "begun", *ENDS) for topic in TOPICS]
         foreign = {key for key in self.keys if not re.fullmatch(re.escape(BASE) + r"((hour|failures|breaker|completed):.*|resumed)", key)} - set(names)
         expect(not foreign, "keys", self.keys)
@@ -1334,7 +1339,7 @@ class World:
             return
         self.carry(owner, True, 256)
         for walk in ("jobs", "leases", "attempts", "kept", "dead", "kept_until", "dead_due", "due", "turns", "held", "lines", "names", "pulled",
-                     "topics", "some_jobs", "ended", "waiting"):
+                     "topics", "some_jobs", "ended", "waiting", "limited"):
             cursor = None
             while cursor != "0":
                 cursor, *mended = self.call("mend", walk, cursor or "0")
@@ -1594,13 +1599,16 @@ class World:
         self.read_without_url()
         answer = self.call("settings", topic, "stale" if is_stale else texts[0], texts[1])
         held = dict(self.pool.held)
+        has_no_limit = not is_stale and "limit" in settings and settings["limit"] not in self.pool.limits
+        if has_no_limit:
+            is_stale = True
         if not is_stale:
             self.pool.set(topic, settings)
             self.begun.pop(topic, None)
         elif held:
             self.pool.reoffer()  # each call does a part of the work
         self.note_resumed(held)
-        self.check("settings", (topic, *texts), answer, [int(not is_stale)])
+        self.check("settings", (topic, *texts), answer, [-37 if has_no_limit else int(not is_stale)])
         return not is_stale
 
     def set_patterns(self, name, settings):
@@ -1614,11 +1622,29 @@ class World:
         flat = [word for pattern in pool.patterns for word in (pattern, pool.pattern_text(pattern))]
         number, pool.patterns = len(pool.patterns), before
         answer = self.call("set_patterns", read, "", 3, number, *flat)
-        if not is_stale:
+        has_no_limit = not is_stale and "limit" in settings and settings["limit"] not in pool.limits
+        if not is_stale and not has_no_limit:
             pool.set_patterns(name, settings)
             self.begun = {}
-        self.check("set_patterns", (read, *flat), answer, [0 if is_stale else pool.patterns_version])
-        return not is_stale
+        self.check("set_patterns", (read, *flat), answer, [0 if is_stale else -37 if has_no_limit else pool.patterns_version])
+        return not is_stale and not has_no_limit
+
+    def set_limit(self, name, settings):
+        """An operator writes a limit that topics share, or deletes it (None). If the operator has read an earlier version, nothing changes."""
+        old, is_stale = self.pool.limits.get(name), self.chance.random() < 0.1
+        texts = [settings_json(text) if text is not None else "" for text in (old, settings)]
+        if old is None and settings is None:
+            return
+        answer = self.call("limit_set", name, "stale" if is_stale else texts[0], texts[1])
+        self.begun.pop("~" + name, None)
+        self.check("limit_set", (name, *texts), answer, [0] if is_stale else self.pool.set_limit(name, settings))
+
+    def step_limits(self):
+        if self.is_away:
+            return
+        rate = {"jobs": self.chance.choice((1, 3)), "per": self.chance.choice((1, 2)), "burst": self.chance.choice((1, 2))}
+        kinds = {"maxInFlight": 1}, {"maxInFlight": 1}, {"maxInFlight": 2}, {"maxInFlight": 3}, {"rate": rate}, {"rate": {**rate, "window": True}}, {"paused": True}, {"rate": rate, "maxInFlight": 2}, None
+        self.set_limit(self.chance.choice("xy"), self.chance.choice(kinds))
 
     def step_settings(self):
         if self.is_away:
@@ -1630,7 +1656,7 @@ class World:
                  {"breaker": False}, {"breaker": False}, {"breaker": False, "order": "fifo"}, {"breaker": True}, {"breaker": True},
                  {"url": "http://h/"}, {"url": "http://h/"}, {"url": "http://h/", "breaker": True}, {"retention": 1.5}, {"delivery": "pull"}, {"delivery": "pull"}, {"delivery": "pull", "maxInFlight": 1}, {"delivery": "pull", "rate": rate},
                  {"delivery": "pull", "order": "fifo"}, {"delivery": "pull", "retention": 60}, {"delivery": "pull", "onDelivered": "http://h/"},
-                 {"delivery": "push"}, {"onDead": "http://h/"}, {"onDelivered": "http://h/", "onAttempt": "http://h/"})
+                 {"delivery": "push"}, *3 * ({"limit": "x"}, {"limit": "y"}), {"limit": "x", "delivery": "pull"}, {"limit": "x", "maxInFlight": 1, "rate": rate}, {"limit": "y", "order": "fifo"}, {"limit": "y", "weight": 2}, {"onDead": "http://h/"}, {"onDelivered": "http://h/", "onAttempt": "http://h/"})
         if self.chance.random() < 0.4:
             name = self.chance.choice(("*", "a*", "b*"))
             loses_breaker = self.pool.patterns.get(name, {}).get("breaker") and self.chance.random() < 0.5
@@ -1664,7 +1690,7 @@ class World:
 
     STEPS = {
         "define": 4, "fire": 5, "schedule": 24, "schedule_all": 4, "send": 4, "replace_send": 3, "unsend": 3, "replace": 4, "change": 5, "cancel": 4, "run": 6, "look": 3, "mend": 1, "claim": 14, "bell": 6, "post": 16,
-        "learn": 14, "record": 14, "stray": 3, "release": 4, "resume": 3, "reoffer": 2, "time": 12, "settings": 3, "sweep": 4,
+        "learn": 14, "record": 14, "stray": 3, "release": 4, "resume": 3, "reoffer": 2, "time": 12, "settings": 3, "limits": 2, "sweep": 4,
         "bury": 2, "expire": 5, "lose": 3, "lease": 12, "pull_end": 14, "abandon_pulled": 2, "archive": 16,
         "begin": 5, "append": 8, "arrive": 2, "wait": 8, "notify": 6, "conclude": 2, "workflow_list": 2,
     }
@@ -1691,6 +1717,9 @@ class World:
         for name in list(self.pool.patterns):
             while not self.set_patterns(name, {}):
                 pass
+        for name in list(self.pool.limits):
+            while name in self.pool.limits:
+                self.set_limit(name, None)
         for _ in range(400):
             dead = [(job_id, "0", "", self.pool.kept[job_id][3], "fresh") for job_id in self.pool.dead
                     if job_id not in self.pool.jobs]
@@ -1781,11 +1810,20 @@ CONTROLS = {
     "suspects together": [("claim", "next_suspect = not (place and Suspects.is_attempted(place)) and id", "next_suspect = id")],
     "pause ignored": [("lib/turns", "own.paused or ", "")],
     "rate ignored": [("lib/serving", ", (Rates.tokens(topic)))", ")")],
+    "a shared limit is ignored": [("lib/serving", "shared and math.min(most, (Limits.room(shared, topic))) or most", "most")],
+    "workers ignore a shared limit": [("lease", "math.min(most, room), room < 1", "most, room < 1")],
+    "a paused shared limit goes on": [("lib/limits", "if own.paused or own == UNREADABLE then", "if own == UNREADABLE then")],
+    "nobody is let in under a shared limit": [("lib/limits", "  if change < 0 then Limits.touched[name] = true end\n", "")],
+    "a served topic stays the first of a shared limit": [("lib/limits", "  Limits.leave(topic, name) -- the topic has had its turn\n", "")],
+    "the rate of a shared limit counts nothing": [("lib/limits", "  Rates.spend(topic_like(name), spending, first_due)\n", "")],
+    "a shared limit forgets the ends": [("lib/places", "    for i = 1, #touched do Limits.count(touched[i]) end\n", "")],
+    "a topic with another limit waits for the old one": [("settings", "if limit and limit ~= Limits.of(topic) then Limits.leave(topic, limit) end", "")],
+    "a shared limit is deleted while it is named": [("limit_set", "if #users > 0 then", "if false then")],
     "a window never ends": [("lib/rates", " or now_us >= began + rate.per * 1000000", "")],
     "a window forgets its attempts": [("lib/rates", "(before or 0) + number", "number")],
     "a window gets nothing back": [("lib/rates", "math.max(0, before - number)", "before")],
     "rate forgets what was spent": [("lib/rates", "math.max(spent, now_us - Rates.CREDIT_US, ", "math.max(now_us - Rates.CREDIT_US, ")],
-    "rate makes up for idle time": [("lib/rates", "math.min(math.floor(first_due or first_due_of(topic)) * 1000, now_us)", "0")],
+    "rate makes up for idle time": [("lib/rates", "math.min(math.floor(first_due or Rates.first_due_of(topic)) * 1000, now_us)", "0")],
     "an expired job spends its topic's rate": [("claim", "rate and not Records.is_expired(record)", "rate")],
     "a held job keeps its turn": [("release", "note_unsent(topic_of(id), ARGV[i + 1], tonumber(ARGV[i + 3]))", "")],
     "a turn comes back beside the time": [("lib/rates", "math.max(0, now_us - since * 1000 - Rates.CREDIT_US)", "0")],

@@ -26,6 +26,7 @@ PULL_LEASE_MAX_MS = 43_200_000
 COMPLETED_MS = 60_000
 A_JOB = 1048576  # a job adds this number to the turn score of its topic, divided by the topic's weight
 BEHIND_MS, NEWEST_LIMIT = 500, 8
+LET_IN_MAX = 16
 TIES = 2048
 CREDIT_US, SECOND_US, SLOT_US = 100_000, 1_000_000, 2000
 PATIENCE_MS = 250  # another carry worker carries topics that the lock's owner has left overdue for this long
@@ -134,6 +135,10 @@ class Pool(Workflows):
         self.resumes = False  # a later step has to find the topics whose breaker was turned off by a change of patterns
         self.without_url = set()  # topics that hold jobs for want of a url: Redis has the key breaker:/<topic>
         self.lost_patterns = set()  # the patterns from which the setting "breaker" was removed before that step
+        self.limits = {}  # name of a limit that topics share -> its settings. In rates, "~" and the name stand for the limit
+        self.limited = {}  # topic -> (number of its attempts that count for a limit, the limit)
+        self.limit_waits = {}  # limit -> {topic with due jobs that only the limit may hold: its number}
+        self.freed = set()  # limits of which the current call may have freed places
         self.windows = {}  # topic -> (us when the window of its rate began, its attempts)
         self.spent = {}  # topic -> us up to which its rate is used up
         self.begun = {}  # topic -> ({slot: number of attempts that began in it}, the first slot that counts, time of the last change in us)
@@ -302,16 +307,18 @@ class Pool(Workflows):
         left = rate["jobs"] - number
         return left, self.soonest if left > 0 else max(self.soonest, math.ceil((began + rate["per"] * 1_000_000) / 1000))
 
-    def tokens(self, topic):
-        """Returns how many attempts may begin now, and from which ms on the next one may."""
+    def tokens(self, topic, first_due=None):
+        """Returns how many attempts may begin now, and from which ms on the next one may. first_due: when the first waiting job became
+        due, if that is not in the topic's bucket."""
         if self.window_rate(topic):
             return self.tokens_of_window(topic, self.window_rate(topic))
         rate = self.rate_of(topic)
         if not rate:
             return INF, 0
         step, ahead, spent = rate
-        waiting = self.waiting(topic)
-        spent = self.spent_since(topic, spent, waiting[0][0] if waiting else self.now)
+        if first_due is None:
+            first_due = self.first_due(topic)
+        spent = self.spent_since(topic, spent, first_due)
         tokens = math.floor((ahead + (self.now_us - spent)) / step + 0.000001)
         if tokens < 1:
             return tokens, max(self.soonest, math.ceil((spent + (step - ahead)) / 1000))
@@ -337,6 +344,120 @@ class Pool(Workflows):
         slots[slot] = slots.get(slot, 0) + number
         self.begun[topic] = (slots, first, self.now_us)
 
+    # ---- limits that topics share ----
+
+    def first_due(self, topic):
+        waiting = self.waiting(topic)
+        return waiting[0][0] if waiting else self.now
+
+    def shared(self, topic):
+        """Returns the limit of the topic, or None."""
+        name = self.settings_of(topic).get("limit")
+        return name if name in self.limits else None
+
+    def used(self, name):
+        return sum(number for number, limit in self.limited.values() if limit == name)
+
+    def count_limited(self, topic):
+        old, old_name = self.limited.pop(topic, (0, None))
+        name = self.shared(topic)
+        number = self.in_flight(topic) if name else 0
+        if number:
+            self.limited[topic] = number, name
+        if old and (name != old_name or number < old):
+            self.freed.add(old_name)
+
+    def limit_room(self, name, first_due, planned=0):
+        """Returns how many attempts may begin under the limit now, and, if its rate allows none, the time of the next one."""
+        own = self.limits[name]
+        if own.get("paused"):
+            return 0, None
+        room = own.get("maxInFlight", INF) - self.used(name) - planned
+        if room < 1 or "rate" not in own:
+            return room, None
+        tokens, next_at = self.tokens("~" + name, first_due)
+        return (0, next_at) if tokens - planned < 1 else (min(room, tokens - planned), None)
+
+    def begin_limited(self, topic, spending, first_due):
+        """Counts attempts that begin now, after their leases."""
+        name = self.shared(topic)
+        if name:
+            self.count_limited(topic)
+            if "rate" in self.limits[name]:
+                self.spend("~" + name, spending, first_due)
+            self.leave_limit(topic, name)
+
+    def leave_limit(self, topic, name):
+        if self.limit_waits.get(name, {}).pop(topic, None):
+            self.freed.add(name)
+
+    def limited_until(self, topic, first_due, is_offer):
+        name = self.shared(topic)
+        if not name:
+            return None
+        if is_offer:
+            self.correct_rate("~" + name)
+        room, next_at = self.limit_room(name, first_due)
+        if self.is_pull(topic) and room >= 1:
+            return None
+        waiting = self.limit_waits.setdefault(name, {})
+        if is_offer:
+            self.has_asked = True
+            waiting.setdefault(topic, max(waiting.values(), default=0) + 1)
+        line = sorted(waiting, key=waiting.get)
+        rank = line.index(topic) if topic in waiting else len(line)
+        if rank < min(room, LET_IN_MAX):
+            return None
+        return next_at if rank == 0 and next_at else INF
+
+    def to_let_in(self, name):
+        waiting = self.limit_waits.get(name, {})
+        while waiting:
+            first = min(waiting, key=waiting.get)
+            if self.shared(first) == name:
+                break
+            del waiting[first]
+        if not waiting:
+            return []
+        self.correct_rate("~" + name)
+        room, next_at = self.limit_room(name, self.first_due(first))
+        if room < 1:
+            return [first] if next_at and self.due.get(first) == INF else []
+        return [topic for topic in sorted(waiting, key=waiting.get)[:int(min(room, LET_IN_MAX))] if topic not in self.turn_scores]
+
+    def let_in(self):
+        """Offers the first topics that wait for limits of which the call has freed places. Returns whether any may be served."""
+        is_any_ready = False
+        for _ in range(3):
+            names, self.freed = sorted(self.freed), set()
+            for name in names:
+                for topic in self.to_let_in(name):
+                    self.offer(topic)
+            is_any_ready = is_any_ready or any(self.offered.values())
+            self.write_offers()
+        self.freed = set()
+        return is_any_ready
+
+    def set_limit(self, name, settings):
+        if settings is None:
+            users = sorted(user for users in (self.settings, {pattern: self.with_patterns(pattern[:-1], {}) for pattern in self.patterns})
+                           for user, own in users.items() if own.get("limit") == name)
+            if users:
+                return [2, *users]
+            del self.limits[name]
+            self.limit_waits.pop(name, None)
+        else:
+            self.limits[name] = settings
+        if "rate" not in (settings or {}):
+            for kept in (self.spent, self.windows, self.begun):
+                kept.pop("~" + name, None)
+        if settings is not None:
+            self.freed.add(name)
+            self.finish()
+        return [1]
+
+    # ---- offers ----
+
     def held_until(self, topic, is_offer=False):
         """Returns the time until which the jobs of the topic must not be claimed; None: they may be claimed now."""
         if self.settings_of(topic).get("paused") or self.in_flight(topic) >= self.limit_of(topic):
@@ -346,9 +467,12 @@ class Pool(Workflows):
         if is_offer:
             self.correct_rate(topic)
         tokens, next_at = self.tokens(topic)
-        return next_at if tokens < 1 else None
+        if tokens < 1:
+            return next_at
+        return self.limited_until(topic, int(self.first_due(topic)), is_offer)
 
     def offer(self, topic):
+        self.has_asked = False
         if self.is_fifo(topic) and (self.line or self.held):
             self.keep_line(topic)
         waiting = self.waiting(topic)
@@ -358,6 +482,8 @@ class Pool(Workflows):
             held_until = INF
             if self.awaited.get(topic, 0) > self.now:
                 self.calls.append(topic)
+        if self.shared(topic) and not self.has_asked:
+            self.leave_limit(topic, self.shared(topic))
         self.due.pop(topic, None)
         if waiting and (not is_due or held_until):
             self.due[topic] = held_until if is_due else int(waiting[0][0])
@@ -397,6 +523,8 @@ class Pool(Workflows):
         self.write_outbox()
         self.ended_before.clear()
         self.offer_suspect()
+        for topic in self.touched:
+            self.count_limited(topic)
         for topic, has_changed in self.touched.items():
             if topic in self.places and not self.are_behind(topic, self.places[topic]):
                 has_changed = True
@@ -406,7 +534,7 @@ class Pool(Workflows):
                 self.offer(topic)
         is_any_ready = any(self.offered.values())
         self.write_offers()
-        if is_any_ready:
+        if self.let_in() or is_any_ready:
             self.ring()
         self.touched, self.places = {}, {}
         self.shown, self.last_scores = None, {}
@@ -1214,6 +1342,7 @@ class Pool(Workflows):
 
     def set(self, topic, settings):
         had_breaker, has_held = self.settings_of(topic).get("breaker"), bool(self.held)
+        limit = self.shared(topic)
         self.settings.pop(topic, None)
         if settings:
             self.settings[topic] = settings
@@ -1221,6 +1350,8 @@ class Pool(Workflows):
             self.spent.pop(topic, None)
             self.windows.pop(topic, None)
             self.begun.pop(topic, None)
+        if limit and limit != self.shared(topic):
+            self.leave_limit(topic, limit)
         self.touched[topic] = True
         self.leave_line(topic)
         self.undated[topic] = True
@@ -1273,6 +1404,8 @@ class Pool(Workflows):
         return merged | own
 
     def settings_of(self, topic):
+        if topic.startswith("~"):
+            return self.limits.get(topic[1:], {})
         return self.with_patterns(topic, self.settings.get(topic, {}))
 
     def pattern_text(self, name):
@@ -1395,6 +1528,7 @@ class Pool(Workflows):
         """Returns the next topics in turns, with the jobs that each may have leased. Ends before a topic whose turn comes after the
         next turn of a topic that is already in the plan."""
         topics, plan, due_again, aside = self.turns[:min(64, left + 1)], [], INF, 0
+        limited = {}  # limit -> number of its jobs in the plan
         for number, topic in enumerate(topics):
             planned = sum(len(places) for _, places, *_ in plan)
             if planned >= left or len(plan) >= rounds or self.turn_scores[topic] > due_again:
@@ -1406,11 +1540,16 @@ class Pool(Workflows):
                 most = max(share, math.floor((min(following, default=INF) - self.turn_scores[topic]) * weight / A_JOB) + 1 if following else INF)
             most = left if len(topics) == 1 else min(most, left - planned)
             free = min(most, self.limit_of(topic) - self.in_flight(topic), self.tokens(topic)[0])
+            name = self.shared(topic)
+            if name:
+                free = min(free, self.limit_room(name, self.first_due(topic), limited.get(name, 0))[0])
             if self.settings_of(topic).get("paused") or self.is_fifo(topic) and self.line_until(topic):
                 free = 0
             found = self.first_places(topic, max(free, 0))
             first_due = min((due for due, _ in self.waiting(topic)), default=self.now)
             places = self.set_suspects_aside(found)
+            if name:
+                limited[name] = limited.get(name, 0) + len(places)
             aside += len(found) - len(places)
             left -= len(found) - len(places)
             plan.append((topic, places, free > 0, first_due))
@@ -1425,7 +1564,7 @@ class Pool(Workflows):
             plan, is_alone, aside = self.plan_turns(most - len(claims), share, rounds)
             most -= aside
             rounds -= len(plan)
-            moved = {}
+            moved, taken_of = {}, {}
             for topic, places, is_free, first_due in plan:
                 if full or most_bytes <= 0:
                     break
@@ -1443,12 +1582,16 @@ class Pool(Workflows):
                     if job_id == self.next_suspect:
                         self.note_attempted(job_id, nonce)
                     claims.append(Claim(job_id, int(due), record))
+                live = sum(not is_expired(claim.record, self.now) for claim in claims[before:])
+                taken_of[topic] = len(claims) - before, live, is_free, first_due
+            for topic, (taken, live, _, first_due) in taken_of.items():
+                if taken:
+                    self.begin_limited(topic, live, first_due)
+            for topic, (taken, live, is_free, first_due) in taken_of.items():
                 if self.rate_of(topic):
-                    live = sum(not is_expired(claim.record, self.now) for claim in claims[before:])
                     self.spend(topic, live, first_due)
                 if is_free and topic not in self.served:
                     self.served.append(topic)
-                taken = len(claims) - before
                 moved[topic] = self.after_turn(topic, taken) if taken else None
                 self.offer(topic)
             if is_alone:
@@ -1457,6 +1600,7 @@ class Pool(Workflows):
         self.touched, self.places = {}, {}
         self.shown, self.last_scores = None, {}
         self.write_expiries()
+        self.let_in()
         self.ring()
         return claims
 
@@ -1571,8 +1715,12 @@ class Pool(Workflows):
             return 0, self.line_until(topic)
         tokens, next_at = self.tokens(topic)
         if tokens == INF:
-            return most, -1
-        return (min(most, tokens), next_at)
+            next_at = -1
+        most = min(most, tokens)
+        if most >= 1 and self.shared(topic):
+            room, room_at = self.limit_room(self.shared(topic), self.first_due(topic))
+            return min(most, room), (room_at or -1) if room < 1 else next_at
+        return most, next_at
 
     def lease_one(self, topic, most, nonce, lease_ms, wait_ms, once):
         fingerprint, _, key = once.partition(" ")
@@ -1604,6 +1752,8 @@ class Pool(Workflows):
             ids.append(job_id)
         if spending and self.rate_of(topic):
             self.spend(topic, spending, first_due)
+        if ids:
+            self.begin_limited(topic, spending, first_due)
         left, next_at = self.pullable(topic, most)
         if spending and key:
             self.answered[key] = (fingerprint, self.now + max(lease_ms, 60_000), nonce, ids)
@@ -1699,6 +1849,9 @@ class Pool(Workflows):
         def finish_call():
             for (topic, _, claimed), number in unsent.items():
                 self.give_back(topic, number, claimed)
+                if self.shared(topic):
+                    self.give_back("~" + self.shared(topic), number, claimed)
+                    self.freed.add(self.shared(topic))
         return self.end(items, finish_item, ("lease",), finish_call)
 
     def resume(self, guide):
@@ -1889,6 +2042,9 @@ class Pool(Workflows):
             "outbox": self.outbox, "outbox ids": self.outbox_ids, "outbox read": self.outbox_read, "outbox last": self.outbox_last,
             "outbox numbers": [self.outbox_bytes(), len(self.dropped), self.outbox_again, self.outbox_removed],
             "event bytes": [self.event_bytes()],
+            "limited": {topic: f"{number} {name}" for topic, (number, name) in self.limited.items()},
+            "limits used": {name: self.used(name) for _, name in self.limited.values()},
+            "limit waits": {name: topics for name, topics in self.limit_waits.items() if topics},
             "held": self.held, "suspects": self.suspects, "kept_until": self.kept_until, "due": self.due, "turns": self.turns,
             "ready": self.bell, "rates": self.spent, "sends_until": self.sends_until,
             "schedules": self.schedules, "fires": self.fires, "skipped": self.skipped,

@@ -187,7 +187,7 @@ local function lease(topic, most, nonce, lease_ms, wait_ms, once)
 end
 
 script('lease', {'allow-oom'}, {
-  Attempts, Fifo, Holds, Idempotency, Leases, Names, Places, Rates, Records, Turns
+  Attempts, Fifo, Holds, Idempotency, Leases, Limits, Names, Places, Rates, Records, Turns
 }, function()
   if (#ARGV - 1) % SIZE ~= 0 then error('wrong number of arguments') end
   for i = 2, #ARGV, SIZE do
