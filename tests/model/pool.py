@@ -559,7 +559,7 @@ class Pool(Workflows):
         self.suspects = {name: score for name, score in self.suspects.items() if score > 0}
         for job_id in sorted(self.suspects, key=lambda name: (self.suspects[name], name))[:16]:
             del self.suspects[job_id]
-            if self.losses(job_id) >= SUSPECT_LOSSES and job_id in self.bucket:
+            if self.losses(job_id) >= SUSPECT_LOSSES and job_id in self.bucket and (self.shown is None or job_id in self.shown):
                 self.resume_jobs([job_id])
                 self.suspects[job_id + "\n"] = -self.now
                 return
