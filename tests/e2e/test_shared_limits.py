@@ -1,11 +1,15 @@
 """Limits that several topics share: /limits, and the setting "limit" of topics and patterns."""
 
 import json
+import time
 
 import pytest
 
 from cluster import Cluster
 from patience import until
+from pull import lease
+from receiver import Answer
+from test_in_flight import most_at_once
 from tokens import TokenFile
 
 JSON = {"Content-Type": "application/json"}
@@ -195,3 +199,108 @@ def test_with_several_shards_limits_are_refused(start, cluster):
     assert server.get("/limits").expect(200) == {"limits": []}
     for reply in server.get("/limits/stripe"), patch(server, "stripe", {}), remove(server, "stripe"):
         reply.expect(404)
+
+
+# ---- what the limit does ----
+
+def share(server, limit, settings, topics):
+    put(server, limit, settings)
+    for name in topics:
+        set_topic(server, name, limit=limit).expect(200)
+
+
+def names(topic, number):
+    return [f"{topic}.{i}" for i in range(number)]
+
+
+def arrivals(receiver, topics):
+    return [arrival for name in topics for arrival in receiver.of(name)]
+
+
+def is_answered(receiver, topics, number):
+    return sum(bool(arrival.answered_at_ms) for arrival in arrivals(receiver, topics)) >= number
+
+
+def test_a_limit_is_exact_over_topics_and_processes(start, redis, receiver, topic):
+    own = redis()
+    first, second = start(redis=own), start(redis=own)
+    topics = names(topic, 6)
+    share(first, topic, {"maxInFlight": 2}, topics)
+    for name in topics:
+        receiver.script(name, Answer(delay=0.05))
+    first.schedule_many([{"topic": name, "url": receiver.url()} for _ in range(8) for name in topics])
+    until(lambda: is_answered(receiver, topics, 10), 20, "some of them")
+    put(first, topic, {"maxInFlight": 3}).expect(200)
+    until(lambda: is_answered(receiver, topics, 48), 30, "all of them")
+    assert most_at_once(arrivals(receiver, topics)) == 3
+    until(lambda: second.get(f"/limits/{topic}").expect(200)["inFlight"] == 0, 5, "no attempt in flight")
+
+
+def test_a_limit_is_exact_when_processes_are_killed(start, redis, receiver, topic):
+    own = redis()
+    servers = [start(redis=own), start(redis=own)]
+    topics = names(topic, 4)
+    share(servers[0], topic, {"maxInFlight": 2}, topics)
+    for name in topics:
+        receiver.script(name, Answer(delay=0.1))
+    servers[0].schedule_many([{"topic": name, "url": receiver.url()} for _ in range(10) for name in topics])
+    for number in (4, 8):
+        until(lambda: len(arrivals(receiver, topics)) >= number, 30, "some of them")
+        servers[0].kill()
+        servers = [servers[1], start(redis=own)]
+    until(lambda: is_answered(receiver, topics, 40), 60, "all of them")
+    assert most_at_once(arrivals(receiver, topics)) == 2
+    until(lambda: servers[0].get(f"/limits/{topic}").expect(200)["inFlight"] == 0, 20, "no attempt in flight")
+
+
+def test_a_topic_does_not_wait_for_all_jobs_of_another(server, receiver, topic):
+    busy, quiet = topics = names(topic, 2)
+    share(server, topic, {"maxInFlight": 1}, topics)
+    receiver.script(busy, Answer(delay=0.02))
+    server.schedule_many([{"topic": busy, "url": receiver.url()} for _ in range(300)])
+    until(lambda: receiver.count(busy) >= 5, 10, "some of them")
+    for i in range(5):
+        begun = receiver.count(busy)
+        server.schedule(topic=quiet, jobId=f"{i}", url=receiver.url())
+        until(lambda: receiver.count(quiet) == i + 1, 10, "the single job")
+        at = receiver.of(quiet)[i].at_ms
+        assert sum(arrival.at_ms < at for arrival in receiver.of(busy)[begun:]) <= 3  # with those that begin before the job is stored
+
+
+def test_a_paused_limit_holds_all_its_topics(server, receiver, topic):
+    topics = names(topic, 20)
+    share(server, topic, {"paused": True, "pauseReason": "closed"}, topics)
+    server.schedule_many([{"topic": name, "jobId": "a", "url": receiver.url()} for name in topics])
+    until(lambda: server.get(f"/limits/{topic}").expect(200)["waitingTopics"] == 20, 10, "all of them wait")
+    told = server.get(f"/limits/{topic}").expect(200)
+    assert sorted(told["waiting"]) == sorted(topics) and not arrivals(receiver, topics)
+    put(server, topic, {}).expect(200)
+    until(lambda: len(arrivals(receiver, topics)) == 20, 10, "all of them")
+
+
+def test_topics_share_a_rate(server, receiver, topic):
+    topics = names(topic, 10)
+    share(server, topic, {"rate": {"jobs": 20, "per": 1}}, topics)
+    server.schedule_many([{"topic": name, "url": receiver.url()} for _ in range(5) for name in topics])
+    until(lambda: len(arrivals(receiver, topics)) == 50, 20, "all of them")
+    times = sorted(arrival.at_ms for arrival in arrivals(receiver, topics))
+    assert times[-1] - times[0] >= 49 / 20 * 1000 - 200, "they share the rate"
+    assert all(receiver.count(name) == 5 for name in topics)
+
+
+def test_leases_of_workers_count(server, receiver, topic):
+    pushed, pulled = names(topic, 2)
+    put(server, topic, {"maxInFlight": 1}).expect(201)
+    set_topic(server, pushed, limit=topic).expect(200)
+    set_topic(server, pulled, limit=topic, delivery="pull").expect(200)
+    receiver.script(pushed, Answer(delay=1))
+    server.schedule(topic=pushed, jobId="a", url=receiver.url())
+    until(lambda: receiver.count(pushed) == 1, 10, "the attempt")
+    server.schedule(topic=pulled, jobId="b")
+    assert lease(server, pulled) == []
+    assert [job["jobId"] for job in lease(server, pulled, wait=10, lease=60)] == ["b"]
+    server.schedule(topic=pushed, jobId="c", url=receiver.url())
+    time.sleep(0.5)
+    assert receiver.count(pushed) == 1 and server.get(f"/limits/{topic}").expect(200)["inFlight"] == 1
+    set_topic(server, pulled, limit=None).expect(200)  # now the lease does not count
+    until(lambda: receiver.count(pushed) == 2, 10, "the job that has waited")
