@@ -98,6 +98,22 @@ static void write_topics(struct buffer *text, const struct job_counts_result *co
                       (long long)(count->topics[i].late_ms % 1000));
 }
 
+static void write_limits(struct buffer *text, const struct job_counts_result *count)
+{
+    buffer_append(text, SLICE("# HELP duepost_limit_in_flight Attempts in flight of the topics that share a "
+                              "limit, for the first 100 limits by name.\n"
+                              "# TYPE duepost_limit_in_flight gauge\n"));
+    for (size_t i = 0; i < count->limit_count; i++)
+        buffer_printf(text, "duepost_limit_in_flight{limit=\"%s\"} %lld\n", count->limits[i].name,
+                      (long long)count->limits[i].in_flight);
+    buffer_append(text, SLICE("# HELP duepost_limit_waiting_topics Topics with due jobs that wait for the "
+                              "limit that they share, for the first 100 limits by name.\n"
+                              "# TYPE duepost_limit_waiting_topics gauge\n"));
+    for (size_t i = 0; i < count->limit_count; i++)
+        buffer_printf(text, "duepost_limit_waiting_topics{limit=\"%s\"} %lld\n", count->limits[i].name,
+                      (long long)count->limits[i].waiting);
+}
+
 static void write_build(struct buffer *text)
 {
     buffer_append(text, SLICE("# HELP duepost_build_info Version of this process.\n"
@@ -195,6 +211,7 @@ static void on_counted(void *arg, enum status status, const struct job_counts_re
     if (status == STATUS_OK) {
         write_jobs(text, format, &count->all);
         write_topics(text, count);
+        write_limits(text, count);
     }
     if (format == METRICS_FORMAT_OPENMETRICS)
         buffer_append(text, SLICE(METRICS_END));

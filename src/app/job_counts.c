@@ -26,7 +26,7 @@ enum {
  * count has only one part. */
 enum {
     PART_JOBS = 1,
-    PART_TOPICS = 2,
+    PART_TOPICS = 2, /* topics, and limits that topics share */
     PART_IMPAIRED = 4,
     PART_COMING = 8,
     PARTS_SCRAPED = PART_JOBS | PART_TOPICS, /* the parts that GET /metrics needs */
@@ -238,6 +238,30 @@ static void add_impaired(struct job_counts *counts)
         step_coming(counts);
 }
 
+/* ---- limits that topics share ---- */
+
+/* Without an answer, the count has no limits. */
+static void on_limits(void *arg, enum status status, const struct limit *limits, size_t count, bool has_more)
+{
+    struct job_counts *counts = arg;
+    (void)has_more;
+    for (size_t i = 0; status == STATUS_OK && i < count && i < JOB_COUNTS_LIMITS_MAX; i++) {
+        struct limit_use *use = &counts->count.limits[counts->count.limit_count++];
+        *use = (struct limit_use){.in_flight = limits[i].in_flight, .waiting = limits[i].waiting};
+        snprintf(use->name, sizeof use->name, "%.*s", SLICE_ARG(limits[i].name));
+    }
+    add_impaired(counts);
+}
+
+static void add_limits(struct job_counts *counts)
+{
+    counts->count.limit_count = 0;
+    if (store_shards(counts->store) > 1)
+        add_impaired(counts); /* there are no limits */
+    else
+        store_limits(counts->store, SLICE(""), SLICE(""), JOB_COUNTS_LIMITS_MAX, on_limits, counts);
+}
+
 /* ---- the most urgent topics ---- */
 
 static void add_candidate(struct job_counts *counts, const struct topic *topic)
@@ -317,7 +341,7 @@ static void on_topics(void *arg, enum status status, const struct topic *topics,
     memcpy(counts->count.failing, counts->failing, counts->failing_count * sizeof *counts->failing);
     counts->count.failing_count = counts->failing_count;
     if (status == STATUS_OK || (counts->parts & PART_JOBS))
-        add_impaired(counts);
+        add_limits(counts);
     else
         end_count(counts, status);
 }

@@ -175,6 +175,14 @@ def test_a_hundred_topics_have_gauges_the_most_overdue_ones_first(start, receive
     until(lambda: set(topic_numbers(server, "duepost_topic_jobs")) == expected, 5, lambda: topic_numbers(server, "duepost_topic_jobs"))
 
 
+def test_limits_that_topics_share_have_gauges(start):
+    server = start()
+    for name in "stripe", "mail.out":
+        server.request("PUT", f"/limits/{name}", '{"maxInFlight": 2}', {"Content-Type": "application/json"}).expect(201)
+    lines = [f'duepost_limit_{what}{{limit="{name}"}} 0' for name in ("mail.out", "stripe") for what in ("in_flight", "waiting_topics")]
+    until(lambda: set(lines) <= set(server.get("/metrics").body.decode().splitlines()), 5, "the gauges of both limits")
+
+
 def test_scrapes_share_one_count_a_second(start, redis):
     """Redis counts the jobs once a second, however many clients and reactors ask. An idle process makes some five
     other script calls a second."""
