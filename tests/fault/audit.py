@@ -18,11 +18,11 @@ NAMES = {"jobs": "hash", "due": "zset", "turns": "zset", "ready": "list", "lease
          "history": "hash", "ended": "hash", "ended_ids": "list", "ended_read": "list", "ended_last": "hash", "expiries": "zset",
          "workflows": "hash", "workflow_times": "zset", "workflows_over": "zset", "workflow_jobs": "hash", "waits": "hash",
          "schedules": "hash", "fired": "hash", "fires": "zset", "schedule_names": "zset",
-         "skipped": "hash", "skipped_until": "zset"}
+         "skipped": "hash", "skipped_until": "zset", "limits": "hash", "limits_used": "hash", "limited": "hash"}
 ENDS = ("dead", "delivered", "cancelled")
 OF_ONE = {"bucket": "zset", "held": "zset", "breaker": "zset", "holders": "hash", "hour": "hash", "failures": "zset", "begun": "hash", "completed": "hash",
           "workflow": "hash", "elements": "list", "element_jobs": "list", "open": "hash", "steps": "hash", "waiters": "zset", "event_names": "hash",
-          "events": "list", **dict.fromkeys(ENDS, "zset")}  # keys that begin with this word, ':' and the name of a topic, receiver, hour, token or workflow
+          "events": "list", "limit_users": "zset", **dict.fromkeys(ENDS, "zset")}  # keys that begin with this word, ':' and the name of a topic, receiver, hour, token or workflow
 MAX_IN_FLIGHT = 256
 AUDIT_TOPICS = 1000
 
