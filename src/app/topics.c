@@ -16,9 +16,9 @@ bool app_topic_cursor_parse(const struct app *app, struct slice text, struct top
 /* ---- a topic as clients see it: why its jobs wait, and who waits for them ---- */
 
 /* State of a topic. is_pull: the topic is a pull topic. has_room: its maxInFlight lets more attempts begin.
- * has_limit: it shares a limit with other topics. */
+ * has_rate: it has a rate of its own. has_limit: it shares a limit with other topics. */
 struct topic_state {
-    bool is_pull, has_room, has_limit;
+    bool is_pull, has_room, has_rate, has_limit;
 };
 
 static struct topic_state state_of(const struct topic *topic, int64_t default_max)
@@ -29,6 +29,7 @@ static struct topic_state state_of(const struct topic *topic, int64_t default_ma
         topic_settings_read_for(topic->name, topic->settings, &settings) != STATUS_OK)
         return state;
     state.is_pull = topic_settings_are_pull(&settings);
+    state.has_rate = settings.rate_jobs > 0;
     state.has_limit = settings.limit.size > 0;
     int64_t max = settings.max_in_flight || state.is_pull ? settings.max_in_flight : default_max;
     state.has_room = !max || topic->leased < max;
@@ -52,8 +53,8 @@ static enum topic_hold hold_of(const struct topic *topic, struct topic_state sta
             return HOLD_NO_URL;
         if (topic->head.size)
             return HOLD_LINE;
-        if (topic->held_ms != TOPIC_HELD)
-            return HOLD_RATE;
+        if (topic->held_ms != TOPIC_HELD) /* the rate of the limit, or its own */
+            return state.has_limit && !state.has_rate ? HOLD_LIMIT : HOLD_RATE;
         if (state.has_room && (state.is_pull || state.has_limit))
             return state.is_pull ? HOLD_NONE : HOLD_LIMIT;
         return HOLD_IN_FLIGHT;

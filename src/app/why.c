@@ -171,20 +171,21 @@ static void on_limit(void *arg, enum status status, const struct limit *found, s
     struct topic_settings settings;
     struct slice topic, job_id;
     (void)has_more;
-    finding->before = -1;
     why->limit = (struct limit){.name = slice_of(why->limit_name)};
     if (status == STATUS_OK && count == 1)
         why->limit = limit_view(found);
-    /* The jobs of a pull topic wait for a worker, unless the limit lets no worker lease them. */
-    if (finding->why == APP_WHY_WAITS_FOR_WORKER && why->limit.hold == HOLD_NONE) {
+    slice_cut(why->id, '/', &topic, &job_id);
+    finding->before = count_before(&why->limit, topic);
+    /* The jobs of a pull topic wait for a worker, unless the limit lets no worker lease them. A rate is that
+     * of the limit if the topic is among those that wait for it. */
+    if ((finding->why == APP_WHY_WAITS_FOR_WORKER && why->limit.hold == HOLD_NONE) ||
+        (finding->why == APP_WHY_RATE && finding->before < 0)) {
         give_finding(why);
         return;
     }
     finding->why = APP_WHY_LIMIT;
     finding->limit = &why->limit;
     finding->next_ms = why->limit.hold == HOLD_RATE ? why->limit.next_ms : 0;
-    slice_cut(why->id, '/', &topic, &job_id);
-    finding->before = count_before(&why->limit, topic);
     if (limit_settings_read(why->limit.settings, &settings) == STATUS_OK) {
         snprintf(why->pause_reason, sizeof why->pause_reason, "%.*s", SLICE_ARG(settings.pause_reason));
         topic_settings_fini(&settings);
@@ -196,7 +197,8 @@ static void on_limit(void *arg, enum status status, const struct limit *found, s
 static bool may_limit_hold(const struct why *why)
 {
     enum app_why found = why->finding.why;
-    return why->limit_name[0] && (found == APP_WHY_LIMIT || found == APP_WHY_WAITS_FOR_WORKER);
+    return why->limit_name[0] &&
+           (found == APP_WHY_LIMIT || found == APP_WHY_RATE || found == APP_WHY_WAITS_FOR_WORKER);
 }
 
 /* ---- receiver of the job ---- */

@@ -128,6 +128,9 @@ START_TEST(a_topic_says_what_holds_it)
         {{"nonsense", 8}, TOPIC_HELD, HOLD_SETTINGS},
         {{"{\"maxInFlight\":1}", 17}, TOPIC_HELD, HOLD_IN_FLIGHT},
         {{NULL, 0}, 5000, HOLD_RATE},
+        {SLICE_INIT("{\"limit\":\"l\"}"), TOPIC_HELD, HOLD_LIMIT},
+        {SLICE_INIT("{\"limit\":\"l\"}"), 5000, HOLD_LIMIT},
+        {SLICE_INIT("{\"limit\":\"l\",\"rate\":{\"jobs\":1,\"per\":1}}"), 5000, HOLD_RATE},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct topic topic = topic_of("a");

@@ -107,6 +107,41 @@ START_TEST(a_job_waits_for_its_next_round)
 }
 END_TEST
 
+START_TEST(a_due_job_is_held_by_the_limit_of_its_topic)
+{
+    static const struct {
+        struct slice settings, topics; /* topics: those that wait for the limit */
+        struct slice limit;
+        int64_t held_ms;
+        enum app_why why;
+        int64_t before;
+    } cases[] = {
+        {SLICE_INIT("{\"limit\":\"l\"}"), SLICE_INIT("a b mail"), SLICE_INIT("{}"), TOPIC_HELD, APP_WHY_LIMIT,
+         2},
+        {SLICE_INIT("{\"limit\":\"l\"}"), SLICE_INIT("a"), SLICE_INIT("{}"), TOPIC_HELD, APP_WHY_LIMIT, -1},
+        {SLICE_INIT("{\"limit\":\"l\"}"), SLICE_INIT("mail"), SLICE_INIT("{}"), NOW_MS + 700, APP_WHY_LIMIT,
+         0},
+        {SLICE_INIT("{\"limit\":\"l\"}"), SLICE_INIT("a"), SLICE_INIT("{}"), NOW_MS + 700, APP_WHY_RATE, 0},
+        {SLICE_INIT("{\"limit\":\"l\",\"delivery\":\"pull\"}"), SLICE_INIT(""), SLICE_INIT("{}"), TOPIC_HELD,
+         APP_WHY_WAITS_FOR_WORKER, 0},
+        {SLICE_INIT("{\"limit\":\"l\",\"delivery\":\"pull\"}"), SLICE_INIT("mail"),
+         SLICE_INIT("{\"paused\":true}"), TOPIC_HELD, APP_WHY_LIMIT, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct limit limit = {.name = SLICE("l"), .settings = cases[i].limit, .topics = cases[i].topics};
+        topic.settings = cases[i].settings;
+        topic.held_ms = cases[i].held_ms;
+        ask();
+        struct fake_call *call = fake_take("limits");
+        ck_assert_str_eq(call->id, "l");
+        call->fn.limits(call->arg, STATUS_OK, &limit, 1, false);
+        expect(cases[i].why);
+        if (cases[i].why == APP_WHY_LIMIT)
+            ck_assert_int_eq(finding.before, cases[i].before);
+    }
+}
+END_TEST
+
 START_TEST(a_due_job_is_held_by_its_topic)
 {
     static const struct {
@@ -221,6 +256,7 @@ Suite *suite(void)
     tcase_add_test(tests, a_waiting_job_is_not_due_or_retried);
     tcase_add_test(tests, a_job_waits_for_its_next_round);
     tcase_add_test(tests, a_due_job_is_held_by_its_topic);
+    tcase_add_test(tests, a_due_job_is_held_by_the_limit_of_its_topic);
     tcase_add_test(tests, a_record_may_need_a_later_version);
     tcase_add_test(tests, a_due_job_may_be_held_by_its_receiver);
     tcase_add_test(tests, a_job_under_way_and_a_dead_one_say_so);

@@ -8,7 +8,7 @@ import pytest
 from cluster import Cluster
 from patience import until
 from pull import lease
-from receiver import Answer
+from receiver import HANG, Answer
 from test_in_flight import most_at_once
 from tokens import TokenFile
 
@@ -168,6 +168,69 @@ def test_the_first_ten_names_are_told(server, topic):
     for number in range(12):
         server.request("DELETE", f"/topics/{topic}.{number}").expect(200)
     remove(server, topic).expect(200)
+
+
+# ---- why a job waits ----
+
+def why(server, topic, job_id):
+    return server.get(f"/jobs/{topic}/{job_id}/why").expect(200)
+
+
+def test_why_names_the_limit_and_how_many_topics_wait_before(server, receiver, topic):
+    put(server, topic, {"maxInFlight": 1}).expect(201)
+    names = [f"{topic}.{number}" for number in range(3)]
+    for name in names:
+        set_topic(server, name, limit=topic).expect(200)
+        receiver.script(name, HANG)
+    for name in names:
+        server.schedule(topic=name, jobId="a", url=receiver.url(), timeout=600)
+        until(lambda: server.get(f"/jobs/{names[0]}/a").expect(200)["state"] == "leased", 10, "the first is under way")
+    until(lambda: server.get(f"/limits/{topic}").expect(200)["waitingTopics"] == 2, 10, "two topics wait")
+    limit = server.get(f"/limits/{topic}").expect(200)
+    assert limit["inFlight"] == 1 and limit["waiting"] == names[1:] and limit["heldBy"] == "maxInFlight"
+    for name, place in zip(names[1:], (" Its topic is the next one.", " 1 topic waits before its topic.")):
+        assert server.get(f"/topics/{name}").expect(200)["heldBy"] == "limit"
+        found = why(server, name, "a")
+        assert found["why"] == "limit" and found["detail"] == (
+            f"The limit {topic} of 1 attempts, which its topic shares with others, is in use.{place} "
+            f"PATCH /limits/{topic} with a higher maxInFlight or rate lets more begin.")
+    patch(server, topic, {"paused": True, "pauseReason": "the provider is down"}).expect(200)
+    found = why(server, names[1], "a")
+    assert found["why"] == "limit" and found["detail"] == (
+        f"The limit {topic}, which its topic shares with others, is paused: the provider is down. "
+        f"PATCH /limits/{topic} with {{\"paused\":null}} resumes it.")
+    set_topic(server, names[1], paused=True).expect(200)
+    assert why(server, names[1], "a")["why"] == "paused"
+    set_topic(server, names[1], paused=None, order="fifo").expect(200)
+    assert why(server, names[1], "a")["why"] == "limit"
+    for name in names:
+        server.request("DELETE", f"/topics/{name}").expect(200)
+        server.cancel(name, "a")
+    remove(server, topic).expect(200)
+
+
+def test_why_names_a_limit_whose_rate_is_used_up(server, receiver, topic):
+    put(server, topic, {"rate": {"jobs": 1, "per": 600}}).expect(201)
+    for name in f"{topic}.0", f"{topic}.1":
+        set_topic(server, name, limit=topic).expect(200)
+        server.schedule(topic=name, jobId="a", url=receiver.url())
+        until(lambda: receiver.count(f"{topic}.0") == 1, 10, "the first is delivered")
+    limit = server.get(f"/limits/{topic}").expect(200)
+    assert limit["heldBy"] == "rate" and limit["waiting"] == [f"{topic}.1"]
+    found = why(server, f"{topic}.1", "a")
+    assert found["why"] == "limit" and found["until"] == limit["heldUntil"] and "has used up its rate for now. Its topic is the next one." in found["detail"]
+    assert server.get(f"/topics/{topic}.1").expect(200)["heldBy"] == "limit"
+    server.cancel(f"{topic}.1", "a").expect(200)
+
+
+def test_why_of_a_job_for_workers_names_the_limit(server, receiver, topic):
+    put(server, topic, {"paused": True}).expect(201)
+    set_topic(server, topic, limit=topic, delivery="pull").expect(200)
+    server.schedule(topic=topic, jobId="a")
+    assert why(server, topic, "a")["why"] == "limit"
+    patch(server, topic, {"paused": None}).expect(200)
+    assert why(server, topic, "a")["why"] == "waits_for_worker"
+    server.cancel(topic, "a").expect(200)
 
 
 # ---- rights, log, shards ----
