@@ -225,16 +225,6 @@ const char *target_refused_member(const struct app *app, const struct job *job, 
 
 /* ---- the record of a job, which may be damaged ---- */
 
-/* Returns whether the body is valid JSON: answers get it unchanged, and all other members as job_read has
- * read them. If there is no memory for the check, returns true, so that a lack of memory does not make a job
- * unreadable. */
-static bool has_sound_body(const struct job *job)
-{
-    static const struct json_limits limits = {JSON_DEPTH_MAX, JOB_MEMBERS_MAX};
-    struct json_fault ignored;
-    return job->body.size == 0 || json_check(job->body, &limits, &ignored) != STATUS_INVALID;
-}
-
 static bool is_deliverable(const struct job *job)
 {
     struct url url;
@@ -244,8 +234,9 @@ static bool is_deliverable(const struct job *job)
 
 bool app_job_read(const struct stored_job *stored, struct job *job)
 {
-    if (job_read(stored->id, stored->record, job) == STATUS_OK) {
-        if (is_deliverable(job) && has_sound_body(job))
+    /* Answers contain the body unchanged, and all other members as they were read. */
+    if (job_read_checked(stored->id, stored->record, job) == STATUS_OK) {
+        if (is_deliverable(job))
             return true;
         job_fini(job);
     }

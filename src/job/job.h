@@ -212,6 +212,10 @@ enum status job_parse_named(struct slice id, struct slice text, int64_t now_ms, 
  * missing. */
 enum status job_read(struct slice id, struct slice record, struct job *) MUST_USE;
 
+/* Does what job_read does, and checks the body in the same pass. A body that is not valid JSON also makes the
+ * record INVALID. For readers that pass the body on as a part of their own JSON. */
+enum status job_read_checked(struct slice id, struct slice record, struct job *) MUST_USE;
+
 void job_fini(struct job *);
 
 /* Writes the record. If created_ms is 0, the job is new; then leaves out the opening brace and createdAt. A

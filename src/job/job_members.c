@@ -366,12 +366,20 @@ void job_write_plain(const struct job *job, struct buffer *out)
     write_record(job, false, out);
 }
 
-enum status job_read(struct slice id, struct slice record, struct job *job)
+/* Reads a record. If limits are given, a record whose body is not JSON within these limits is INVALID. */
+static enum status read_record(struct slice id, struct slice record, const struct json_limits *limits,
+                               struct job *job)
 {
+    struct record_reading reading = {.table = &job_members,
+                                     .of = job,
+                                     .text = &job->text,
+                                     .unknown = &job->unknown,
+                                     .lacks = &job->lacks,
+                                     .checked = limits};
     *job = (struct job){.timeout_ms = JOB_TIMEOUT_MS};
     buffer_init(&job->text, TEXT_MAX);
     bool is_id = job_key_parse(id, &job->topic, &job->job_id);
-    bool is_read = members_read(&job_members, record, job, &job->text, &job->unknown, &job->lacks);
+    bool is_read = members_read(&reading, record);
     if (is_id && is_read && job->created_ms &&
         job->url.data) /* each record has the member url, even if it is empty */
         return STATUS_OK;
@@ -380,7 +388,18 @@ enum status job_read(struct slice id, struct slice record, struct job *job)
      * unknown name in "needs" are read. */
     *job = (struct job){.timeout_ms = JOB_TIMEOUT_MS};
     job_key_parse(id, &job->topic, &job->job_id);
-    return needs_find(record, &job->lacks) ? STATUS_OK : STATUS_INVALID;
+    return !reading.has_broken_json && needs_find(record, &job->lacks) ? STATUS_OK : STATUS_INVALID;
+}
+
+enum status job_read(struct slice id, struct slice record, struct job *job)
+{
+    return read_record(id, record, NULL, job);
+}
+
+enum status job_read_checked(struct slice id, struct slice record, struct job *job)
+{
+    static const struct json_limits limits = {JSON_DEPTH_MAX, JOB_MEMBERS_MAX};
+    return read_record(id, record, &limits, job);
 }
 
 bool job_is_same(const struct job *a, const struct job *b)

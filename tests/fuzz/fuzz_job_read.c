@@ -2,6 +2,24 @@
 #include "fuzz.h"
 #include "job/job.h"
 #include "job/request.h"
+#include "job/text/json.h"
+
+/* A reader that checks the body must accept exactly the records whose body json_check accepts. */
+static void check_body(struct slice record, const struct job *job)
+{
+    static const struct json_limits limits = {JSON_DEPTH_MAX, JOB_MEMBERS_MAX};
+    static struct job checked;
+    struct json_fault ignored;
+    bool is_valid = job->body.size == 0 || json_check(job->body, &limits, &ignored) != STATUS_INVALID;
+    if (job->lacks.size) /* its body may be unread */
+        return;
+    enum status status = job_read_checked(SLICE("mail/1"), record, &checked);
+    assert((status == STATUS_OK) == is_valid);
+    if (is_valid) {
+        assert(slice_equal(checked.body, job->body));
+        job_fini(&checked);
+    }
+}
 
 /* An accepted record is written, read and written again. Both written texts must be the same. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -10,6 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct buffer record, rewritten;
     if (job_read(SLICE("mail/1"), input_of(data, size), &job) != STATUS_OK)
         return 0;
+    check_body(input_of(data, size), &job);
     if (job.lacks.size) { /* a job whose "needs" list an unknown feature must not be written */
         job_fini(&job);
         return 0;

@@ -515,6 +515,47 @@ START_TEST(refuses_foreign_records)
 }
 END_TEST
 
+/* Only job_read_checked reads the contents of the body; both find its end. */
+START_TEST(checks_the_body_in_the_same_pass)
+{
+    static const struct {
+        const char *body;
+        bool is_valid;
+    } cases[] = {
+        {"{\"a\":[1,{\"b\":\"}\"}]}", true},
+        {" [ 1 , \"\\u00e9\" ] ", true},
+        {"-1.5e3", true},
+        {"null", true},
+        {"\"text\"", true},
+        {"{\"a\":nil}", false},
+        {"{\"a\":1,\"a\":2}", false},
+        {"[1 2]", false},
+        {"{a:1}", false},
+        {"01", false},
+        {"\"\\ud800\"", false},
+        {"\"\xff\"", false},
+        {"tru", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        buffer_clear(&record);
+        buffer_printf(&record, HEAD ",\"body\":%s}", cases[i].body);
+        struct slice text = buffer_slice(&record);
+        ck_assert_msg(job_read(SLICE("t/i"), text, &again) == STATUS_OK, "%s", cases[i].body);
+        struct slice body = again.body;
+        job_fini(&again);
+        bool is_valid = job_read_checked(SLICE("t/i"), text, &again) == STATUS_OK;
+        ck_assert_msg(is_valid == cases[i].is_valid, "%s", cases[i].body);
+        if (!is_valid)
+            continue;
+        ck_assert(again.body.data == body.data && again.body.size == body.size);
+        job_fini(&again);
+    }
+    buffer_clear(&record); /* a job of a later version is as damaged as any other */
+    buffer_printf(&record, HEAD ",\"needs\":[\"more\"],\"body\":[,]}");
+    ck_assert_int_eq(job_read_checked(SLICE("t/i"), buffer_slice(&record), &again), STATUS_INVALID);
+}
+END_TEST
+
 START_TEST(refuses_records_beyond_the_bounds)
 {
     buffer_printf(&record, HEAD ",\"retrySchedule\":[0");
@@ -560,7 +601,8 @@ START_TEST(survives_damaged_records)
         memcpy(copy, record.data, record.size);
         for (int hits = 0; hits < 3; hits++)
             copy[roll(record.size)] = "\"\\{}[],:0 a\0\xff"[roll(13)];
-        if (job_read(SLICE("t/i"), slice_from(copy, record.size), &again) == STATUS_OK)
+        struct slice text = slice_from(copy, record.size);
+        if ((i % 2 ? job_read_checked : job_read)(SLICE("t/i"), text, &again) == STATUS_OK)
             job_fini(&again);
         free(copy);
     }
@@ -586,6 +628,7 @@ Suite *suite(void)
     tcase_add_test(tests, names_what_earlier_versions_must_not_ignore);
     tcase_add_test(tests, tells_what_it_lacks);
     tcase_add_test(tests, refuses_foreign_records);
+    tcase_add_test(tests, checks_the_body_in_the_same_pass);
     tcase_add_test(tests, refuses_records_beyond_the_bounds);
     tcase_add_test(tests, survives_damaged_records);
     suite_add_tcase(suite, tests);

@@ -69,7 +69,9 @@ static bool read_record(const char *json)
     struct slice lacks = {NULL, 0};
     thing = (struct thing){.count = 0};
     unknown.count = 0;
-    return members_read(&table, slice_of(json), &thing, &text, &unknown, &lacks);
+    struct record_reading reading = {
+        .table = &table, .of = &thing, .text = &text, .unknown = &unknown, .lacks = &lacks};
+    return members_read(&reading, slice_of(json));
 }
 
 static const char *written(enum members_for whom)

@@ -102,11 +102,14 @@ static bool is_whole(struct recurring *recurring)
 
 enum status recurring_read(struct slice record, struct recurring *recurring)
 {
+    struct record_reading reading = {.table = &recurring_members,
+                                     .of = recurring,
+                                     .text = &recurring->text,
+                                     .unknown = &recurring->unknown,
+                                     .lacks = &recurring->lacks};
     *recurring = (struct recurring){.grace_ms = RECURRING_GRACE_MS};
     buffer_init(&recurring->text, 4 * (size_t)(CRON_TEXT_MAX + TIME_ZONE_NAME_MAX));
-    if (members_read(&recurring_members, record, recurring, &recurring->text, &recurring->unknown,
-                     &recurring->lacks) &&
-        recurring->lacks.size == 0 && is_whole(recurring))
+    if (members_read(&reading, record) && recurring->lacks.size == 0 && is_whole(recurring))
         return STATUS_OK;
     recurring_fini(recurring);
     *recurring = (struct recurring){.grace_ms = RECURRING_GRACE_MS};
@@ -115,9 +118,11 @@ enum status recurring_read(struct slice record, struct recurring *recurring)
 
 enum status recurring_read_job(const struct recurring *recurring, struct slice topic, struct job *job)
 {
+    struct record_reading reading = {
+        .table = &job_members, .of = job, .text = &job->text, .unknown = &job->unknown, .lacks = &job->lacks};
     *job = (struct job){.timeout_ms = JOB_TIMEOUT_MS, .topic = topic};
     buffer_init(&job->text, recurring->job.size);
-    if (members_read(&job_members, recurring->job, job, &job->text, &job->unknown, &job->lacks)) {
+    if (members_read(&reading, recurring->job)) {
         job->group = recurring->group;
         return STATUS_OK;
     }

@@ -98,7 +98,7 @@ static bool step(struct json_cursor *cursor)
     return at < cursor->end;
 }
 
-static bool take_value(struct json_cursor *cursor, struct slice *value)
+bool json_take_value(struct json_cursor *cursor, struct slice *value)
 {
     const char *end = skip_value(cursor->at, cursor->end);
     if (!end)
@@ -110,18 +110,23 @@ static bool take_value(struct json_cursor *cursor, struct slice *value)
 
 bool json_next_item(struct json_cursor *cursor, struct slice *value)
 {
-    return step(cursor) && take_value(cursor, value);
+    return step(cursor) && json_take_value(cursor, value);
 }
 
-bool json_next_member(struct json_cursor *cursor, struct slice *key, struct slice *value)
+bool json_next_key(struct json_cursor *cursor, struct slice *key)
 {
-    if (!step(cursor) || *cursor->at != '"' || !take_value(cursor, key))
+    if (!step(cursor) || *cursor->at != '"' || !json_take_value(cursor, key))
         return false;
     cursor->at = skip_space(cursor->at, cursor->end);
     if (cursor->at == cursor->end || *cursor->at != ':')
         return false;
     cursor->at = skip_space(cursor->at + 1, cursor->end);
-    return cursor->at < cursor->end && take_value(cursor, value);
+    return cursor->at < cursor->end;
+}
+
+bool json_next_member(struct json_cursor *cursor, struct slice *key, struct slice *value)
+{
+    return json_next_key(cursor, key) && json_take_value(cursor, value);
 }
 
 size_t json_count_members(struct slice object)

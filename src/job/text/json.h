@@ -43,6 +43,12 @@ bool json_open(struct slice value, struct json_cursor *);
  * Returns false if there are no more members; is_ended is then true unless the text is invalid. */
 bool json_next_member(struct json_cursor *, struct slice *key, struct slice *value);
 
+/* json_next_key takes only the key of the next member. The caller then takes its value with json_take_value,
+ * or with json_check_value, which checks the value as json_check does while it looks for its end. */
+bool json_next_key(struct json_cursor *, struct slice *key);
+bool json_take_value(struct json_cursor *, struct slice *value);
+enum status json_check_value(struct json_cursor *, const struct json_limits *, struct slice *value) MUST_USE;
+
 /* Takes the next item of an array: its value without white space around it. Returns false if there are no
  * more items; is_ended is then true unless the text is invalid. */
 bool json_next_item(struct json_cursor *, struct slice *value);

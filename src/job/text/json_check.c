@@ -359,35 +359,56 @@ static bool scan_behind(struct scanner *scanner)
     return true;
 }
 
-enum status json_check(struct slice text, const struct json_limits *limits, struct json_fault *fault)
+/* Scans the value at the beginning of the scanner's text. Leaves scanner->at behind it, or at the fault. */
+static enum status scan(struct scanner *scanner, struct slice text, const struct json_limits *limits)
 {
-    struct scanner scanner;
     assert(limits->depth <= JSON_DEPTH_MAX);
-    scanner.start = scanner.at = text.data;
-    scanner.end = slice_end(text);
-    scanner.limits = limits;
-    scanner.fault = NULL;
-    scanner.is_json = false;
-    scanner.has_no_memory = false;
-    scanner.depth = 0;
-    scanner.keys.items = scanner.keys.inline_items;
-    scanner.keys.count = 0;
-    scanner.keys.capacity = JSON_KEYS_INLINE;
-    buffer_init(&scanner.keys.unescaped, 0);
+    scanner->start = scanner->at = text.data;
+    scanner->end = slice_end(text);
+    scanner->limits = limits;
+    scanner->fault = NULL;
+    scanner->is_json = false;
+    scanner->has_no_memory = false;
+    scanner->depth = 0;
+    scanner->keys.items = scanner->keys.inline_items;
+    scanner->keys.count = 0;
+    scanner->keys.capacity = JSON_KEYS_INLINE;
+    buffer_init(&scanner->keys.unescaped, 0);
 
     bool is_sound;
     do {
-        is_sound = scan_value(&scanner) && scan_behind(&scanner);
-    } while (is_sound && scanner.depth > 0);
-    if (is_sound) {
-        skip_space(&scanner);
-        is_sound = scanner.at == scanner.end || not_json(&scanner);
-    }
-    *fault = (struct json_fault){(size_t)(scanner.at - scanner.start), scanner.fault, scanner.is_json};
-    if (scanner.keys.items != scanner.keys.inline_items)
-        free(scanner.keys.items);
-    buffer_fini(&scanner.keys.unescaped);
-    if (scanner.has_no_memory)
+        is_sound = scan_value(scanner) && scan_behind(scanner);
+    } while (is_sound && scanner->depth > 0);
+    if (scanner->keys.items != scanner->keys.inline_items)
+        free(scanner->keys.items);
+    buffer_fini(&scanner->keys.unescaped);
+    if (scanner->has_no_memory)
         return STATUS_NO_MEMORY;
     return is_sound ? STATUS_OK : STATUS_INVALID;
+}
+
+enum status json_check(struct slice text, const struct json_limits *limits, struct json_fault *fault)
+{
+    struct scanner scanner;
+    enum status status = scan(&scanner, text, limits);
+    if (status == STATUS_OK) {
+        skip_space(&scanner);
+        if (scanner.at < scanner.end && !fail(&scanner, "is not valid JSON"))
+            status = STATUS_INVALID;
+    }
+    *fault = (struct json_fault){(size_t)(scanner.at - scanner.start), scanner.fault, scanner.is_json};
+    return status;
+}
+
+enum status json_check_value(struct json_cursor *cursor, const struct json_limits *limits,
+                             struct slice *value)
+{
+    struct scanner scanner;
+    struct slice text = slice_from(cursor->at, (size_t)(cursor->end - cursor->at));
+    enum status status = scan(&scanner, text, limits);
+    if (status == STATUS_OK) {
+        *value = slice_from(cursor->at, (size_t)(scanner.at - cursor->at));
+        cursor->at = scanner.at;
+    }
+    return status;
 }

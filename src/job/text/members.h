@@ -118,9 +118,25 @@ void members_parse(struct member_parse *, struct slice text);
 
 /* ---- records ---- */
 
+struct record_reading {
+    const struct members *table;
+    void *of;            /* the struct to fill */
+    struct buffer *text; /* for decoded strings; has room for all, and never moves */
+    struct unknown_members *unknown;
+    struct slice *lacks; /* becomes the first name in "needs" that this version does not know */
+    /* Limits of the clients' own JSON (the members of the kind MEMBER_JSON that clients send). If set, this
+     * JSON is checked as it is read. Otherwise only its end is found. */
+    const struct json_limits *checked;
+    bool has_broken_json; /* result: this JSON is not valid */
+    /* Progress, for members_read: the row after the row of the last member, and a bit for each row whose
+     * member was read. */
+    size_t next;
+    uint64_t is_read;
+    bool has_needs;
+};
+
 /* Reads the members of a record in one pass. Returns false if no version of duepost wrote the record. */
-bool members_read(const struct members *, struct slice record, void *of, struct buffer *text,
-                  struct unknown_members *, struct slice *lacks) MUST_USE;
+bool members_read(struct record_reading *, struct slice record) MUST_USE;
 
 enum members_for {
     MEMBERS_FOR_REDIS,  /* stored members, and the unknown members of inner objects */

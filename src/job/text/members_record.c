@@ -16,17 +16,6 @@
 
 /* ---- reading ---- */
 
-struct reading {
-    const struct members *table;
-    void *of;
-    struct buffer *text;
-    struct unknown_members *unknown;
-    struct slice *lacks;
-    size_t next;      /* the row after the row of the last member that was read */
-    uint64_t is_read; /* bits */
-    bool has_needs;
-};
-
 static bool read_number(struct slice value, int64_t max, int64_t *number)
 {
     uint64_t got;
@@ -50,7 +39,7 @@ static bool read_integer(const struct member *member, struct slice value, void *
 
 /* Returns the text of a string. If the string has escapes, which are rare in records, the text is decoded
  * into reading->text. This buffer has room for all decoded strings, so its bytes never move. */
-static bool read_text(struct reading *reading, struct slice value, struct slice *text)
+static bool read_text(struct record_reading *reading, struct slice value, struct slice *text)
 {
     if (!json_is_text(value))
         return false;
@@ -76,7 +65,7 @@ static bool read_waits(const struct member *member, struct slice value, struct r
     return cursor.is_ended;
 }
 
-static bool read_headers(struct reading *reading, struct slice value, struct job_header *headers,
+static bool read_headers(struct record_reading *reading, struct slice value, struct job_header *headers,
                          size_t *count)
 {
     struct json_cursor cursor;
@@ -97,7 +86,7 @@ static bool read_headers(struct reading *reading, struct slice value, struct job
     return cursor.is_ended && bytes <= JOB_HEADER_BYTES_MAX;
 }
 
-static bool read_attempt_member(struct reading *reading, struct slice name, struct slice value,
+static bool read_attempt_member(struct record_reading *reading, struct slice name, struct slice value,
                                 struct attempt_result *result)
 {
     struct slice word;
@@ -118,7 +107,7 @@ static bool read_attempt_member(struct reading *reading, struct slice name, stru
     return true; /* unknown members are accepted, because a later version may write them */
 }
 
-static bool read_attempt(struct reading *reading, struct slice value, struct attempt_result *result)
+static bool read_attempt(struct record_reading *reading, struct slice value, struct attempt_result *result)
 {
     struct json_cursor cursor;
     struct slice name, member;
@@ -131,7 +120,7 @@ static bool read_attempt(struct reading *reading, struct slice value, struct att
     return cursor.is_ended;
 }
 
-static bool read_labels(struct reading *reading, struct slice value, struct job_labels *labels)
+static bool read_labels(struct record_reading *reading, struct slice value, struct job_labels *labels)
 {
     struct json_cursor cursor;
     struct slice item;
@@ -144,7 +133,7 @@ static bool read_labels(struct reading *reading, struct slice value, struct job_
     return cursor.is_ended;
 }
 
-static bool read_value(struct reading *reading, const struct member *member, struct slice value)
+static bool read_value(struct record_reading *reading, const struct member *member, struct slice value)
 {
     void *field = (char *)reading->of + member->field;
     struct slice text;
@@ -195,18 +184,9 @@ static size_t find_between(const struct members *table, size_t first, size_t end
     return table->count;
 }
 
-/* Returns the index of the row for a key, or the number of rows if no row has this name. key includes its
- * quotes. The members of a record are in the order of the table, so the search begins at next. */
-static size_t find_row(const struct members *table, size_t next, struct slice key)
-{
-    struct slice name = slice_from(key.data + 1, key.size - 2);
-    size_t row = find_between(table, next, table->count, name);
-    return row < table->count ? row : find_between(table, 0, next, name);
-}
-
 /* Reads the member "needs". If one of its names is unknown, keeps its text; otherwise drops it, because this
  * version writes the member anew. */
-static bool read_needs(struct reading *reading, struct slice key, struct slice value)
+static bool read_needs(struct record_reading *reading, struct slice key, struct slice value)
 {
     bool is_first = !reading->has_needs;
     reading->has_needs = true;
@@ -214,18 +194,43 @@ static bool read_needs(struct reading *reading, struct slice key, struct slice v
            (reading->lacks->size == 0 || unknown_members_add(reading->unknown, key, value));
 }
 
-/* Reads one member of a record. A known member may occur only once. */
-static bool read_member(struct reading *reading, struct slice key, struct slice value)
+/* Takes the value of a member, whose row is NULL if the member is unknown. If there is no memory to check a
+ * value, it counts as valid. */
+static bool take_value(struct record_reading *reading, struct json_cursor *cursor,
+                       const struct member *member, struct slice *value)
 {
-    size_t at = find_row(reading->table, reading->next, key);
+    bool is_checked =
+        reading->checked && member && member->kind == MEMBER_JSON && member->flags & MEMBER_SENT;
+    switch (is_checked ? json_check_value(cursor, reading->checked, value) : STATUS_NO_MEMORY) {
+    case STATUS_OK:
+        return true;
+    case STATUS_NO_MEMORY:
+        return json_take_value(cursor, value);
+    default:
+        reading->has_broken_json = true;
+        return false;
+    }
+}
+
+/* Reads the value of the member with this key, which includes its quotes. A known member may occur only once.
+ * The members of a record are in the order of the table, so the search for the row begins at the next one. */
+static bool read_member(struct record_reading *reading, struct json_cursor *cursor, struct slice key)
+{
+    const struct members *table = reading->table;
+    struct slice value, name = slice_from(key.data + 1, key.size - 2);
+    size_t at = find_between(table, reading->next, table->count, name);
+    if (at == table->count)
+        at = find_between(table, 0, reading->next, name);
+    const struct member *member = at < table->count ? &table->rows[at] : NULL;
+    if (!take_value(reading, cursor, member, &value))
+        return false;
     /* The head of a job's record is written anew with each change. An earlier version carries it as an
      * unknown member, to another place, and does not change it. */
-    if (reading->table == &job_members && slice_equal(key, SLICE("\"head\"")))
+    if (table == &job_members && slice_equal(name, SLICE("head")))
         return true;
-    if (at == reading->table->count)
-        return slice_equal(key, SLICE("\"needs\"")) ? read_needs(reading, key, value)
-                                                    : unknown_members_add(reading->unknown, key, value);
-    const struct member *member = &reading->table->rows[at];
+    if (!member)
+        return slice_equal(name, SLICE("needs")) ? read_needs(reading, key, value)
+                                                 : unknown_members_add(reading->unknown, key, value);
     bool is_first = !(reading->is_read & UINT64_C(1) << at);
     reading->is_read |= UINT64_C(1) << at;
     reading->next = at + 1;
@@ -235,16 +240,14 @@ static bool read_member(struct reading *reading, struct slice key, struct slice 
            (!member->is_sound || member->is_sound(reading->of));
 }
 
-bool members_read(const struct members *table, struct slice record, void *of, struct buffer *text,
-                  struct unknown_members *unknown, struct slice *lacks)
+bool members_read(struct record_reading *reading, struct slice record)
 {
     struct json_cursor cursor;
-    struct slice key, value;
-    struct reading reading = {.table = table, .of = of, .text = text, .unknown = unknown, .lacks = lacks};
+    struct slice key;
     if (!json_open(record, &cursor) || cursor.close != '}')
         return false;
-    while (json_next_member(&cursor, &key, &value))
-        if (!read_member(&reading, key, value))
+    while (json_next_key(&cursor, &key))
+        if (!read_member(reading, &cursor, key))
             return false;
     return cursor.is_ended && cursor.at + 1 == cursor.end;
 }
