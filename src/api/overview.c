@@ -234,20 +234,20 @@ static void add_counts(struct json_writer *json, const char *name, const int64_t
     json_end_array(json);
 }
 
-#define ADD_COUNTS(json, coming, name)                                                                       \
-    add_counts(json, #name, (coming)->name, sizeof(coming)->name / sizeof *(coming)->name)
+#define ADD_COUNTS(json, forecast, name)                                                                     \
+    add_counts(json, #name, (forecast)->name, sizeof(forecast)->name / sizeof *(forecast)->name)
 
-static void add_coming(struct json_writer *json, const struct coming *coming)
+static void add_forecast(struct json_writer *json, const struct forecast *forecast)
 {
     json_add_object(json, "coming");
-    json_add_time(json, "at", coming->at_ms);
-    json_add_number(json, "overdue", coming->overdue);
-    ADD_COUNTS(json, coming, minute);
-    ADD_COUNTS(json, coming, hour);
-    ADD_COUNTS(json, coming, day);
-    ADD_COUNTS(json, coming, week);
-    json_add_number(json, "later", coming->later);
-    json_add_bool(json, "isSampled", coming->is_sampled);
+    json_add_time(json, "at", forecast->at_ms);
+    json_add_number(json, "overdue", forecast->overdue);
+    ADD_COUNTS(json, forecast, minute);
+    ADD_COUNTS(json, forecast, hour);
+    ADD_COUNTS(json, forecast, day);
+    ADD_COUNTS(json, forecast, week);
+    json_add_number(json, "later", forecast->later);
+    json_add_bool(json, "isSampled", forecast->is_sampled);
     json_end_object(json);
 }
 
@@ -312,8 +312,8 @@ static void add_all(struct json_writer *json, const struct exchange *exchange,
     add_series(json, overview, query);
     if (overview->jobs)
         add_jobs(json, overview->jobs);
-    if (overview->coming)
-        add_coming(json, overview->coming);
+    if (overview->forecast)
+        add_forecast(json, overview->forecast);
     if (overview->receivers)
         add_receivers(json, overview->receivers);
     if (overview->jobs)

@@ -177,7 +177,7 @@ static void write_durability(struct buffer *text, const struct store *store)
 {
     char configured[DURABILITY_TEXT_MAX], in_force[DURABILITY_TEXT_MAX];
     store_durability_configured(store, configured);
-    store_facts_durability(store_facts(store), in_force);
+    redis_info_durability(store_redis_info(store), in_force);
     buffer_printf(text,
                   "# HELP duepost_durability_info Durability of confirmed changes.\n"
                   "# TYPE duepost_durability_info gauge\n"
@@ -224,6 +224,6 @@ void app_expose(struct app *app, struct buffer *text, enum metrics_format format
 {
     struct exposition *exposition = NEW(struct exposition);
     *exposition = (struct exposition){app, text, format, fn, arg};
-    store_refresh_facts(app->store);
+    store_refresh_redis_info(app->store);
     job_counts_ask(app->counts, app->store, on_counted, exposition);
 }

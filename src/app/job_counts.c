@@ -13,11 +13,10 @@
 enum {
     FRESH_US = 1000 * 1000, /* time from the start of one count to the start of the next */
     LOOK_US = 10 * 1000, /* while another reactor counts: time between two checks whether it has finished */
-    WANTED_US =
-        15 * 1000 *
-        1000, /* walks through the coming jobs continue for this time after the last request for them */
-    WALK_US = 10 * 1000 * 1000,        /* time from the start of one walk to the start of the next */
-    COMING_OLD_US = 120 * 1000 * 1000, /* a walk's result that is older than this is not shown */
+    WANTED_US = 15 * 1000 *
+                1000, /* walks through the forecast continue for this time after the last request for them */
+    WALK_US = 10 * 1000 * 1000,          /* time from the start of one walk to the start of the next */
+    FORECAST_OLD_US = 120 * 1000 * 1000, /* a walk's result that is older than this is not shown */
     /* If the last count for job_counts_want_more is older than this, the next one has all parts. */
     PART_OLD_US = 5 * 1000 * 1000,
 };
@@ -44,13 +43,13 @@ struct job_counts_board {
     int64_t more_us;   /* time when the last count with such parts began */
     unsigned turn;     /* number of counts that had only one part, see board_take_turn */
     bool was_topics;
-    /* The walk through the waiting jobs that counts the coming jobs. Only the reactor that is counting uses
+    /* The walk through the waiting jobs that counts the forecast. Only the reactor that is counting uses
      * the walk, so the walk needs no lock. */
-    struct coming_walk *walk;
-    bool is_walking, has_coming;
+    struct forecast_walk *walk;
+    bool is_walking, has_forecast;
     int64_t walk_us; /* time when the last walk began */
-    struct coming coming;
-    int64_t coming_us; /* time when the walk began whose result is in coming */
+    struct forecast forecast;
+    int64_t forecast_us; /* time when the walk began whose result is in forecast */
 };
 
 struct waiter {
@@ -80,7 +79,7 @@ struct job_counts_board *job_counts_board_new(void)
 {
     struct job_counts_board *board = NEW(struct job_counts_board);
     pthread_mutex_init(&board->lock, NULL);
-    board->walk = coming_walk_new();
+    board->walk = forecast_walk_new();
     return board;
 }
 
@@ -89,7 +88,7 @@ void job_counts_board_free(struct job_counts_board *board)
     if (!board)
         return;
     pthread_mutex_destroy(&board->lock);
-    coming_walk_free(board->walk);
+    forecast_walk_free(board->walk);
     free(board);
 }
 
@@ -97,7 +96,7 @@ void job_counts_board_free(struct job_counts_board *board)
 
 enum look { LOOK_FRESH, LOOK_WAIT, LOOK_COUNT };
 
-static bool coming_is_due(const struct job_counts_board *board, int64_t now_us)
+static bool forecast_is_due(const struct job_counts_board *board, int64_t now_us)
 {
     return board->is_walking || !board->walk_us || now_us - board->walk_us >= WALK_US;
 }
@@ -110,7 +109,7 @@ static unsigned board_take_turn(struct job_counts_board *board, int64_t now_us)
     unsigned turn = board->turn++;
     if (turn % 2 == 0)
         return PART_JOBS;
-    if (turn % 4 == 3 && coming_is_due(board, now_us))
+    if (turn % 4 == 3 && forecast_is_due(board, now_us))
         return PART_COMING;
     board->was_topics = !board->was_topics;
     return board->was_topics ? PART_TOPICS : PART_IMPAIRED;
@@ -183,41 +182,42 @@ static void end_count(struct job_counts *counts, enum status status)
     answer_all(counts, status);
 }
 
-/* ---- what is coming ---- */
+/* ---- the forecast ---- */
 
-static void end_with_coming(struct job_counts *counts)
+static void end_with_forecast(struct job_counts *counts)
 {
     const struct job_counts_board *board = counts->board;
-    counts->count.has_coming = board->has_coming && clock_boot_us() - board->coming_us < COMING_OLD_US;
-    counts->count.coming = board->coming;
+    counts->count.has_forecast =
+        board->has_forecast && clock_boot_us() - board->forecast_us < FORECAST_OLD_US;
+    counts->count.forecast = board->forecast;
     end_count(counts, STATUS_OK);
 }
 
-static void on_coming(void *arg, enum status status, const struct coming *coming)
+static void on_forecast(void *arg, enum status status, const struct forecast *forecast)
 {
     struct job_counts *counts = arg;
     struct job_counts_board *board = counts->board;
-    board->is_walking = status == STATUS_OK && !coming;
-    if (coming) {
-        board->has_coming = true;
-        board->coming = *coming;
-        board->coming_us = board->walk_us;
+    board->is_walking = status == STATUS_OK && !forecast;
+    if (forecast) {
+        board->has_forecast = true;
+        board->forecast = *forecast;
+        board->forecast_us = board->walk_us;
     }
-    end_with_coming(counts);
+    end_with_forecast(counts);
 }
 
 /* Does a step of the walk, which is the last part of a count. */
-static void step_coming(struct job_counts *counts)
+static void step_forecast(struct job_counts *counts)
 {
     struct job_counts_board *board = counts->board;
     int64_t now_us = clock_boot_us();
-    if (!(counts->parts & PART_COMING) || !coming_is_due(board, now_us)) {
-        end_with_coming(counts);
+    if (!(counts->parts & PART_COMING) || !forecast_is_due(board, now_us)) {
+        end_with_forecast(counts);
         return;
     }
     if (!board->is_walking)
         board->walk_us = now_us;
-    coming_walk_step(board->walk, counts->store, on_coming, counts);
+    forecast_walk_step(board->walk, counts->store, on_forecast, counts);
 }
 
 /* ---- impaired receivers ---- */
@@ -227,7 +227,7 @@ static void on_impaired(void *arg, enum status status, const struct impaired *im
     struct job_counts *counts = arg;
     counts->count.has_impaired = status == STATUS_OK;
     counts->count.impaired = *impaired;
-    step_coming(counts);
+    step_forecast(counts);
 }
 
 static void add_impaired(struct job_counts *counts)
@@ -235,7 +235,7 @@ static void add_impaired(struct job_counts *counts)
     if (counts->parts & PART_IMPAIRED)
         impaired_read(counts->store, on_impaired, counts);
     else
-        step_coming(counts);
+        step_forecast(counts);
 }
 
 /* ---- limits that topics share ---- */

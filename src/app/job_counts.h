@@ -8,7 +8,7 @@
 
 #include "app/overview.h"
 #include "job/topic/topic.h"
-#include "store/coming.h"
+#include "store/store.h"
 #include "store/store.h"
 
 struct job_counts_board; /* result of the process's last count; any thread may use the board */
@@ -38,9 +38,9 @@ struct job_counts_result {
     size_t failing_count;
     struct failing_topic failing[STORE_FAILING_MAX]; /* the most failures first */
     /* See job_counts_want_more. */
-    bool has_impaired, has_coming;
+    bool has_impaired, has_forecast;
     struct impaired impaired;
-    struct coming coming; /* numbers of jobs by due time, counted at most two minutes ago */
+    struct forecast forecast; /* numbers of jobs by due time, counted at most two minutes ago */
 };
 
 /* Called with a count, which is valid until the callback returns. */
@@ -50,10 +50,10 @@ typedef void job_counts_fn(void *arg, enum status, const struct job_counts_resul
  * count. The status is not OK if Redis did not answer the count. */
 void job_counts_ask(struct job_counts *, struct store *, job_counts_fn *, void *arg);
 
-/* Adds impaired receivers and coming jobs (numbers of waiting jobs by due time) to the counts of the next
- * seconds. The first of these counts has all parts: jobs, topics, receivers and coming jobs. After that, each
+/* Adds impaired receivers and the forecast (numbers of waiting jobs by due time) to the counts of the next
+ * seconds. The first of these counts has all parts: jobs, topics, receivers and forecast. After that, each
  * count refreshes one part, with one call to each shard. So the numbers of jobs are at most two seconds old,
- * and the numbers of topics and receivers at most eight. A walk finds the coming jobs: it begins at most
+ * and the numbers of topics and receivers at most eight. A walk finds the forecast: it begins at most
  * every ten seconds, and does a step every four seconds. */
 void job_counts_want_more(struct job_counts *);
 

@@ -64,15 +64,15 @@ static size_t overview_failing(const struct job_counts_result *count, const stru
 static struct app_overview_redis overview_redis(const struct app *app, bool is_up,
                                                 char durability[DURABILITY_TEXT_MAX])
 {
-    const struct store_facts *facts = store_facts(app->store);
-    store_facts_durability(facts, durability);
+    const struct redis_info *info = store_redis_info(app->store);
+    redis_info_durability(info, durability);
     return (struct app_overview_redis){
         .is_up = is_up,
         .durability = durability,
-        .version = facts->version,
+        .version = info->version,
         .is_private = app->is_redis_private,
-        .used_bytes = facts->is_known ? facts->used_bytes : 0,
-        .max_bytes = facts->is_known ? facts->max_bytes : 0,
+        .used_bytes = info->is_known ? info->used_bytes : 0,
+        .max_bytes = info->is_known ? info->max_bytes : 0,
     };
 }
 
@@ -105,7 +105,7 @@ static void on_overview_count(void *arg, enum status status, const struct job_co
         .failing = is_known ? failing : NULL,
         .failing_count = is_known ? overview_failing(count, call->caller, failing) : 0,
         .receivers = is_known && is_all && count->has_impaired ? &count->impaired : NULL,
-        .coming = is_known && is_all && count->has_coming ? &count->coming : NULL,
+        .forecast = is_known && is_all && count->has_forecast ? &count->forecast : NULL,
         .workers_waiting = overview_waiting(call->app),
         .worker_leases = count->all.pulled,
         .redis = overview_redis(call->app, is_known, durability),
@@ -129,15 +129,15 @@ static_assert((int)APP_DURABILITY_SIZE >= (int)DURABILITY_TEXT_MAX, "the store's
 
 void app_health(const struct app *app, struct app_health *health)
 {
-    const struct store_facts *facts = store_facts(app->store);
-    *health = (struct app_health){.is_redis_known = facts->is_known};
+    const struct redis_info *info = store_redis_info(app->store);
+    *health = (struct app_health){.is_redis_known = info->is_known};
     health->is_ready = store_is_ready(app->store, &health->why);
     store_durability_configured(app->store, health->durability);
-    if (!facts->is_known)
+    if (!info->is_known)
         return;
-    health->version = facts->version;
-    health->role = facts->role;
-    health->eviction = facts->eviction;
-    store_facts_durability(facts, health->in_force);
-    health->is_trusted = facts->is_trusted;
+    health->version = info->version;
+    health->role = info->role;
+    health->eviction = info->eviction;
+    redis_info_durability(info, health->in_force);
+    health->is_trusted = info->is_trusted;
 }

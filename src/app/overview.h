@@ -60,7 +60,7 @@ struct app_overview {
     size_t failing_count;
     /* NULL: unknown, or the caller has a right only to some topics. */
     const struct impaired *receivers;
-    const struct coming *coming;
+    const struct forecast *forecast;
     int64_t workers_waiting, worker_leases; /* figures of pull topics */
     struct app_overview_redis redis;
 };

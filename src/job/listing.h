@@ -55,18 +55,18 @@ struct outcome_steps {
 };
 
 enum {
-    COMING_MINUTE = 12, /* number of spans of 5 s */
-    COMING_HOUR = 12,   /* number of spans of 5 min */
-    COMING_DAY = 24,    /* number of spans of 1 h */
-    COMING_WEEK = 7,    /* number of spans of 1 day */
+    FORECAST_MINUTE = 12, /* number of spans of 5 s */
+    FORECAST_HOUR = 12,   /* number of spans of 5 min */
+    FORECAST_DAY = 24,    /* number of spans of 1 h */
+    FORECAST_WEEK = 7,    /* number of spans of 1 day */
 };
 
 /* Numbers of waiting jobs by due time. The minute, the hour, the day and the week all begin at at_ms, so each
  * includes the shorter ones. Held jobs count as overdue. */
-struct coming {
+struct forecast {
     int64_t at_ms;
     int64_t overdue;
-    int64_t minute[COMING_MINUTE], hour[COMING_HOUR], day[COMING_DAY], week[COMING_WEEK];
+    int64_t minute[FORECAST_MINUTE], hour[FORECAST_HOUR], day[FORECAST_DAY], week[FORECAST_WEEK];
     int64_t later;   /* number of jobs that are due after more than a week */
     bool is_sampled; /* the numbers are extrapolated from a sample of the topics */
 };

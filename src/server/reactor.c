@@ -297,12 +297,12 @@ static void start_upkeep(struct reactor *reactor, size_t number)
 /* Warns if the operator has chosen no durability class and a crash of Redis would lose confirmed jobs. */
 static void warn_of_durability(const struct reactor *reactor)
 {
-    const struct store_facts *facts = store_facts(reactor->store);
-    const char *why = store_facts_risk(facts);
+    const struct redis_info *info = store_redis_info(reactor->store);
+    const char *why = redis_info_risk(info);
     if (reactor->options.store->is_durability_set || !why)
         return;
     log_warning(
-        facts->is_fsync_hidden ? "durability_is_unknown" : "durability_is_memory",
+        info->is_fsync_hidden ? "durability_is_unknown" : "durability_is_memory",
         LOG_TEXT("risk", "confirmed jobs are lost when Redis crashes or its host loses power"),
         LOG_TEXT("why", why),
         LOG_TEXT("do",
@@ -314,10 +314,10 @@ static void warn_of_durability(const struct reactor *reactor)
 static void tell_of_loss(struct upkeep *upkeep)
 {
     const struct reactor *reactor = upkeep->reactor;
-    const struct store_facts *facts = store_facts_of(reactor->store, upkeep->shard);
-    if (facts->losses == upkeep->losses)
+    const struct redis_info *info = store_redis_info_of(reactor->store, upkeep->shard);
+    if (info->losses == upkeep->losses)
         return;
-    upkeep->losses = facts->losses;
+    upkeep->losses = info->losses;
     metrics_count(reactor->metrics, METRICS_COUNTER_LOSSES, 1);
     log_error(
         "data_lost", LOG_NUMBER("shard", (int64_t)upkeep->shard),
@@ -333,19 +333,19 @@ static void tell_of_durability(struct upkeep *upkeep)
 {
     const struct reactor *reactor = upkeep->reactor;
     const struct store_options *options = reactor->options.store;
-    const struct store_facts *facts = store_facts_of(reactor->store, upkeep->shard);
+    const struct redis_info *info = store_redis_info_of(reactor->store, upkeep->shard);
     struct durability wanted =
         options->is_durability_set ? options->durability : (struct durability){true, 0};
     char configured[DURABILITY_TEXT_MAX], in_force[DURABILITY_TEXT_MAX];
-    bool is_held = durability_covers(facts->in_force, wanted),
+    bool is_held = durability_covers(info->in_force, wanted),
          was_dropped = upkeep->durability == DURABILITY_DROPPED;
-    if (!facts->is_known || (!is_held && upkeep->durability != DURABILITY_HELD))
+    if (!info->is_known || (!is_held && upkeep->durability != DURABILITY_HELD))
         return;
     upkeep->durability = is_held ? DURABILITY_HELD : DURABILITY_DROPPED;
     if (is_held && !was_dropped)
         return;
     store_durability_configured(reactor->store, configured);
-    store_facts_durability(facts, in_force);
+    redis_info_durability(info, in_force);
     if (is_held)
         log_info("durability_restored", LOG_NUMBER("shard", (int64_t)upkeep->shard),
                  LOG_TEXT("configured", configured), LOG_TEXT("in_force", in_force));
@@ -363,7 +363,7 @@ static void on_store_change(void *arg)
 {
     struct reactor *reactor = arg;
     struct problem why;
-    metrics_redis_processor(reactor->metrics, store_facts(reactor->store)->cpu_us);
+    metrics_redis_processor(reactor->metrics, store_redis_info(reactor->store)->cpu_us);
     for (size_t i = 0; i < reactor->upkeep_count; i++) {
         tell_of_loss(&reactor->upkeeps[i]);
         tell_of_durability(&reactor->upkeeps[i]);
@@ -374,16 +374,16 @@ static void on_store_change(void *arg)
     if (reactor->options.index == 0) {
         warn_of_durability(reactor);
         /* Warns when Redis hides its eviction policy, which could make it lose jobs. */
-        if (!store_facts(reactor->store)->eviction[0]) {
+        if (!store_redis_info(reactor->store)->eviction[0]) {
             log_warning("eviction_is_unknown", LOG_TEXT("why", "INFO of this Redis has no maxmemory_policy"),
                         LOG_TEXT("risk", "a Redis that evicts keys loses jobs when its memory is full"),
                         LOG_TEXT("do", "make sure that it does not evict: maxmemory-policy noeviction"));
         }
         /* Says that the durability is not checked. */
         char trusted[DURABILITY_TEXT_MAX];
-        const struct store_facts *facts = store_facts(reactor->store);
-        if (facts->is_trusted) {
-            store_facts_durability(facts, trusted);
+        const struct redis_info *info = store_redis_info(reactor->store);
+        if (info->is_trusted) {
+            redis_info_durability(info, trusted);
             log_warning(
                 "durability_is_trusted", LOG_TEXT("durability", trusted),
                 LOG_TEXT("what", "trusted, not checked"),

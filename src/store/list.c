@@ -53,11 +53,11 @@ static void list_call_order(struct store_call *call, const struct store_list *li
 
 /* Maximum number of topics that a walk examines. */
 enum {
-    HEADS_TOPICS_MAX = 10000,
-    HEADS_SIBLINGS_MAX = 100000, /* maximum number of siblings of one owner topic that a walk examines */
+    TOPICS_WALK_MAX = 10000,
+    SIBLINGS_WALK_MAX = 100000, /* maximum number of siblings of one owner topic that a walk examines */
 };
 
-struct heads_page {
+struct topics_page {
     struct slice topics; /* one per line; valid until the callback returns */
     /* The page must end at the job with this score and id, because jobs of further topics may come after
      * it. Empty if there are no further topics. */
@@ -69,126 +69,126 @@ struct heads_page {
 };
 
 /* page is NULL unless the status is OK. */
-typedef void heads_fn(void *arg, enum status, const struct heads_page *page);
+typedef void topics_fn(void *arg, enum status, const struct topics_page *page);
 
 enum {
     STEP_TOPICS = 1000, /* maximum number of topics that one call examines */
     LAST_NAME = 1,      /* in a reply, index of the last name that was examined */
     COUNTED = 2,
-    FIRST_HEAD = 3,
-    HEAD_PARTS = 2, /* score, id */
+    FIRST_PAIR = 3,
+    PAIR_PARTS = 2, /* score, id */
 };
 
-struct head {
+struct first_job {
     double score;
     char *id;
 };
 
-struct heads_walk {
+struct topics_walk {
     struct shard *shard;
     const struct store_list *list;
     bool is_count;
     struct buffer behind; /* the last topic name that was examined */
     size_t looked;
-    struct head *heads; /* owned; first jobs of topics found so far, in order; at most max */
+    struct first_job *first_jobs; /* owned; first jobs of topics found so far, in order; at most max */
     size_t count, capacity;
-    struct heads_page page;
-    heads_fn *fn;
+    struct topics_page page;
+    topics_fn *fn;
     void *arg;
 };
 
-static void heads_step(struct heads_walk *);
+static void topics_step(struct topics_walk *);
 
-static void heads_end(struct heads_walk *walk, enum status status)
+static void topics_end(struct topics_walk *walk, enum status status)
 {
     struct buffer topics;
     buffer_init(&topics, (size_t)STORE_LIST_MAX * (JOB_TOPIC_NAME_MAX + 1));
     for (size_t i = 0; i < walk->count; i++) {
         struct slice topic, job_id;
-        slice_cut(slice_of(walk->heads[i].id), '/', &topic, &job_id);
+        slice_cut(slice_of(walk->first_jobs[i].id), '/', &topic, &job_id);
         buffer_append(&topics, topic);
         buffer_append_byte(&topics, '\n');
     }
     walk->page.topics = buffer_slice(&topics);
     if (walk->count == walk->list->max) {
-        const struct head *last = &walk->heads[walk->count - 1];
+        const struct first_job *last = &walk->first_jobs[walk->count - 1];
         snprintf(walk->page.score, sizeof walk->page.score, "%.17g", last->score);
         walk->page.id = slice_of(last->id);
     }
     walk->fn(walk->arg, status, status == STATUS_OK ? &walk->page : NULL);
     buffer_fini(&topics);
     for (size_t i = 0; i < walk->count; i++)
-        free(walk->heads[i].id);
-    free(walk->heads);
+        free(walk->first_jobs[i].id);
+    free(walk->first_jobs);
     buffer_fini(&walk->behind);
     free(walk);
 }
 
 /* Compares in the order that Redis uses: by score, then by id. */
-static int compare_heads(const void *a, const void *b)
+static int compare_first_jobs(const void *a, const void *b)
 {
-    const struct head *left = a, *right = b;
+    const struct first_job *left = a, *right = b;
     if (left->score != right->score)
         return left->score < right->score ? -1 : 1;
     return strcmp(left->id, right->id);
 }
 
-static int compare_heads_newest(const void *a, const void *b)
+static int compare_first_jobs_newest(const void *a, const void *b)
 {
-    return compare_heads(b, a);
+    return compare_first_jobs(b, a);
 }
 
-static void keep_heads(struct heads_walk *walk, const struct redis_reply *reply, size_t count)
+static void keep_first_jobs(struct topics_walk *walk, const struct redis_reply *reply, size_t count)
 {
     if (walk->count + count > walk->capacity) {
         walk->capacity = walk->count + count;
-        walk->heads = memory_resize(walk->heads, walk->capacity * sizeof *walk->heads);
+        walk->first_jobs = memory_resize(walk->first_jobs, walk->capacity * sizeof *walk->first_jobs);
     }
     for (size_t i = 0; i < count; i++) {
         char score[40];
-        size_t at = FIRST_HEAD + i * HEAD_PARTS;
+        size_t at = FIRST_PAIR + i * PAIR_PARTS;
         snprintf(score, sizeof score, "%.*s", SLICE_ARG(redis_reply_text(redis_reply_at(reply, at))));
-        walk->heads[walk->count++] =
-            (struct head){strtod(score, NULL), slice_dup(redis_reply_text(redis_reply_at(reply, at + 1)))};
+        walk->first_jobs[walk->count++] = (struct first_job){
+            strtod(score, NULL), slice_dup(redis_reply_text(redis_reply_at(reply, at + 1)))};
     }
     if (walk->count)
-        qsort(walk->heads, walk->count, sizeof *walk->heads,
-              walk->list->is_newest_first ? compare_heads_newest : compare_heads);
+        qsort(walk->first_jobs, walk->count, sizeof *walk->first_jobs,
+              walk->list->is_newest_first ? compare_first_jobs_newest : compare_first_jobs);
     while (walk->count > walk->list->max)
-        free(walk->heads[--walk->count].id);
+        free(walk->first_jobs[--walk->count].id);
 }
 
-static void on_heads_step(struct store_call *call, enum status status, const struct redis_reply *reply)
+static void on_topics_step(struct store_call *call, enum status status, const struct redis_reply *reply)
 {
-    struct heads_walk *walk = call->arg;
+    struct topics_walk *walk = call->arg;
     size_t size = status == STATUS_OK ? redis_reply_size(reply) : 0;
-    if (status == STATUS_OK && (size < FIRST_HEAD || (size - FIRST_HEAD) % HEAD_PARTS ||
-                                size > FIRST_HEAD + STEP_TOPICS * HEAD_PARTS))
+    if (status == STATUS_OK && (size < FIRST_PAIR || (size - FIRST_PAIR) % PAIR_PARTS ||
+                                size > FIRST_PAIR + STEP_TOPICS * PAIR_PARTS))
         status = reply_refuse("heads");
     if (status != STATUS_OK) {
-        heads_end(walk, status);
+        topics_end(walk, status);
         return;
     }
     struct slice last = redis_reply_text(redis_reply_at(reply, LAST_NAME));
     walk->page.now_us = redis_reply_integer(redis_reply_at(reply, 0));
     walk->page.count += redis_reply_integer(redis_reply_at(reply, COUNTED));
     walk->looked += STEP_TOPICS;
-    keep_heads(walk, reply, (size - FIRST_HEAD) / HEAD_PARTS);
+    keep_first_jobs(walk, reply, (size - FIRST_PAIR) / PAIR_PARTS);
     buffer_clear(&walk->behind);
     buffer_append(&walk->behind, last);
-    size_t most = walk->list->filter.owner.size ? HEADS_SIBLINGS_MAX : HEADS_TOPICS_MAX;
+    size_t most = walk->list->filter.owner.size ? SIBLINGS_WALK_MAX : TOPICS_WALK_MAX;
     walk->page.is_partial = last.size && walk->looked >= most;
     if (last.size && !walk->page.is_partial)
-        heads_step(walk);
+        topics_step(walk);
     else
-        heads_end(walk, STATUS_OK);
+        topics_end(walk, STATUS_OK);
 }
 
-static void heads_step(struct heads_walk *walk)
+static void topics_step(struct topics_walk *walk)
 {
     const struct store_list *list = walk->list;
     struct store_call *call =
-        store_call_alone(walk->shard, SCRIPT_HEADS, walk->shard->reads, on_heads_step, NULL, walk);
+        store_call_alone(walk->shard, SCRIPT_HEADS, walk->shard->reads, on_topics_step, NULL, walk);
     store_call_text(call, slice_of(job_state_word(list->from.state)));
     store_call_text(call, buffer_slice(&walk->behind));
     store_call_number(call, STEP_TOPICS);
@@ -203,17 +203,17 @@ static void heads_step(struct heads_walk *walk)
 
 /* Finds the topics for the next page of this list. The page begins at the list's cursor. Borrows the list
  * until the callback. */
-static void heads_find(struct shard *shard, const struct store_list *list, bool is_count, heads_fn *fn,
-                       void *arg)
+static void topics_find(struct shard *shard, const struct store_list *list, bool is_count, topics_fn *fn,
+                        void *arg)
 {
-    struct heads_walk *walk = NEW(struct heads_walk);
+    struct topics_walk *walk = NEW(struct topics_walk);
     walk->shard = shard;
     walk->list = list;
     walk->is_count = is_count;
     walk->fn = fn;
     walk->arg = arg;
     buffer_init(&walk->behind, JOB_TOPIC_NAME_MAX);
-    heads_step(walk);
+    topics_step(walk);
 }
 
 /* list.c - walks through jobs page by page: one state after the other, and in each state one shard after
@@ -385,17 +385,13 @@ static void walk_end(struct walk *walk, enum status status, const struct redis_r
     free(walk);
 }
 
-/* Returns whether the records must be read to count the jobs of the list. */
-static bool reads_records(const struct store_list *list)
-{
-    return list->filter.host.size + list->filter.id_prefix.size + list->filter.reasons.size +
-               list->filter.statuses.size + list->filter.labels.size >
-           0;
-}
-
+/* Returns whether the walk counts jobs without reading their records. */
 static bool is_plain_count(const struct walk *walk)
 {
-    return walk->kind == WALK_COUNT && !reads_records(&walk->list);
+    const struct job_filter *filter = &walk->list.filter;
+    return walk->kind == WALK_COUNT && filter->host.size + filter->id_prefix.size + filter->reasons.size +
+                                               filter->statuses.size + filter->labels.size ==
+                                           0;
 }
 
 /* Returns whether the walk continues at once, without calling back: at the end of a shard or state, if the
@@ -479,8 +475,8 @@ static void on_leased(void *arg, enum status status, const struct leased_page *p
         list_ask(walk);
 }
 
-/* Adds the number of jobs that heads_find has counted, and continues with the next shard or state. */
-static void on_heads_counted(struct walk *walk, const struct heads_page *page)
+/* Adds the number of jobs that topics_find has counted, and continues with the next shard or state. */
+static void add_topics_counted(struct walk *walk, const struct topics_page *page)
 {
     struct list_cursor next = walk->list.from;
     if (!next.began_ms)
@@ -497,7 +493,7 @@ static void on_heads_counted(struct walk *walk, const struct heads_page *page)
         walk_end(walk, STATUS_OK, NULL, 0, next);
 }
 
-static void on_heads(void *arg, enum status status, const struct heads_page *page)
+static void on_topics(void *arg, enum status status, const struct topics_page *page)
 {
     struct walk *walk = arg;
     if (status != STATUS_OK) {
@@ -505,7 +501,7 @@ static void on_heads(void *arg, enum status status, const struct heads_page *pag
         return;
     }
     if (is_plain_count(walk)) {
-        on_heads_counted(walk, page);
+        add_topics_counted(walk, page);
         return;
     }
     walk->is_partial |= page->is_partial;
@@ -537,7 +533,7 @@ static void list_begin(struct walk *walk)
     } else if (is_of_all &&
                (list->filter.owner.size || state == JOB_STATE_DELAYED || state == JOB_STATE_READY)) {
         walk->list.max = list->max < MERGED_MAX ? list->max : MERGED_MAX;
-        heads_find(shard, list, is_plain_count(walk), on_heads, walk);
+        topics_find(shard, list, is_plain_count(walk), on_topics, walk);
     } else {
         list_ask(walk);
     }

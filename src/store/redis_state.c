@@ -25,7 +25,7 @@ struct redis_state {
     void *arg;
     struct timer *again;
     int64_t asked_us; /* time at which the last queries were sent */
-    struct store_facts facts;
+    struct redis_info info;
     struct rights *rights;
     bool aof_is_broken;
     char trouble[160];             /* Redis's error when it refuses writes; empty: none */
@@ -69,9 +69,9 @@ static void copy(char *to, size_t size, struct slice from)
 /* Returns whether duepost can use this Redis: version, eviction policy and layout of the data must fit. */
 static bool is_usable(const struct redis_state *state, struct problem *problem)
 {
-    return store_check_version(&state->facts, problem) == STATUS_OK &&
-           store_check_eviction(&state->facts, problem) == STATUS_OK &&
-           store_check_layout(&state->facts, state->options->shards, problem) == STATUS_OK;
+    return store_check_version(&state->info, problem) == STATUS_OK &&
+           store_check_eviction(&state->info, problem) == STATUS_OK &&
+           store_check_layout(&state->info, state->options->shards, problem) == STATUS_OK;
 }
 
 /* Counts online replicas: "slave0:ip=...,port=...,state=online,offset=...,lag=0". */
@@ -94,23 +94,23 @@ static void on_info(void *arg, const struct redis_reply *reply)
     struct slice info = redis_reply_text(reply);
     if (redis_reply_kind(reply) != REDIS_KIND_TEXT)
         return;
-    copy(state->facts.version, sizeof state->facts.version, info_value(info, "redis_version"));
-    copy(state->facts.role, sizeof state->facts.role, info_value(info, "role"));
-    copy(state->facts.eviction, sizeof state->facts.eviction, info_value(info, "maxmemory_policy"));
+    copy(state->info.version, sizeof state->info.version, info_value(info, "redis_version"));
+    copy(state->info.role, sizeof state->info.role, info_value(info, "role"));
+    copy(state->info.eviction, sizeof state->info.eviction, info_value(info, "maxmemory_policy"));
     state->aof_is_broken = slice_equal(info_value(info, "aof_last_write_status"), SLICE("err"));
-    state->facts.has_aof = slice_equal(info_value(info, "aof_enabled"), SLICE("1")) && !state->aof_is_broken;
-    state->facts.in_force.replicas = count_replicas(info);
-    state->facts.used_bytes = info_number(info, "used_memory");
-    state->facts.max_bytes = info_number(info, "maxmemory");
-    state->facts.system_bytes = info_number(info, "total_system_memory");
-    state->facts.cpu_us = info_us(info, "used_cpu_sys") + info_us(info, "used_cpu_user") +
-                          info_us(info, "used_cpu_sys_children") + info_us(info, "used_cpu_user_children");
+    state->info.has_aof = slice_equal(info_value(info, "aof_enabled"), SLICE("1")) && !state->aof_is_broken;
+    state->info.in_force.replicas = count_replicas(info);
+    state->info.used_bytes = info_number(info, "used_memory");
+    state->info.max_bytes = info_number(info, "maxmemory");
+    state->info.system_bytes = info_number(info, "total_system_memory");
+    state->info.cpu_us = info_us(info, "used_cpu_sys") + info_us(info, "used_cpu_user") +
+                         info_us(info, "used_cpu_sys_children") + info_us(info, "used_cpu_user_children");
 }
 
 static void end_round(struct redis_state *state)
 {
     struct problem problem = {""};
-    state->facts.is_known = state->facts.version[0] != '\0';
+    state->info.is_known = state->info.version[0] != '\0';
     const char *denied = rights_refusal(state->rights);
     bool is_refused = denied || !is_usable(state, &problem);
     snprintf(state->refusal, sizeof state->refusal, "%s", denied ? denied : is_refused ? problem.text : "");
@@ -122,19 +122,19 @@ static void end_round(struct redis_state *state)
 
 static void read_layout(struct redis_state *state, const struct redis_reply *reply)
 {
-    state->facts.format = redis_reply_integer(redis_reply_at(reply, 1));
-    state->facts.shards = redis_reply_integer(redis_reply_at(reply, 2));
+    state->info.format = redis_reply_integer(redis_reply_at(reply, 1));
+    state->info.shards = redis_reply_integer(redis_reply_at(reply, 2));
     int64_t born_ms = redis_reply_integer(redis_reply_at(reply, 3));
-    if (state->facts.born_ms && born_ms != state->facts.born_ms)
-        state->facts.losses++;
-    state->facts.born_ms = born_ms;
+    if (state->info.born_ms && born_ms != state->info.born_ms)
+        state->info.losses++;
+    state->info.born_ms = born_ms;
 }
 
 static void on_opened(void *arg, enum status status, const struct redis_reply *reply)
 {
     struct redis_state *state = arg;
     if (status == STATUS_OK) {
-        state->facts.clock_us = redis_reply_integer(redis_reply_at(reply, 0)) - clock_boot_us();
+        state->info.clock_us = redis_reply_integer(redis_reply_at(reply, 0)) - clock_boot_us();
         read_layout(state, reply);
     }
     copy(state->trouble, sizeof state->trouble, status == STATUS_OK ? SLICE("") : redis_reply_text(reply));
@@ -185,10 +185,10 @@ static void on_appendfsync(void *arg, const struct redis_reply *reply)
         return;
     struct slice mode = redis_reply_text(redis_reply_at(reply, 1));
     bool is_hidden = mode.size == 0; /* CONFIG is forbidden */
-    state->facts.is_fsync_hidden = state->facts.has_aof && is_hidden;
-    state->facts.is_trusted = is_trusted(state, is_hidden);
-    state->facts.in_force.is_synced =
-        state->facts.is_trusted || (state->facts.has_aof && slice_equal(mode, SLICE("always")));
+    state->info.is_fsync_hidden = state->info.has_aof && is_hidden;
+    state->info.is_trusted = is_trusted(state, is_hidden);
+    state->info.in_force.is_synced =
+        state->info.is_trusted || (state->info.has_aof && slice_equal(mode, SLICE("always")));
     if (rights_need_recheck(state->rights))
         rights_ask(state->rights);
     else
@@ -237,7 +237,7 @@ void redis_state_lay_out(struct redis_state *state)
     if (state->may_lay_out)
         return;
     state->may_lay_out = true;
-    if (!redis_state_is_laid_out(state) && state->facts.is_known)
+    if (!redis_state_is_laid_out(state) && state->info.is_known)
         timer_start(state->again, 0);
 }
 
@@ -249,7 +249,7 @@ void redis_state_start(struct redis_state *state)
 
 void redis_state_stop(struct redis_state *state)
 {
-    state->facts.is_known = false;
+    state->info.is_known = false;
     timer_stop(state->again);
 }
 
@@ -270,25 +270,25 @@ void redis_state_note_subscription(struct redis_state *state, bool is_denied)
 
 void redis_state_recheck(struct redis_state *state)
 {
-    if (!state->trouble[0] && state->facts.is_known)
+    if (!state->trouble[0] && state->info.is_known)
         timer_start(state->again, 0);
 }
 
 void redis_state_refresh(struct redis_state *state)
 {
-    if (state->facts.is_known && clock_steady_us() - state->asked_us >= REFRESH_US)
+    if (state->info.is_known && clock_steady_us() - state->asked_us >= REFRESH_US)
         timer_start(state->again, 0);
 }
 
-const struct store_facts *redis_state_get(const struct redis_state *state)
+const struct redis_info *redis_state_get(const struct redis_state *state)
 {
-    return &state->facts;
+    return &state->info;
 }
 
 bool redis_state_give_durability(const struct redis_state *state)
 {
     const struct store_options *options = state->options;
-    return !options->is_durability_set || durability_covers(state->facts.in_force, options->durability);
+    return !options->is_durability_set || durability_covers(state->info.in_force, options->durability);
 }
 
 const char *redis_state_trouble(const struct redis_state *state)
@@ -298,7 +298,7 @@ const char *redis_state_trouble(const struct redis_state *state)
 
 bool redis_state_is_laid_out(const struct redis_state *state)
 {
-    return state->facts.format > 0;
+    return state->info.format > 0;
 }
 
 const char *redis_state_denial(const struct redis_state *state)
@@ -311,33 +311,76 @@ const char *redis_state_refusal(const struct redis_state *state)
     return state->refusal[0] ? state->refusal : NULL;
 }
 
-/* ---- in words ---- */
+/* ---- durability ---- */
 
-void store_facts_durability(const struct store_facts *facts, char text[DURABILITY_TEXT_MAX])
+static bool parse_replicas(struct slice text, struct durability *durability)
 {
-    bool is_hidden = facts->is_fsync_hidden && !facts->is_trusted;
-    if (!facts->is_known || (is_hidden && facts->in_force.replicas == 0))
-        snprintf(text, DURABILITY_TEXT_MAX, "unknown");
-    else
-        durability_format(facts->in_force, text);
+    uint64_t number;
+    const struct slice name = SLICE("replicated:");
+    if (!slice_starts_with(text, name))
+        return false;
+    if (!slice_to_number(slice_skip(text, name.size), DURABILITY_REPLICAS_MAX, &number) || number == 0)
+        return false;
+    durability->replicas = (unsigned)number;
+    return true;
 }
 
-const char *store_facts_risk(const struct store_facts *facts)
+bool durability_parse(struct slice text, struct durability *durability)
 {
-    if (facts->in_force.is_synced)
+    struct slice first, rest;
+    *durability = (struct durability){.is_synced = false};
+    if (slice_equal(text, SLICE("memory")))
+        return true;
+    slice_cut(text, '+', &first, &rest);
+    if (slice_equal(first, SLICE("fsync"))) {
+        durability->is_synced = true;
+        return text.size == first.size || parse_replicas(rest, durability);
+    }
+    return parse_replicas(text, durability);
+}
+
+void durability_format(struct durability durability, char text[DURABILITY_TEXT_MAX])
+{
+    const char *synced = durability.is_synced ? "fsync" : "memory";
+    if (durability.replicas == 0)
+        snprintf(text, DURABILITY_TEXT_MAX, "%s", synced);
+    else
+        snprintf(text, DURABILITY_TEXT_MAX, "%sreplicated:%u", durability.is_synced ? "fsync+" : "",
+                 durability.replicas);
+}
+
+bool durability_covers(struct durability given, struct durability wanted)
+{
+    return given.is_synced >= wanted.is_synced && given.replicas >= wanted.replicas;
+}
+
+void redis_info_durability(const struct redis_info *info, char text[DURABILITY_TEXT_MAX])
+{
+    bool is_hidden = info->is_fsync_hidden && !info->is_trusted;
+    if (!info->is_known || (is_hidden && info->in_force.replicas == 0))
+        snprintf(text, DURABILITY_TEXT_MAX, "unknown");
+    else
+        durability_format(info->in_force, text);
+}
+
+const char *redis_info_risk(const struct redis_info *info)
+{
+    if (info->in_force.is_synced)
         return NULL;
-    return facts->is_fsync_hidden ? "Redis refuses CONFIG GET appendfsync"
-                                  : "Redis does not have appendonly yes and appendfsync always";
+    return info->is_fsync_hidden ? "Redis refuses CONFIG GET appendfsync"
+                                 : "Redis does not have appendonly yes and appendfsync always";
 }
 
 /* ---- can duepost use this Redis? ---- */
 
-enum status store_check_version(const struct store_facts *facts, struct problem *problem)
+/* ---- whether duepost can use a Redis with this information ---- */
+
+enum status store_check_version(const struct redis_info *info, struct problem *problem)
 {
-    if (strtol(facts->version, NULL, 10) >= REDIS_MAJOR_MIN)
+    if (strtol(info->version, NULL, 10) >= REDIS_MAJOR_MIN)
         return STATUS_OK;
-    if (facts->version[0])
-        problem_set(problem, "Redis is version %s; duepost needs 7.0 or newer", facts->version);
+    if (info->version[0])
+        problem_set(problem, "Redis is version %s; duepost needs 7.0 or newer", info->version);
     else
         problem_set(problem,
                     "Redis does not say its version (redis_version in INFO); duepost needs 7.0 or newer");
@@ -345,28 +388,28 @@ enum status store_check_version(const struct store_facts *facts, struct problem 
 }
 
 /* Refuses a Redis that evicts keys, because it would lose jobs. */
-enum status store_check_eviction(const struct store_facts *facts, struct problem *problem)
+enum status store_check_eviction(const struct redis_info *info, struct problem *problem)
 {
-    if (!facts->eviction[0] || strcmp(facts->eviction, "noeviction") == 0)
+    if (!info->eviction[0] || strcmp(info->eviction, "noeviction") == 0)
         return STATUS_OK;
     problem_set(problem,
                 "Redis has maxmemory-policy %s, which may evict jobs; duepost needs noeviction: CONFIG SET "
                 "maxmemory-policy noeviction, and the same in redis.conf",
-                facts->eviction);
+                info->eviction);
     return STATUS_INVALID;
 }
 
-enum status store_check_layout(const struct store_facts *facts, size_t shards, struct problem *problem)
+enum status store_check_layout(const struct redis_info *info, size_t shards, struct problem *problem)
 {
-    if (facts->format == 0)
+    if (info->format == 0)
         return STATUS_OK;
-    if (facts->format > STORE_FORMAT_MAX)
+    if (info->format > STORE_FORMAT_MAX)
         problem_set(problem,
                     "the data in Redis has format %lld, newer than this duepost's %d; run a newer duepost",
-                    (long long)facts->format, STORE_FORMAT_MAX);
-    else if (facts->shards != (int64_t)shards)
+                    (long long)info->format, STORE_FORMAT_MAX);
+    else if (info->shards != (int64_t)shards)
         problem_set(problem, "the data in Redis has %lld shards, this duepost is set up for %zu",
-                    (long long)facts->shards, shards);
+                    (long long)info->shards, shards);
     else
         return STATUS_OK;
     return STATUS_INVALID;

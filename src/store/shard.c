@@ -142,7 +142,8 @@ static void on_error(void *arg, struct slice error)
         shard->events.on_error(shard->events.arg, error);
 }
 
-/* Handles errors on all connections except that of facts.c, which finds out about missing rights itself. */
+/* Handles errors on all connections except that of redis_state.c, which finds out about missing rights
+ * itself. */
 static void on_work_error(void *arg, struct slice error)
 {
     const struct shard *shard = arg;
@@ -333,18 +334,17 @@ uint16_t shard_slot(size_t number)
 
 /* ---- availability ---- */
 
-static void tell_shortfall(const struct shard *shard, const struct store_facts *facts,
-                           struct problem *problem)
+static void tell_shortfall(const struct shard *shard, const struct redis_info *info, struct problem *problem)
 {
     char wanted[DURABILITY_TEXT_MAX], given[DURABILITY_TEXT_MAX];
-    bool lacks_fsync = shard->options->durability.is_synced && !facts->in_force.is_synced;
+    bool lacks_fsync = shard->options->durability.is_synced && !info->in_force.is_synced;
     durability_format(shard->options->durability, wanted);
-    store_facts_durability(facts, given);
+    redis_info_durability(info, given);
     problem_set(problem, "durability %s is configured, but Redis provides %s: %s", wanted, given,
-                !lacks_fsync             ? "too few replicas are online"
-                : facts->is_fsync_hidden ? "it refuses CONFIG GET appendfsync; if it has "
-                                           "appendonly yes and appendfsync always, set --trust-durability on"
-                                         : "it needs appendonly yes and appendfsync always");
+                !lacks_fsync            ? "too few replicas are online"
+                : info->is_fsync_hidden ? "it refuses CONFIG GET appendfsync; if it has "
+                                          "appendonly yes and appendfsync always, set --trust-durability on"
+                                        : "it needs appendonly yes and appendfsync always");
 }
 
 static void tell_absence(const struct shard *shard, struct problem *problem)
@@ -361,7 +361,7 @@ static void tell_absence(const struct shard *shard, struct problem *problem)
 
 bool shard_is_recording(const struct shard *shard, struct problem *problem)
 {
-    const struct store_facts *facts = redis_state_get(shard->redis_state);
+    const struct redis_info *info = redis_state_get(shard->redis_state);
     if (!shard->changes || !redis_link_is_up(shard->changes)) {
         tell_absence(shard, problem);
         return false;
@@ -370,11 +370,11 @@ bool shard_is_recording(const struct shard *shard, struct problem *problem)
         problem_set(problem, "%s", redis_state_refusal(shard->redis_state));
         return false;
     }
-    if (facts->role[0] && strcmp(facts->role, "master") != 0) {
+    if (info->role[0] && strcmp(info->role, "master") != 0) {
         problem_set(problem, "this Redis is a replica, which accepts no writes");
         return false;
     }
-    if (!facts->is_known) {
+    if (!info->is_known) {
         problem_set(problem, "Redis has not answered INFO yet; duepost waits for the answer");
         return false;
     }
@@ -387,8 +387,8 @@ bool shard_is_recording(const struct shard *shard, struct problem *problem)
         return false;
     }
     if (shard->options->is_durability_set && shard->options->durability.is_synced &&
-        !facts->in_force.is_synced) {
-        tell_shortfall(shard, facts, problem);
+        !info->in_force.is_synced) {
+        tell_shortfall(shard, info, problem);
         return false;
     }
     return true;

@@ -79,20 +79,20 @@ bool store_is_redis(const struct store *store, const struct address *address, ui
 
 /* ---- state of Redis ---- */
 
-static void add_facts(struct store_facts *sum, const struct store_facts *facts)
+static void add_info(struct redis_info *sum, const struct redis_info *info)
 {
-    sum->is_known = sum->is_known && facts->is_known;
-    sum->has_aof = sum->has_aof && facts->has_aof;
-    sum->is_trusted = sum->is_trusted || facts->is_trusted;
-    sum->is_fsync_hidden = sum->is_fsync_hidden || facts->is_fsync_hidden;
-    sum->in_force.is_synced = sum->in_force.is_synced && facts->in_force.is_synced;
-    if (facts->used_bytes > sum->used_bytes) {
-        sum->used_bytes = facts->used_bytes;
-        sum->max_bytes = facts->max_bytes;
-        sum->system_bytes = facts->system_bytes;
+    sum->is_known = sum->is_known && info->is_known;
+    sum->has_aof = sum->has_aof && info->has_aof;
+    sum->is_trusted = sum->is_trusted || info->is_trusted;
+    sum->is_fsync_hidden = sum->is_fsync_hidden || info->is_fsync_hidden;
+    sum->in_force.is_synced = sum->in_force.is_synced && info->in_force.is_synced;
+    if (info->used_bytes > sum->used_bytes) {
+        sum->used_bytes = info->used_bytes;
+        sum->max_bytes = info->max_bytes;
+        sum->system_bytes = info->system_bytes;
     }
-    if (facts->in_force.replicas < sum->in_force.replicas)
-        sum->in_force.replicas = facts->in_force.replicas;
+    if (info->in_force.replicas < sum->in_force.replicas)
+        sum->in_force.replicas = info->in_force.replicas;
 }
 
 /* If the first shard has the layout of this duepost, allows other shards whose data has no layout to get it.
@@ -110,13 +110,13 @@ static void on_shard_change(void *arg)
 {
     const struct store_member *member = arg;
     struct store *store = member->store;
-    store->facts = *redis_state_get(store_shard(store, 0)->redis_state);
+    store->info = *redis_state_get(store_shard(store, 0)->redis_state);
     if (store->options.shards > 1)
-        store->facts.cpu_us = 0; /* unknown, because several shards may be on one node */
+        store->info.cpu_us = 0; /* unknown, because several shards may be on one node */
     store->refused = NULL;
     for (size_t i = 0; i < store->options.shards; i++) {
         const struct shard *shard = store_shard(store, i);
-        add_facts(&store->facts, redis_state_get(shard->redis_state));
+        add_info(&store->info, redis_state_get(shard->redis_state));
         if (redis_state_refusal(shard->redis_state) && !store->refused)
             store->refused = shard;
     }
@@ -125,25 +125,25 @@ static void on_shard_change(void *arg)
         store->on_change.fn(store->on_change.arg);
 }
 
-const struct store_facts *store_facts(const struct store *store)
+const struct redis_info *store_redis_info(const struct store *store)
 {
-    return &store->facts;
+    return &store->info;
 }
 
-void store_refresh_facts(struct store *store)
+void store_refresh_redis_info(struct store *store)
 {
     if (store->options.shards == 1)
         redis_state_refresh(store_shard(store, 0)->redis_state);
 }
 
-const struct store_facts *store_facts_of(const struct store *store, size_t shard)
+const struct redis_info *store_redis_info_of(const struct store *store, size_t shard)
 {
     return redis_state_get(store_shard(store, shard)->redis_state);
 }
 
 int64_t store_now_ms(const struct store *store)
 {
-    int64_t clock_us = store_facts_of(store, 0)->clock_us;
+    int64_t clock_us = store_redis_info_of(store, 0)->clock_us;
     return clock_us ? (clock_boot_us() + clock_us) / 1000 : clock_wall_ms();
 }
 

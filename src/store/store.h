@@ -26,7 +26,6 @@
 #include "job/target/receiver.h"
 #include "job/target/url.h"
 #include "job/topic/topic.h"
-#include "store/durability.h"
 
 struct store;
 
@@ -44,6 +43,31 @@ enum {
     STORE_SHARDS_MAX = 256,
     STORE_PATTERNS_MAX = 100, /* maximum number of patterns with settings */
 };
+
+/* ---- durability ----
+ *
+ * The durability that a change has when it is confirmed. A change is confirmed when its script has replied.
+ * With "appendfsync always", Redis replies after the write to disk. If replicas are required, duepost also
+ * sends WAIT on the connection that made the change, and confirms the change when WAIT reports enough
+ * replicas. */
+
+/* A zeroed struct means that the change is in Redis's memory only. */
+struct durability {
+    bool is_synced;    /* Redis has written the change to disk, with "appendfsync always" */
+    unsigned replicas; /* number of replicas that have the change, as WAIT counts them */
+};
+
+enum { DURABILITY_REPLICAS_MAX = 16, DURABILITY_TEXT_MAX = 32 };
+
+/* Parses "memory", "fsync", "replicated:N" or "fsync+replicated:N", with N from 1. Returns false for other
+ * texts. */
+bool durability_parse(struct slice text, struct durability *);
+void durability_format(struct durability, char text[DURABILITY_TEXT_MAX]);
+
+/* Returns whether the durability given includes the durability wanted. */
+bool durability_covers(struct durability given, struct durability wanted);
+
+/* ---- the store ---- */
 
 struct store_options {
     const struct redis_address *redis; /* borrowed */
@@ -87,7 +111,7 @@ size_t store_shard_number(const struct store *, struct slice topic);
 
 /* ---- state of Redis ---- */
 
-struct store_facts {
+struct redis_info {
     bool is_known;
     char version[32];
     char role[16];
@@ -113,25 +137,25 @@ void store_durability_configured(const struct store *, char text[DURABILITY_TEXT
 
 /* Writes in_force as a word: "unknown" while Redis is unreachable, or while the fsync setting is hidden
  * and no replica is online. */
-void store_facts_durability(const struct store_facts *, char text[DURABILITY_TEXT_MAX]);
+void redis_info_durability(const struct redis_info *, char text[DURABILITY_TEXT_MAX]);
 
-/* Return STATUS_INVALID if duepost cannot use a Redis with these facts at all; problem then has the
+/* Return STATUS_INVALID if duepost cannot use a Redis with this information at all; problem then has the
  * reason. */
-enum status store_check_version(const struct store_facts *, struct problem *) MUST_USE;
-enum status store_check_eviction(const struct store_facts *, struct problem *) MUST_USE;
-enum status store_check_layout(const struct store_facts *, size_t shards, struct problem *) MUST_USE;
+enum status store_check_version(const struct redis_info *, struct problem *) MUST_USE;
+enum status store_check_eviction(const struct redis_info *, struct problem *) MUST_USE;
+enum status store_check_layout(const struct redis_info *, size_t shards, struct problem *) MUST_USE;
 
 /* Returns the reason why a crash of Redis could lose confirmed changes, or NULL if it could not. */
-const char *store_facts_risk(const struct store_facts *);
+const char *redis_info_risk(const struct redis_info *);
 
-/* Returns the facts. With several shards, they are known when the facts of each shard are known, and in_force
+/* Returns the information. With several shards, it is known when that of each shard is known, and in_force
  * is the durability that all shards provide. */
-const struct store_facts *store_facts(const struct store *);
-/* Queries the facts again if there is one shard, at most once a second. store_facts returns the new facts
- * when Redis has answered. */
-void store_refresh_facts(struct store *);
+const struct redis_info *store_redis_info(const struct store *);
+/* Queries the information again if there is one shard, at most once a second. store_redis_info returns the
+ * new one when Redis has answered. */
+void store_refresh_redis_info(struct store *);
 
-const struct store_facts *store_facts_of(const struct store *, size_t shard);
+const struct redis_info *store_redis_info_of(const struct store *, size_t shard);
 
 /* Returns the time by the clock of the first shard's Redis, as of a few seconds ago, or by this host's clock
  * while Redis was never reached. Times that a client sends are compared with this time. A step of the clock
@@ -160,8 +184,8 @@ bool store_is_denied(const struct store *, struct problem *);
 typedef void store_try_fn(void *arg, enum status, int64_t now_us);
 void store_try_write(struct store *, size_t shard, store_try_fn *, void *arg);
 
-/* Calls fn when the facts, or the results of store_is_ready, store_is_refused and store_is_denied, may have
- * changed. There is one listener. */
+/* Calls fn when the information, or the results of store_is_ready, store_is_refused and store_is_denied, may
+ * have changed. There is one listener. */
 void store_on_change(struct store *, loop_fn *, void *arg);
 
 /* Returns whether a Redis that the store has found since its start, from Sentinels or the Cluster, has this
@@ -581,5 +605,23 @@ void store_listen_live(struct store *, store_live_fn *, void *arg);
 
 /* Copies the text. */
 void store_publish_live(struct store *, struct slice text);
+
+/* ---- numbers of waiting jobs by due time ----
+ *
+ * A walk counts the jobs of all shards once, in steps (forecast.c). */
+
+struct forecast_walk;
+
+struct forecast_walk *forecast_walk_new(void);
+
+/* Must not be called during a step, except in the step's callback. NULL is ignored. */
+void forecast_walk_free(struct forecast_walk *);
+
+/* Called after a step. forecast is NULL until the walk is complete. After a complete walk, or if the status
+ * is not OK, the next step begins a new walk. */
+typedef void forecast_fn(void *arg, enum status, const struct forecast *forecast);
+
+/* Does the next step of the walk. Borrows the walk and the store until the callback. */
+void forecast_walk_step(struct forecast_walk *, struct store *, forecast_fn *, void *arg);
 
 #endif

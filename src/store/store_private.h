@@ -22,7 +22,7 @@ struct claim {
 
 /* Events from a shard to its store. */
 struct shard_events {
-    loop_fn *on_change; /* called when the result of shard_is_ready or the facts may have changed */
+    loop_fn *on_change; /* called when the result of shard_is_ready or the information may have changed */
     /* on_peer, on_error and on_recheck are NULL when no Sentinel or Cluster names the primary. */
     void (*on_peer)(void *arg, const struct redis_node *); /* called when the shard connects to this node */
     void (*on_error)(void *arg, struct slice error);       /* called with an error in a reply of Redis */
@@ -165,7 +165,7 @@ struct store {
     struct sentinel *sentinel;
     struct cluster *cluster;
     struct redis_nodes *redis_nodes;
-    struct store_facts facts;    /* facts of all shards together */
+    struct redis_info info;      /* sum of all shards */
     const struct shard *refused; /* a shard that this duepost cannot use at all; NULL: none */
     struct {
         loop_fn *fn;
@@ -254,13 +254,14 @@ void redis_state_stop(struct redis_state *);
 void redis_state_note_denial(struct redis_state *);
 void redis_state_note_subscription(struct redis_state *, bool is_denied);
 
-/* Queries the facts now. Called when Redis has refused a command, because the facts may be out of date. */
+/* Queries the information now. Called when Redis has refused a command, because the information may be out of
+ * date. */
 void redis_state_recheck(struct redis_state *);
 
-/* Queries the facts now, at most once a second. Called for the metrics. */
+/* Queries the information now, at most once a second. Called for the metrics. */
 void redis_state_refresh(struct redis_state *);
 
-const struct store_facts *redis_state_get(const struct redis_state *);
+const struct redis_info *redis_state_get(const struct redis_state *);
 
 /* Returns whether Redis provides the configured durability, as far as known. */
 bool redis_state_give_durability(const struct redis_state *);

@@ -314,18 +314,18 @@ void workflow_notify(struct store *store, const struct workflow_notify *notify, 
 
 enum {
     /* Size that a call counts as, so that a run has few calls: each may get a long list. */
-    ARRIVAL_BYTES = 256 * 1024,
+    INPUT_BYTES = 256 * 1024,
 };
 
-static bool arrival_kind_read(struct slice word, enum arrival_kind *kind)
+static bool workflow_input_kind_read(struct slice word, enum workflow_input_kind *kind)
 {
     static const struct slice words[] = {
-        [ARRIVAL_OWN] = SLICE_INIT("own"),   [ARRIVAL_LIST] = SLICE_INIT("list"),
-        [ARRIVAL_LONG] = SLICE_INIT("long"), [ARRIVAL_DONE] = SLICE_INIT("done"),
-        [ARRIVAL_OVER] = SLICE_INIT("over"), [ARRIVAL_UNREADABLE] = SLICE_INIT("unreadable")};
+        [INPUT_OWN] = SLICE_INIT("own"),   [INPUT_LIST] = SLICE_INIT("list"),
+        [INPUT_LONG] = SLICE_INIT("long"), [INPUT_DONE] = SLICE_INIT("done"),
+        [INPUT_OVER] = SLICE_INIT("over"), [INPUT_UNREADABLE] = SLICE_INIT("unreadable")};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (slice_equal(word, words[i])) {
-            *kind = (enum arrival_kind)i;
+            *kind = (enum workflow_input_kind)i;
             return true;
         }
     }
@@ -350,36 +350,36 @@ static void write_elements(const struct redis_reply *elements, struct buffer *ar
     buffer_append_byte(array, ']');
 }
 
-static enum status read_arrival(const struct redis_reply *result, struct buffer *array,
-                                struct arrival *arrival)
+static enum status read_input(const struct redis_reply *result, struct buffer *array,
+                              struct workflow_input *input)
 {
-    if (!arrival_kind_read(redis_reply_text(redis_reply_at(result, 0)), &arrival->kind))
+    if (!workflow_input_kind_read(redis_reply_text(redis_reply_at(result, 0)), &input->kind))
         return reply_refuse("arrive");
-    if (arrival->kind >= ARRIVAL_DONE)
+    if (input->kind >= INPUT_DONE)
         return STATUS_OK;
     if (redis_reply_size(result) < 3)
         return reply_refuse("arrive");
-    arrival->made_ms = redis_reply_integer(redis_reply_at(result, 1));
+    input->made_ms = redis_reply_integer(redis_reply_at(result, 1));
     write_elements(redis_reply_at(result, 2), array);
-    arrival->elements = buffer_slice(array);
+    input->elements = buffer_slice(array);
     return array->failed ? STATUS_NO_MEMORY : STATUS_OK;
 }
 
-static void arrival_end(struct store_call *call, enum status status, const struct redis_reply *result)
+static void input_end(struct store_call *call, enum status status, const struct redis_reply *result)
 {
-    struct arrival arrival = {.kind = ARRIVAL_OVER};
+    struct workflow_input input = {.kind = INPUT_OVER};
     struct buffer array;
     buffer_init_fallible(&array, JOB_RECORD_MAX);
     if (status == STATUS_OK)
-        status = read_arrival(result, &array, &arrival);
-    CALL_FN(call, arrival_fn)(call->arg, status, status == STATUS_OK ? &arrival : NULL);
+        status = read_input(result, &array, &input);
+    CALL_FN(call, workflow_input_fn)(call->arg, status, status == STATUS_OK ? &input : NULL);
     buffer_fini(&array);
 }
 
-void shard_arrive(struct shard *shard, struct slice id, arrival_fn *fn, void *arg)
+void shard_arrive(struct shard *shard, struct slice id, workflow_input_fn *fn, void *arg)
 {
-    struct store_call *call = store_call_new(shard, SHARD_BATCH_ARRIVE, arrival_end, ANY_FN(fn), arg);
+    struct store_call *call = store_call_new(shard, SHARD_BATCH_ARRIVE, input_end, ANY_FN(fn), arg);
     store_call_text(call, id);
-    call->bytes += ARRIVAL_BYTES;
+    call->bytes += INPUT_BYTES;
     store_call_send(call);
 }

@@ -302,27 +302,27 @@ static void attempt_send(struct attempt *attempt)
 /* ---- ARRIVING ---- */
 
 /* Copies the data of the workflow that the request needs. Returns false if there is no memory. */
-static bool take_arrival(struct attempt *attempt, const struct arrival *arrival)
+static bool take_input(struct attempt *attempt, const struct workflow_input *input)
 {
-    attempt->workflow_ms = arrival->made_ms;
-    attempt->arrival = arrival->kind;
-    buffer_append(&attempt->elements, arrival->elements);
+    attempt->workflow_ms = input->made_ms;
+    attempt->input_kind = input->kind;
+    buffer_append(&attempt->elements, input->elements);
     return !attempt->elements.failed;
 }
 
-static void attempt_on_arrived(void *arg, enum status status, const struct arrival *arrival)
+static void attempt_on_arrived(void *arg, enum status status, const struct workflow_input *input)
 {
     struct attempt *attempt = arg;
     bool is_known = status == STATUS_OK;
     if (attempt->is_cut)
         attempt_end_by(attempt, ENDING_CAUSE_UNSENT);
-    else if (is_known && arrival->kind == ARRIVAL_DONE)
+    else if (is_known && input->kind == INPUT_DONE)
         attempt_end_by(attempt, ENDING_CAUSE_DONE);
-    else if (is_known && arrival->kind == ARRIVAL_OVER)
+    else if (is_known && input->kind == INPUT_OVER)
         attempt_end_by(attempt, ENDING_CAUSE_OVER);
-    else if (is_known && arrival->kind == ARRIVAL_UNREADABLE)
+    else if (is_known && input->kind == INPUT_UNREADABLE)
         attempt_end_by(attempt, ENDING_CAUSE_UNREADABLE);
-    else if (is_known && take_arrival(attempt, arrival))
+    else if (is_known && take_input(attempt, input))
         attempt_send(attempt);
     else if (is_known || status == STATUS_NO_MEMORY)
         attempt_end_by(attempt, ENDING_CAUSE_NO_MEMORY);

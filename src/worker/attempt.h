@@ -89,10 +89,10 @@ struct attempt {
     struct buffer record; /* record as claimed */
     size_t bytes;         /* size of the record, also after it was freed */
     struct buffer payload, header_text;
-    enum arrival_kind arrival; /* which data of the workflow the request contains */
-    struct buffer elements;    /* see arrival.h */
-    int64_t workflow_ms;       /* time at which the workflow was created */
-    bool is_cut;               /* see attempt_cut */
+    enum workflow_input_kind input_kind; /* which data of the workflow the request contains */
+    struct buffer elements;              /* see shard_arrive */
+    int64_t workflow_ms;                 /* time at which the workflow was created */
+    bool is_cut;                         /* see attempt_cut */
     struct job job;
     const struct delivery_form *form; /* how the request is built; set in READING */
     struct topic_settings *settings;  /* settings of the topic; owned; NULL: the topic has none */

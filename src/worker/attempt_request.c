@@ -126,9 +126,9 @@ static bool needs_fresh(const struct attempt *attempt)
  * elements are too long. */
 static struct slice payload_of(struct attempt *attempt)
 {
-    if (attempt->job.workflow.size && attempt->arrival == ARRIVAL_LIST)
+    if (attempt->job.workflow.size && attempt->input_kind == INPUT_LIST)
         return buffer_slice(&attempt->elements);
-    if (attempt->job.workflow.size && attempt->arrival == ARRIVAL_LONG)
+    if (attempt->job.workflow.size && attempt->input_kind == INPUT_LONG)
         return SLICE("");
     return job_payload(&attempt->job, &attempt->payload);
 }

@@ -99,7 +99,7 @@ struct burial {
     struct recovery *recovery;
     struct lease lease;
     struct buffer id, record, settings;
-    struct buffer elements; /* elements of the job's workflow, see arrival.h */
+    struct buffer elements; /* elements of the job's workflow, see shard_arrive */
     int64_t now_ms;
     struct callback_jobs callbacks;
     struct shard_follow_up follow_ups[CALLBACK_JOBS_MAX];
@@ -192,11 +192,11 @@ static void bury(struct burial *burial)
 
 /* Receives the workflow's first element, and buries the job. If the workflow has ended, the callbacks are
  * written without the element. */
-static void burial_on_arrived(void *arg, enum status status, const struct arrival *arrival)
+static void burial_on_arrived(void *arg, enum status status, const struct workflow_input *input)
 {
     struct burial *burial = arg;
     if (status == STATUS_OK)
-        buffer_append(&burial->elements, arrival->elements);
+        buffer_append(&burial->elements, input->elements);
     if (status == STATUS_OK && !burial->elements.failed)
         bury(burial);
     else

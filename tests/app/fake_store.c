@@ -8,7 +8,7 @@
 #include "base/system.h"
 #include "job/retry.h"
 #include "job/target/target.h"
-#include "store/coming.h"
+#include "store/store.h"
 #include "support/errors.h"
 #include "support/suite.h"
 
@@ -118,9 +118,9 @@ int64_t store_now_ms(const struct store *store)
     return clock_wall_ms();
 }
 
-const struct store_facts *store_facts(const struct store *store)
+const struct redis_info *store_redis_info(const struct store *store)
 {
-    static const struct store_facts known = {.is_known = true, .version = "7.2.0", .role = "master"}, unknown;
+    static const struct redis_info known = {.is_known = true, .version = "7.2.0", .role = "master"}, unknown;
     return store->is_ready ? &known : &unknown;
 }
 
@@ -130,9 +130,9 @@ void store_durability_configured(const struct store *store, char text[DURABILITY
     snprintf(text, DURABILITY_TEXT_MAX, "auto");
 }
 
-void store_facts_durability(const struct store_facts *facts, char text[DURABILITY_TEXT_MAX])
+void redis_info_durability(const struct redis_info *info, char text[DURABILITY_TEXT_MAX])
 {
-    (void)facts;
+    (void)info;
     snprintf(text, DURABILITY_TEXT_MAX, "fsync");
 }
 
@@ -395,17 +395,17 @@ void store_close_receiver(struct store *store, struct slice name, store_close_fn
 }
 
 /* The overview counts the coming jobs. No test with this store looks at them. */
-struct coming_walk *coming_walk_new(void)
+struct forecast_walk *forecast_walk_new(void)
 {
     return NULL;
 }
 
-void coming_walk_free(struct coming_walk *walk)
+void forecast_walk_free(struct forecast_walk *walk)
 {
     ck_assert_ptr_null(walk);
 }
 
-void coming_walk_step(struct coming_walk *walk, struct store *store, coming_fn *fn, void *arg)
+void forecast_walk_step(struct forecast_walk *walk, struct store *store, forecast_fn *fn, void *arg)
 {
     (void)walk, (void)store, (void)fn;
     add_call("coming", SLICE(""), arg);

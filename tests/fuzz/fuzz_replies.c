@@ -16,7 +16,7 @@
 #include "job/target/receiver.h"
 #include "job/text/json.h"
 #include "job/topic/topic_settings.h"
-#include "store/coming.h"
+#include "store/store.h"
 #include "store/pull.h"
 #include "store/shard.h"
 #include "store/workflow.h"
@@ -521,11 +521,11 @@ static void on_audited(void *arg, enum status status, const struct store_counts 
     called++;
 }
 
-static void on_coming(void *arg, enum status status, const struct coming *coming)
+static void on_forecast(void *arg, enum status status, const struct forecast *forecast)
 {
     called++;
-    coming_walk_free(arg);
-    assert(!coming || (status == STATUS_OK && coming->overdue >= 0 && coming->later >= 0));
+    forecast_walk_free(arg);
+    assert(!forecast || (status == STATUS_OK && forecast->overdue >= 0 && forecast->later >= 0));
 }
 
 static void on_claimed(void *arg, enum status status, const struct shard_claim *claim)
@@ -625,17 +625,17 @@ static void on_appended(void *arg, enum status status, const struct slice *first
         touch(firsts[0]);
 }
 
-static void on_arrived(void *arg, enum status status, const struct arrival *arrival)
+static void on_arrived(void *arg, enum status status, const struct workflow_input *input)
 {
     struct buffer text;
     (void)arg;
     called++;
     if (status != STATUS_OK)
         return;
-    bool has_none = arrival->kind == ARRIVAL_OVER || arrival->kind == ARRIVAL_UNREADABLE;
-    assert(has_none == (arrival->elements.size == 0));
-    buffer_init(&text, arrival->elements.size);
-    buffer_append(&text, arrival->elements);
+    bool has_none = input->kind == INPUT_OVER || input->kind == INPUT_UNREADABLE;
+    assert(has_none == (input->elements.size == 0));
+    buffer_init(&text, input->elements.size);
+    buffer_append(&text, input->elements);
     buffer_fini(&text);
 }
 
@@ -828,7 +828,7 @@ static unsigned begin(struct store *store, unsigned number)
 {
     struct shard *shard = store_shard(store, 0);
     struct job_when when = {false, 0};
-    struct coming_walk *walk;
+    struct forecast_walk *walk;
     switch (number) {
     case 0:
         store_schedule(store, &(struct store_schedule){.id = ID, .record = SLICE("{}"), .when = when},
@@ -891,8 +891,8 @@ static unsigned begin(struct store *store, unsigned number)
         return 1;
     case 18:
         store_audit(store, on_audited, NULL);
-        walk = coming_walk_new();
-        coming_walk_step(walk, store, on_coming, walk);
+        walk = forecast_walk_new();
+        forecast_walk_step(walk, store, on_forecast, walk);
         return 2;
     case 19:
         shard_claim(shard, 3, SHARD_CLAIM_CARRY, on_claimed, NULL);
@@ -1026,7 +1026,7 @@ static void check_facts(const struct store *store)
     struct address address = {.is_v6 = false};
     char words[DURABILITY_TEXT_MAX];
     store_durability_configured(store, words);
-    store_facts_durability(store_facts(store), words);
+    redis_info_durability(store_redis_info(store), words);
     if (!store_is_ready(store, &problem) || !store_is_ready_for(store, ID, &problem) ||
         store_is_refused(store, &problem))
         assert(problem.text[0]);

@@ -721,11 +721,11 @@ END_TEST
 
 #define STEP "{\"createdAt\":900000,\"url\":\"http://h/\",\"workflow\":\"w1\",\"body\":{\"a\":1}}"
 
-static void arrive(enum arrival_kind kind, const char *elements)
+static void arrive(enum workflow_input_kind kind, const char *elements)
 {
     ck_assert_str_eq(world_call(WORLD_ARRIVE)->id, "t/j");
     ck_assert_uint_eq(world_posts(), 0);
-    world_answer_arrive(STATUS_OK, (struct arrival){kind, 5, slice_of(elements)});
+    world_answer_arrive(STATUS_OK, (struct workflow_input){kind, 5, slice_of(elements)});
 }
 
 static void check_body(const char *body)
@@ -737,7 +737,7 @@ static void check_body(const char *body)
 START_TEST(a_step_is_delivered_with_the_elements_of_its_workflow)
 {
     start_with(STEP, "");
-    arrive(ARRIVAL_LIST, "[{\"b\":1},{\"b\":2}]");
+    arrive(INPUT_LIST, "[{\"b\":1},{\"b\":2}]");
     check_body("[{\"b\":1},{\"b\":2}]");
     ck_assert(world_send());
     world_answer_post(200);
@@ -748,7 +748,7 @@ END_TEST
 START_TEST(a_step_with_too_many_elements_is_delivered_without)
 {
     start_with(STEP, "");
-    arrive(ARRIVAL_LONG, "[{\"b\":1}]");
+    arrive(INPUT_LONG, "[{\"b\":1}]");
     check_body("");
 }
 END_TEST
@@ -756,7 +756,7 @@ END_TEST
 START_TEST(another_job_of_a_workflow_is_delivered_with_its_own_body)
 {
     start_with(STEP, "");
-    arrive(ARRIVAL_OWN, "[{\"b\":1}]");
+    arrive(INPUT_OWN, "[{\"b\":1}]");
     check_body("{\"a\":1}");
 }
 END_TEST
@@ -764,7 +764,7 @@ END_TEST
 START_TEST(a_job_whose_workflow_is_over_is_buried_unsent)
 {
     start_with(STEP, TELLS);
-    arrive(ARRIVAL_OVER, "");
+    arrive(INPUT_OVER, "");
     const struct world_call *call = check_ending(WORLD_BURY);
     ck_assert_ptr_nonnull(strstr(call->record, "\"reason\":\"workflow_ended\""));
     ck_assert_str_eq(call->follow_id, "");
@@ -777,7 +777,7 @@ END_TEST
 START_TEST(a_wait_that_cannot_be_read_is_buried_unsent)
 {
     start_with(STEP, "");
-    arrive(ARRIVAL_UNREADABLE, "");
+    arrive(INPUT_UNREADABLE, "");
     check_ending(WORLD_BURY);
     ck_assert_uint_eq(world_posts(), 0);
     ck_assert_uint_eq(world_logged("record_unreadable"), 1);
@@ -787,7 +787,7 @@ END_TEST
 START_TEST(a_step_that_redis_does_not_tell_about_is_held)
 {
     start_with(STEP, "");
-    world_answer_arrive(STATUS_UNAVAILABLE, (struct arrival){.kind = ARRIVAL_OVER});
+    world_answer_arrive(STATUS_UNAVAILABLE, (struct workflow_input){.kind = INPUT_OVER});
     ck_assert_int_eq(check_ending(WORLD_RELEASE)->wait_ms, 1000);
     ck_assert_uint_eq(world_posts(), 0);
 }
@@ -797,7 +797,7 @@ START_TEST(a_cut_gives_back_a_step_that_arrives)
 {
     start_with(STEP, "");
     attempt_cut(attempt);
-    arrive(ARRIVAL_LIST, "[{\"b\":1}]");
+    arrive(INPUT_LIST, "[{\"b\":1}]");
     ck_assert_int_eq(check_ending(WORLD_RELEASE)->wait_ms, SHARD_NO_WAIT);
     ck_assert_uint_eq(world_posts(), 0);
 }

@@ -164,8 +164,8 @@ START_TEST(the_callback_of_a_step_has_the_elements_of_its_workflow)
     recovery_run(recovery);
     list_doomed(world_job("t/a", STEP, TELLS), world_job("t/b", STEP, TELLS), false);
     ck_assert_uint_eq(world_under_way(WORLD_BURY), 0);
-    world_answer_arrive(STATUS_OK, (struct arrival){ARRIVAL_LIST, 5, SLICE("[{\"b\":1}]")});
-    world_answer_arrive(STATUS_UNAVAILABLE, (struct arrival){.kind = ARRIVAL_OVER});
+    world_answer_arrive(STATUS_OK, (struct workflow_input){INPUT_LIST, 5, SLICE("[{\"b\":1}]")});
+    world_answer_arrive(STATUS_UNAVAILABLE, (struct workflow_input){.kind = INPUT_OVER});
     ck_assert_uint_eq(world_under_way(WORLD_BURY),
                       1); /* only one burial; the other job is listed again later */
     ck_assert_str_eq(world_call(WORLD_BURY)->id, "t/a");

@@ -523,7 +523,7 @@ void shard_release(struct shard *shard, const struct lease *lease, const struct 
     copy(call->receiver, sizeof call->receiver, hold->receiver);
 }
 
-void shard_arrive(struct shard *shard, struct slice id, arrival_fn *fn, void *arg)
+void shard_arrive(struct shard *shard, struct slice id, workflow_input_fn *fn, void *arg)
 {
     struct world_call *call = add_call(WORLD_ARRIVE, shard, arg);
     copy(call->id, sizeof call->id, id);
@@ -756,10 +756,10 @@ void world_answer_claim(enum status status, const struct shard_claimed *jobs, si
     call->fn.claim(call->arg, status, &claim);
 }
 
-void world_answer_arrive(enum status status, struct arrival arrival)
+void world_answer_arrive(enum status status, struct workflow_input input)
 {
     const struct world_call *call = take_call(WORLD_ARRIVE);
-    call->fn.arrive(call->arg, status, status == STATUS_OK ? &arrival : NULL);
+    call->fn.arrive(call->arg, status, status == STATUS_OK ? &input : NULL);
 }
 
 void world_answer_carry(const char *owner, struct shard_carried carried)

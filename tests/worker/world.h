@@ -102,7 +102,7 @@ struct world_call {
         shard_claim_fn *claim;
         shard_resume_fn *resume;
         shard_done_fn *done;
-        arrival_fn *arrive;
+        workflow_input_fn *arrive;
         shard_carry_fn *carry;
         shard_lost_fn *lost;
         shard_forget_fn *forget;
@@ -132,7 +132,7 @@ size_t world_made(enum world_kind);
 /* Each of these functions answers the oldest call of its kind. */
 void world_answer(enum world_kind, enum status); /* for COMPLETE to BELL, which have only a status */
 void world_answer_claim(enum status, const struct shard_claimed *, size_t count, size_t more);
-void world_answer_arrive(enum status, struct arrival);
+void world_answer_arrive(enum status, struct workflow_input);
 void world_answer_carry(const char *owner,
                         struct shard_carried); /* owner NULL: the caller. now_us is filled in */
 void world_answer_resume(enum status, size_t count);

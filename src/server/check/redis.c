@@ -157,7 +157,7 @@ static void on_store_change(void *arg)
     const struct redis_check *check = arg;
     struct problem why;
     if (store_is_ready(check->store, &why) ||
-        (store_facts(check->store)->is_known && store_is_refused(check->store, &why)))
+        (store_redis_info(check->store)->is_known && store_is_refused(check->store, &why)))
         loop_stop(check->loop);
 }
 
@@ -226,11 +226,11 @@ static void add_failure(const struct redis_check *check, const char *name, size_
 
 /* Adds the line of a property that each shard must have. */
 static void add_line(const struct redis_check *check, const char *name,
-                     enum status (*judge)(const struct store_facts *, struct problem *), const char *found)
+                     enum status (*judge)(const struct redis_info *, struct problem *), const char *found)
 {
     struct problem problem;
     for (size_t i = 0; i < store_shards(check->store); i++)
-        if (judge(store_facts_of(check->store, i), &problem) != STATUS_OK) {
+        if (judge(store_redis_info_of(check->store, i), &problem) != STATUS_OK) {
             add_failure(check, name, i, problem.text);
             return;
         }
@@ -239,16 +239,16 @@ static void add_line(const struct redis_check *check, const char *name,
 
 static void add_layout(const struct redis_check *check)
 {
-    const struct store_facts *facts = store_facts_of(check->store, 0);
+    const struct redis_info *info = store_redis_info_of(check->store, 0);
     struct problem problem;
-    if (store_check_layout(facts, store_shards(check->store), &problem) != STATUS_OK)
+    if (store_check_layout(info, store_shards(check->store), &problem) != STATUS_OK)
         check_add(check->report, CHECK_FAILURE, "data", "%s", problem.text);
-    else if (facts->format == 0)
+    else if (info->format == 0)
         check_add(check->report, CHECK_OK, "data",
                   "none under the prefix %s yet; the first start creates them", check->options->prefix);
     else
         check_add(check->report, CHECK_OK, "data", "format %lld, %lld shards, prefix %s",
-                  (long long)facts->format, (long long)facts->shards, check->options->prefix);
+                  (long long)info->format, (long long)info->shards, check->options->prefix);
 }
 
 static void add_rights(const struct redis_check *check)
@@ -262,15 +262,15 @@ static void add_rights(const struct redis_check *check)
 
 static void add_durability(const struct redis_check *check, const struct store_options *options)
 {
-    const struct store_facts *facts = store_facts(check->store);
+    const struct redis_info *info = store_redis_info(check->store);
     char configured[DURABILITY_TEXT_MAX], in_force[DURABILITY_TEXT_MAX];
     struct problem problem;
-    const char *risk = store_facts_risk(facts);
+    const char *risk = redis_info_risk(info);
     store_durability_configured(check->store, configured);
-    store_facts_durability(facts, in_force);
+    redis_info_durability(info, in_force);
     if (!store_is_ready(check->store, &problem))
         check_add(check->report, CHECK_FAILURE, "durability", "%s", problem.text);
-    else if (facts->is_trusted)
+    else if (info->is_trusted)
         check_add(
             check->report, CHECK_WARNING, "durability",
             "%s is trusted, not checked: Redis refuses CONFIG GET appendfsync, and --trust-durability is on",
@@ -288,10 +288,10 @@ static void add_durability(const struct redis_check *check, const struct store_o
 
 static void add_memory(const struct redis_check *check)
 {
-    const struct store_facts *facts = store_facts(check->store);
-    int64_t max = facts->max_bytes ? facts->max_bytes : facts->system_bytes;
-    const char *of = facts->max_bytes ? "maxmemory" : "its host's memory";
-    long long percent = max ? facts->used_bytes * 100 / max : 0, mib = facts->used_bytes >> 20;
+    const struct redis_info *info = store_redis_info(check->store);
+    int64_t max = info->max_bytes ? info->max_bytes : info->system_bytes;
+    const char *of = info->max_bytes ? "maxmemory" : "its host's memory";
+    long long percent = max ? info->used_bytes * 100 / max : 0, mib = info->used_bytes >> 20;
     if (percent >= MEMORY_HIGH_PERCENT)
         check_add(check->report, CHECK_WARNING, "memory",
                   "Redis uses %lld MiB, %lld %% of %s (%lld MiB), at which it accepts no more jobs; keep "
@@ -335,32 +335,32 @@ static void add_writes(const struct redis_check *check)
             : "; each confirmed change takes about this long: check Redis's disk, replicas and network");
 }
 
-static bool is_replica(const struct store_facts *facts)
+static bool is_replica(const struct redis_info *info)
 {
-    return facts->is_known && facts->role[0] && strcmp(facts->role, "master") != 0;
+    return info->is_known && info->role[0] && strcmp(info->role, "master") != 0;
 }
 
 static void add_lines(struct redis_check *check, const struct store_options *options)
 {
     char where[CHECK_TEXT_SIZE], found[2 * CHECK_TEXT_SIZE];
     struct problem problem = {""};
-    const struct store_facts *facts = store_facts(check->store);
+    const struct redis_info *info = store_redis_info(check->store);
     (void)store_is_ready(check->store, &problem);
     check_redis_describe(options->redis, where);
-    if (is_replica(facts) || (!facts->is_known && !store_is_denied(check->store, &problem))) {
+    if (is_replica(info) || (!info->is_known && !store_is_denied(check->store, &problem))) {
         check_add(check->report, CHECK_FAILURE, "redis", "%s: %s; check --redis", where, problem.text);
         return;
     }
-    snprintf(found, sizeof found, "%s, version %s, %zu %s", where, facts->version, store_shards(check->store),
+    snprintf(found, sizeof found, "%s, version %s, %zu %s", where, info->version, store_shards(check->store),
              store_shards(check->store) == 1 ? "shard" : "shards");
-    if (facts->is_known)
+    if (info->is_known)
         check_add(check->report, CHECK_OK, "redis", "%s", found);
     add_rights(check);
-    if (!facts->is_known)
+    if (!info->is_known)
         return;
-    add_line(check, "version", store_check_version, facts->version);
-    if (facts->eviction[0])
-        add_line(check, "eviction", store_check_eviction, facts->eviction);
+    add_line(check, "version", store_check_version, info->version);
+    if (info->eviction[0])
+        add_line(check, "eviction", store_check_eviction, info->eviction);
     else
         check_add(check->report, CHECK_WARNING, "eviction",
                   "not checked: INFO of this Redis has no maxmemory_policy; a Redis that evicts keys loses "
@@ -387,8 +387,8 @@ static void try_writes(struct redis_check *check)
 static bool may_write(const struct redis_check *check)
 {
     struct problem problem;
-    const struct store_facts *facts = store_facts(check->store);
-    return facts->is_known && !is_replica(facts) && !store_is_refused(check->store, &problem);
+    const struct redis_info *info = store_redis_info(check->store);
+    return info->is_known && !is_replica(info) && !store_is_refused(check->store, &problem);
 }
 
 static void check_store(struct redis_check *check, const struct redis_address *redis)

@@ -15,7 +15,7 @@
 #include "job/retry.h"
 #include "job/target/target.h"
 #include "job/token.h"
-#include "store/durability.h"
+#include "store/store.h"
 #include "store/store.h"
 #include "tracing/exporter.h"
 
