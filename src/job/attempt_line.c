@@ -115,26 +115,6 @@ static bool read_number(struct slice word, struct attempt_line *line)
     return true;
 }
 
-static bool read_outcome(struct slice word, struct attempt_result *result)
-{
-    uint64_t status;
-    if (!slice_to_number(word, 999, &status))
-        return failure_parse(word, &result->error);
-    result->status = (int)status;
-    return status >= 100;
-}
-
-static bool read_answer(struct slice text, struct attempt_line *line)
-{
-    static const struct json_limits limits = {1, 1};
-    struct json_fault ignored;
-    line->is_answer_cut = text.size && text.data[text.size - 1] == '+';
-    line->answer = slice_from(text.data, text.size - line->is_answer_cut);
-    if (slice_starts_with(line->answer, SLICE(BYTES)) && json_is_text(line->answer))
-        line->base64 = slice_from(line->answer.data + sizeof BYTES - 1, line->answer.size - sizeof BYTES);
-    return json_is_text(line->answer) && json_check(line->answer, &limits, &ignored) == STATUS_OK;
-}
-
 bool attempt_line_take(struct slice *lines, struct attempt_line *line)
 {
     struct slice rest, word;
@@ -144,8 +124,23 @@ bool attempt_line_take(struct slice *lines, struct attempt_line *line)
         !take_number(&rest, TIMESTAMP_MAX_MS, &line->result.duration_ms))
         return false;
     bool has_answer = slice_cut(rest, ' ', &word, &rest);
-    if (!read_outcome(word, &line->result) || (has_answer && !read_answer(rest, line)))
+    uint64_t status;
+    if (slice_to_number(word, 999, &status))
+        line->result.status = (int)status;
+    else if (!failure_parse(word, &line->result.error))
         return false;
+    if (line->result.error == FAILURE_NONE && line->result.status < 100)
+        return false;
+    if (has_answer) {
+        static const struct json_limits limits = {1, 1};
+        struct json_fault ignored;
+        line->is_answer_cut = rest.size && rest.data[rest.size - 1] == '+';
+        line->answer = slice_from(rest.data, rest.size - line->is_answer_cut);
+        if (!json_is_text(line->answer) || json_check(line->answer, &limits, &ignored) != STATUS_OK)
+            return false;
+        if (slice_starts_with(line->answer, SLICE(BYTES)))
+            line->base64 = slice_from(line->answer.data + sizeof BYTES - 1, line->answer.size - sizeof BYTES);
+    }
     if (line->result.error != FAILURE_NONE) {
         line->result.detail = attempt_detail(line->answer);
         line->answer.size = 0;

@@ -74,14 +74,6 @@ bool job_key_parse(struct slice key, struct slice *topic, struct slice *job_id)
            is_job_id(*job_id, topic_is_sibling(*topic) ? JOB_ID_DERIVED_MAX : JOB_ID_MAX);
 }
 
-/* Returns five bits, of which "first" is the lowest. Bit 0 is the lowest bit of the last byte. */
-static unsigned five_bits(const uint8_t *bytes, size_t size, unsigned first)
-{
-    size_t last = size - 1 - first / 8;
-    unsigned pair = bytes[last] | (last > 0 ? (unsigned)bytes[last - 1] << 8 : 0);
-    return pair >> (first % 8) & 31;
-}
-
 void job_id_make(int64_t now_ms, const uint8_t random[10], char text[JOB_ID_NEW_SIZE])
 {
     static const char alphabet[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
@@ -89,8 +81,11 @@ void job_id_make(int64_t now_ms, const uint8_t random[10], char text[JOB_ID_NEW_
     for (unsigned i = 0; i < 6; i++)
         bytes[i] = (uint8_t)((uint64_t)now_ms >> (40 - 8 * i));
     memcpy(bytes + 6, random, 10);
-    for (unsigned i = 0; i < JOB_ID_NEW_SIZE; i++)
-        text[JOB_ID_NEW_SIZE - 1 - i] = alphabet[five_bits(bytes, sizeof bytes, 5 * i)];
+    for (unsigned i = 0; i < JOB_ID_NEW_SIZE; i++) { /* five bits a character, from the last byte on */
+        size_t last = sizeof bytes - 1 - 5 * i / 8;
+        unsigned pair = bytes[last] | (last > 0 ? (unsigned)bytes[last - 1] << 8 : 0);
+        text[JOB_ID_NEW_SIZE - 1 - i] = alphabet[pair >> (5 * i % 8) & 31];
+    }
 }
 
 bool workflow_place_parse(struct slice place, struct slice *id, int64_t *made_ms)

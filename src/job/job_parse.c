@@ -132,23 +132,18 @@ static bool keeps_hidden_header(struct slice old, struct slice patch)
     return false;
 }
 
-/* Returns whether the origin of the job's new url differs from that of its old url. Also returns true if the
- * job had no url: such a job is sent to the url of its topic, which this function does not know. */
-static bool is_moved_elsewhere(const struct job_patched *patched)
-{
-    struct url from, to;
-    const char *ignored;
-    return patched->has_url && patched->job.url.size > 0 &&
-           !(url_parse(patched->old.url, &from, &ignored) == STATUS_OK &&
-             url_parse(patched->job.url, &to, &ignored) == STATUS_OK && url_is_same_origin(&from, &to));
-}
-
 void job_patch_check_hidden(const struct member_values *old, const struct member_values *values,
                             const struct job_patched *patched, struct job_errors *errors)
 {
     static const char again[] =
         "must be sent again, or be null, because url changes to another scheme, host or port";
-    if (!is_moved_elsewhere(patched))
+    struct url from, to;
+    const char *ignored;
+    if (!patched->has_url || patched->job.url.size == 0)
+        return;
+    /* A job without a url was sent to the url of its topic, which this function does not know. */
+    if (url_parse(patched->old.url, &from, &ignored) == STATUS_OK &&
+        url_parse(patched->job.url, &to, &ignored) == STATUS_OK && url_is_same_origin(&from, &to))
         return;
     if (keeps_hidden_header(old->of[JOB_HEADERS], values->of[JOB_HEADERS]))
         job_errors_add(errors, "headers", again);

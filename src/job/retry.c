@@ -127,18 +127,6 @@ static size_t skip_digits(struct slice text, size_t at)
     return at;
 }
 
-/* If an exponent begins at position "at", returns the position after it; otherwise, returns "at". */
-static size_t skip_exponent(struct slice text, size_t at)
-{
-    size_t digits = at + 1;
-    if (at >= text.size || (text.data[at] != 'e' && text.data[at] != 'E'))
-        return at;
-    if (digits < text.size && (text.data[digits] == '+' || text.data[digits] == '-'))
-        digits++;
-    size_t end = skip_digits(text, digits);
-    return end > digits ? end : at;
-}
-
 static double read_number(struct evaluation *evaluation)
 {
     char number[NUMBER_MAX + 1];
@@ -150,7 +138,14 @@ static double read_number(struct evaluation *evaluation)
     }
     if (digits == 0)
         return expect(evaluation, "a number");
-    end = skip_exponent(evaluation->text, end);
+    struct slice text = evaluation->text;
+    if (end < text.size && (text.data[end] == 'e' || text.data[end] == 'E')) {
+        size_t exponent = end + 1;
+        exponent += exponent < text.size && (text.data[exponent] == '+' || text.data[exponent] == '-');
+        size_t exponent_end = skip_digits(text, exponent);
+        if (exponent_end > exponent)
+            end = exponent_end;
+    }
     if (end - start > NUMBER_MAX)
         return expect(evaluation, "a number of at most 32 characters");
     snprintf(number, sizeof number, "%.*s", (int)(end - start), evaluation->text.data + start);
@@ -191,14 +186,6 @@ static const struct function {
     {SLICE_INIT("sqrt"), sqrt, NULL, false},
 };
 
-static const struct function *find_function(struct slice name)
-{
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-        if (slice_equal(functions[i].name, name))
-            return &functions[i];
-    return NULL;
-}
-
 static double expression_call(struct evaluation *evaluation, const struct function *function)
 {
     if (!expression_take(evaluation, '('))
@@ -222,7 +209,10 @@ static double read_word(struct evaluation *evaluation)
     while (end < evaluation->text.size && isalnum((unsigned char)evaluation->text.data[end]))
         end++;
     struct slice word = slice_from(evaluation->text.data + start, end - start);
-    const struct function *function = find_function(word);
+    const struct function *function = NULL;
+    for (size_t i = 0; i < sizeof functions / sizeof *functions && !function; i++)
+        if (slice_equal(functions[i].name, word))
+            function = &functions[i];
     if (function || slice_equal(word, SLICE("retried")))
         evaluation->at = end;
     else

@@ -80,15 +80,6 @@ static void tell_dropped(struct archiver *archiver, int64_t dropped)
     archiver->told_us = clock_boot_us();
 }
 
-static void tell_left(struct archiver *archiver, int64_t entries)
-{
-    if (entries > 0 && !archiver->has_told_left)
-        log_warning("history_is_off", LOG_NUMBER("shard", shard_of(archiver)),
-                    LOG_NUMBER("jobs_in_outbox", entries),
-                    LOG_TEXT("do", "these ended jobs stay in Redis until a history is configured again"));
-    archiver->has_told_left = entries > 0;
-}
-
 /* ---- a batch: append, remove ---- */
 
 /* Makes the archiver begin again at the first text of the outbox when it has no more batches in hand. */
@@ -182,7 +173,11 @@ static void archiver_on_read(void *arg, enum status status, const struct outbox_
         return;
     }
     if (!archiver->options.history) {
-        tell_left(archiver, read->entries);
+        if (read->entries > 0 && !archiver->has_told_left)
+            log_warning("history_is_off", LOG_NUMBER("shard", shard_of(archiver)),
+                        LOG_NUMBER("jobs_in_outbox", read->entries),
+                        LOG_TEXT("do", "these ended jobs stay in Redis until a history is configured again"));
+        archiver->has_told_left = read->entries > 0;
         pace_end(archiver->pace);
         return;
     }

@@ -376,14 +376,6 @@ static void ask_permit(struct attempt *attempt)
 
 /* ---- READING ---- */
 
-/* Reads the url of the job, or else the url of its topic. Returns false if this url is invalid. */
-static bool read_url(struct attempt *attempt)
-{
-    const char *detail;
-    struct slice text = topic_defaults_url(attempt->settings, &attempt->job);
-    return text.size == 0 || url_parse(text, &attempt->url, &detail) == STATUS_OK;
-}
-
 static void give_back_unserved(struct attempt *attempt, enum unserved_why why, struct slice lacks)
 {
     const struct attempt_context *context = attempt->context;
@@ -440,6 +432,8 @@ static void attempt_read(struct attempt *attempt, struct slice settings, int64_t
     bool is_job =
         is_whole && job_read(attempt->lease.id, buffer_slice(&attempt->record), &attempt->job) == STATUS_OK;
     bool lacks = is_job && attempt->job.lacks.size;
+    struct slice url = is_job ? topic_defaults_url(attempt->settings, &attempt->job) : SLICE("");
+    const char *ignored;
     attempt->form = delivery_form_find(attempt->context->policy->forms, attempt->job.form);
     if (!is_whole)
         attempt_end_by(attempt, ENDING_CAUSE_NO_MEMORY);
@@ -447,7 +441,7 @@ static void attempt_read(struct attempt *attempt, struct slice settings, int64_t
         give_back_unserved(attempt, UNSERVED_JOB_LACKS, attempt->job.lacks);
     else if (!attempt->form)
         give_back_unserved(attempt, UNSERVED_JOB_LACKS, attempt->job.form);
-    else if (!is_job || !read_url(attempt))
+    else if (!is_job || (url.size && url_parse(url, &attempt->url, &ignored) != STATUS_OK))
         attempt_end_by(attempt, ENDING_CAUSE_UNREADABLE);
     else if (job_is_expired(&attempt->job, now_ms))
         attempt_end_by(attempt, ENDING_CAUSE_EXPIRED);

@@ -122,25 +122,21 @@ static bool needs_fresh(const struct attempt *attempt)
     return permit_is_probe(&attempt->permit) || attempt->job.last_attempt.error == FAILURE_RESET;
 }
 
-/* Returns the body. For a step of a workflow, the body is the workflow's elements; the body is empty if the
- * elements are too long. */
-static struct slice payload_of(struct attempt *attempt)
-{
-    if (attempt->job.workflow.size && attempt->input_kind == INPUT_LIST)
-        return buffer_slice(&attempt->elements);
-    if (attempt->job.workflow.size && attempt->input_kind == INPUT_LONG)
-        return SLICE("");
-    return job_payload(&attempt->job, &attempt->payload);
-}
-
 struct http_call *attempt_request_send(struct attempt *attempt, int64_t timeout_ms, bool (*may_send)(void *),
                                        void (*on_done)(void *, const struct http_outcome *))
 {
-    struct slice payload = {NULL, 0};
+    struct slice payload;
     struct header_lines lines = {.text = &attempt->header_text};
     struct slice headers[HEADER_LINES_MAX];
-    if (job_method_allows_body(attempt->job.method)) /* a damaged record may have a body */
-        payload = payload_of(attempt);
+    /* A damaged record may have a body that the method does not allow. For a step of a workflow, the body is
+     * the workflow's elements; the body is empty if the elements are too long. */
+    bool is_step = attempt->job.workflow.size > 0;
+    if (!job_method_allows_body(attempt->job.method) || (is_step && attempt->input_kind == INPUT_LONG))
+        payload = SLICE("");
+    else if (is_step && attempt->input_kind == INPUT_LIST)
+        payload = buffer_slice(&attempt->elements);
+    else
+        payload = job_payload(&attempt->job, &attempt->payload);
     write_headers(attempt, payload, &lines);
     if (attempt->payload.failed || attempt->header_text.failed)
         return NULL;

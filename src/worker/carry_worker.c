@@ -187,13 +187,6 @@ static void watch_owner(struct carry_worker *worker, const struct shard_carried 
         worker->wants_tick = true; /* the other owner has released the lock, so take it now */
 }
 
-static bool is_owner_stuck(const struct carry_worker *worker)
-{
-    if (worker->is_owner || !worker->owner[0])
-        return false;
-    return worker->options.is_alone || clock_boot_us() - worker->beat_seen_us >= CARRY_STUCK_US;
-}
-
 /* Gives up all work while the data has a newer format than this version supports. The lock stays in Redis; a
  * newer process takes it over when its beat has stood still. Returns whether this is the case. */
 static bool rests(struct carry_worker *worker)
@@ -254,18 +247,6 @@ static void act_as_owner(struct carry_worker *worker, const struct shard_carried
     do_chores(worker, &carried->chores);
 }
 
-/* The work of a standby: watches the owner's beat, and carries jobs that are overdue because the owner has
- * not carried them. */
-static void act_as_standby(struct carry_worker *worker, const struct shard_carried *carried)
-{
-    become(worker, false);
-    timer_stop(worker->lost);
-    arm_due(worker, earlier(carried->next_due_ms, worker->woken_ms));
-    if (carried->is_full)
-        worker->wants_carry = true;
-    watch_owner(worker, carried);
-}
-
 static void on_carried(void *arg, enum status status, const struct shard_carried *carried)
 {
     struct carry_worker *worker = arg;
@@ -286,7 +267,13 @@ static void on_carried(void *arg, enum status status, const struct shard_carried
     if (slice_equal(carried->owner, slice_of(worker->me))) {
         act_as_owner(worker, carried);
     } else {
-        act_as_standby(worker, carried);
+        /* A standby watches the owner's beat, and carries jobs that are overdue because the owner has not
+         * carried them. */
+        become(worker, false);
+        timer_stop(worker->lost);
+        arm_due(worker, earlier(carried->next_due_ms, worker->woken_ms));
+        worker->wants_carry |= carried->is_full;
+        watch_owner(worker, carried);
     }
     if (carried->chores.has_turns)
         worker->options.on_turns(worker->options.arg);
@@ -304,7 +291,8 @@ static void carry(struct carry_worker *worker, bool is_tick)
     }
     if (rests(worker))
         return;
-    bool is_stuck = is_owner_stuck(worker);
+    bool is_stuck = !worker->is_owner && worker->owner[0] &&
+                    (worker->options.is_alone || clock_boot_us() - worker->beat_seen_us >= CARRY_STUCK_US);
     struct shard_carry call = {
         .me = slice_of(worker->me),
         .is_tick = is_tick,
@@ -322,20 +310,15 @@ static void carry(struct carry_worker *worker, bool is_tick)
     shard_carry(worker->options.shard, &call, on_carried, worker);
 }
 
-/* Starts the timer of the next tick. A standby also ticks when it may take the lock over. */
-static void arm_tick(struct carry_worker *worker)
+static void on_tick(void *arg)
 {
+    struct carry_worker *worker = arg;
+    /* A standby also ticks when it may take the lock over. */
     int64_t left_us = worker->beat_seen_us + CARRY_STUCK_US - clock_boot_us();
     if (!worker->is_owner && worker->owner[0] && left_us > 0 && left_us < TICK_US)
         timer_start(worker->tick, left_us);
     else
         timer_start_aligned(worker->tick, TICK_US);
-}
-
-static void on_tick(void *arg)
-{
-    struct carry_worker *worker = arg;
-    arm_tick(worker);
     carry(worker, true);
     if (worker->is_owner)
         janitor_tick(worker->options.janitor);

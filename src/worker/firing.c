@@ -239,18 +239,6 @@ static void add_jobs(struct shooting *shooting, struct store_fire *call)
     call->count = sending->made.count;
 }
 
-/* Adds the schedule's new progress to the call, if the progress has changed since the previous call. */
-static void add_progress(struct shooting *shooting, const struct recurrence_progress *progress,
-                         struct occurrence *occurrence)
-{
-    size_t id_bytes = occurrence->job.size;
-    if (!recurrence_progress_differs(&shooting->progress, progress))
-        return;
-    recurrence_progress_write(progress, &occurrence->job);
-    occurrence->call.progress = slice_skip(buffer_slice(&occurrence->job), id_bytes);
-    shooting->progress = *progress;
-}
-
 /* Sends one call of fire.lua. progress: the schedule's progress after this call. */
 static void send_item(struct shooting *shooting, const struct store_fire *call,
                       const struct recurrence_progress *progress)
@@ -269,7 +257,12 @@ static void send_item(struct shooting *shooting, const struct store_fire *call,
         occurrence->call.job = buffer_slice(&occurrence->job);
         add_jobs(shooting, &occurrence->call);
     }
-    add_progress(shooting, progress, occurrence);
+    if (recurrence_progress_differs(&shooting->progress, progress)) {
+        size_t id_bytes = occurrence->job.size;
+        recurrence_progress_write(progress, &occurrence->job);
+        occurrence->call.progress = slice_skip(buffer_slice(&occurrence->job), id_bytes);
+        shooting->progress = *progress;
+    }
     shooting->items++;
     shard_fire(shooting->firing->shard, &occurrence->call, on_fired, occurrence);
 }
@@ -461,14 +454,6 @@ static void on_group(void *arg, enum status status, const struct topic *found, s
     shooting_release(shooting);
 }
 
-static void read_group(struct shooting *shooting)
-{
-    struct slice group = shooting->recurring.group;
-    struct store_topics topics = {.topic = group, .max = 1, .are_groups = !topic_is_sibling(group)};
-    shooting->items++;
-    store_topics(shooting->firing->store, &topics, on_group, shooting);
-}
-
 /* ---- a schedule whose time has come ---- */
 
 static void decide(struct shooting *shooting)
@@ -476,14 +461,18 @@ static void decide(struct shooting *shooting)
     struct recurring *recurring = &shooting->recurring;
     enum status status = recurring_read(shooting->schedule.record, recurring);
     shooting->is_read = status == STATUS_OK;
-    if (status != STATUS_OK || recurring_base(recurring, shooting->id).size == 0)
+    if (status != STATUS_OK || recurring_base(recurring, shooting->id).size == 0) {
         firing_hold(shooting, "schedule_unreadable", "the definition cannot be read");
-    else if (recurring->lacks.size)
+    } else if (recurring->lacks.size) {
         firing_hold(shooting, "schedule_unserved", "the definition needs a later version");
-    else if (recurring->group.size && !is_ahead(&shooting->schedule))
-        read_group(shooting);
-    else
+    } else if (recurring->group.size == 0 || is_ahead(&shooting->schedule)) {
         fire_times(shooting, FIRED_DONE);
+    } else {
+        struct store_topics topics = {
+            .topic = recurring->group, .max = 1, .are_groups = !topic_is_sibling(recurring->group)};
+        shooting->items++;
+        store_topics(shooting->firing->store, &topics, on_group, shooting);
+    }
 }
 
 static void shoot(struct firing *firing, const struct store_recurring *schedule)

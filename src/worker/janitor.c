@@ -82,15 +82,10 @@ static void begin_walk(struct janitor *janitor)
     snprintf(janitor->cursor, sizeof janitor->cursor, "0");
 }
 
-static bool is_passed_over(const struct janitor *janitor)
-{
-    return janitor->walk < WALKS &&
-           !(janitor->is_mending ? walks[janitor->walk].is_of_mending : walks[janitor->walk].is_of_patrol);
-}
-
 static void janitor_step(struct janitor *janitor)
 {
-    while (is_passed_over(janitor))
+    while (janitor->walk < WALKS &&
+           !(janitor->is_mending ? walks[janitor->walk].is_of_mending : walks[janitor->walk].is_of_patrol))
         janitor->walk++;
     if (janitor->walk == WALKS) {
         if (janitor->is_mending)

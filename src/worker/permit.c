@@ -154,11 +154,6 @@ static void note_probe(struct receiver *receiver, int64_t probe, enum receiver_p
     receiver->news.probe_end = end;
 }
 
-static bool is_of_interest(const struct receiver *receiver)
-{
-    return receiver->is_impaired || receiver->is_reporting || receiver->news.failures > 0;
-}
-
 void receiver_note(struct receiver *receiver, const struct attempt_result *result, int64_t probe)
 {
     struct receiver_news *news = &receiver->news;
@@ -169,8 +164,8 @@ void receiver_note(struct receiver *receiver, const struct attempt_result *resul
         receiver_cause(result, news->inconclusive_cause);
         report_soon(receiver);
     }
-    if (health == RECEIVER_INCONCLUSIVE ||
-        (health == RECEIVER_HEALTHY && !is_overloaded && !is_of_interest(receiver)))
+    bool is_watched = receiver->is_impaired || receiver->is_reporting || news->failures > 0;
+    if (health == RECEIVER_INCONCLUSIVE || (health == RECEIVER_HEALTHY && !is_overloaded && !is_watched))
         return;
     if (is_overloaded && news->crowd < (int64_t)receiver->in_flight)
         news->crowd = (int64_t)receiver->in_flight;
@@ -282,21 +277,16 @@ static void take_news(struct receiver *receiver)
     }
 }
 
-static struct slice cause_of(const struct receiver_news *sent)
-{
-    if (sent->failures)
-        return slice_of(sent->cause);
-    bool is_inconclusive = sent->probe && sent->probe_end == RECEIVER_PROBE_INCONCLUSIVE;
-    return is_inconclusive ? slice_of(sent->inconclusive_cause) : SLICE("");
-}
-
 static void send_report(struct receiver *receiver)
 {
     const struct receiver_news *sent = &receiver->sent;
     take_news(receiver);
+    bool is_inconclusive = sent->probe && sent->probe_end == RECEIVER_PROBE_INCONCLUSIVE;
     struct store_report report = {
         .name = slice_of(receiver->name),
-        .cause = cause_of(sent),
+        .cause = slice_of(sent->failures    ? sent->cause
+                          : is_inconclusive ? sent->inconclusive_cause
+                                            : ""),
         .is_reachable = sent->is_reachable,
         .failures = sent->failures,
         .crowd = sent->crowd,

@@ -87,16 +87,6 @@ static const struct {
 
 enum { MEMBERS = sizeof members / sizeof *members };
 
-static void refuse_unknown(const struct reading *reading, struct slice name)
-{
-    struct suggestion meant = {.name = name};
-    char detail[SUGGESTION_DETAIL_SIZE];
-    for (size_t i = 0; i < MEMBERS; i++)
-        suggestion_weigh(&meant, members[i].name.data);
-    suggestion_write(&meant, "unknown field", detail);
-    refuse_member(reading, name, detail);
-}
-
 static void read_object(const struct reading *reading, struct slice value)
 {
     char bytes[NAME_MAX_BYTES + 1];
@@ -109,10 +99,16 @@ static void read_object(const struct reading *reading, struct slice value)
         size_t i = 0;
         while (i < MEMBERS && !slice_equal(name, members[i].name))
             i++;
-        if (i == MEMBERS)
-            refuse_unknown(reading, name);
-        else if (!member_is_null(member))
+        if (i == MEMBERS) {
+            struct suggestion meant = {.name = name};
+            char detail[SUGGESTION_DETAIL_SIZE];
+            for (size_t known = 0; known < MEMBERS; known++)
+                suggestion_weigh(&meant, members[known].name.data);
+            suggestion_write(&meant, "unknown field", detail);
+            refuse_member(reading, name, detail);
+        } else if (!member_is_null(member)) {
             members[i].read(reading, member);
+        }
         has_url |= i == 0 && !member_is_null(member);
     }
     if (!has_url)

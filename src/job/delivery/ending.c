@@ -181,15 +181,6 @@ void ending_texts_fini(struct ending_texts *texts)
     callback_jobs_fini(&texts->callbacks);
 }
 
-/* Clears the texts, and also their failures: there may have been no memory when an earlier ending was
- * written. */
-static void ending_texts_clear(struct ending_texts *texts)
-{
-    buffer_clear(&texts->record);
-    buffer_clear(&texts->line);
-    callback_jobs_clear(&texts->callbacks);
-}
-
 /* Returns headers of the answer with which the job died: the first lines, as many as fit. The result is empty
  * unless the job's form wants headers. */
 static struct slice kept_headers(const struct ending *ending, const struct ending_input *input)
@@ -203,26 +194,6 @@ static struct slice kept_headers(const struct ending *ending, const struct endin
     return slice_from(input->headers.data, kept);
 }
 
-static void write_record(const struct ending *ending, const struct ending_input *input, struct job *job,
-                         struct buffer *record)
-{
-    job->attempts = ending->attempts;
-    job->uncounted = ending->uncounted;
-    job->rounds = ending->rounds;
-    job->reason = ending->reason;
-    job->answer_headers = kept_headers(ending, input);
-    job_write(job, record);
-}
-
-static enum callback_outcome outcome_of(const struct ending *ending)
-{
-    if (ending->verdict == ENDING_COMPLETE)
-        return CALLBACK_DELIVERED;
-    if (ending->verdict == ENDING_BURY)
-        return CALLBACK_DEAD;
-    return ending->is_round ? CALLBACK_AGAIN : CALLBACK_FAILED;
-}
-
 /* Returns what a callback reports. job still has its numbers of attempts and rounds from before this
  * attempt. */
 static struct callback_report report_of(const struct ending *ending, const struct ending_input *input,
@@ -232,7 +203,10 @@ static struct callback_report report_of(const struct ending *ending, const struc
     return (struct callback_report){
         .id = input->id,
         .nonce = input->nonce,
-        .outcome = outcome_of(ending),
+        .outcome = ending->verdict == ENDING_COMPLETE ? CALLBACK_DELIVERED
+                   : ending->verdict == ENDING_BURY   ? CALLBACK_DEAD
+                   : ending->is_round                 ? CALLBACK_AGAIN
+                                                      : CALLBACK_FAILED,
         .reason = ending->reason.size ? ending->reason : SLICE("unreadable"),
         .job = input->cause == ENDING_CAUSE_UNREADABLE ? NULL : job,
         .attempts = job->attempts + (attempt != NULL),
@@ -250,21 +224,15 @@ static struct callback_report report_of(const struct ending *ending, const struc
     };
 }
 
-/* Writes the callbacks, which most jobs do not have. Returns false if there is no memory. */
-static bool write_callbacks(const struct ending_input *input, const struct job *job,
-                            const struct callback_report *report, struct ending_texts *texts)
-{
-    return input->cause == ENDING_CAUSE_DONE || input->cause == ENDING_CAUSE_OVER ||
-           !callback_jobs_are_wanted(job, input->settings) ||
-           callback_jobs_write(&texts->callbacks, input->settings, report);
-}
-
 bool ending_write(const struct ending *ending, const struct ending_input *input, struct job *job,
                   struct slice raw, struct ending_texts *texts)
 {
     struct callback_report report = report_of(ending, input, job);
     struct attempt_result previous = job->last_attempt;
-    ending_texts_clear(texts);
+    /* This also clears failures: there may have been no memory when an earlier ending was written. */
+    buffer_clear(&texts->record);
+    buffer_clear(&texts->line);
+    callback_jobs_clear(&texts->callbacks);
     if (ending->has_line)
         attempt_line_write(&texts->line, job->rounds + 1, job->attempts + 1, input->result, input->answer,
                            input->is_answer_cut);
@@ -272,12 +240,20 @@ bool ending_write(const struct ending *ending, const struct ending_input *input,
         job->last_attempt = *input->result;
         job->wait_ms = ending->wait_ms;
     }
-    if (input->cause == ENDING_CAUSE_UNREADABLE)
+    if (input->cause == ENDING_CAUSE_UNREADABLE) {
         buffer_append(&texts->record, raw);
-    else if (ending->has_record)
-        write_record(ending, input, job, &texts->record);
+    } else if (ending->has_record) {
+        job->attempts = ending->attempts;
+        job->uncounted = ending->uncounted;
+        job->rounds = ending->rounds;
+        job->reason = ending->reason;
+        job->answer_headers = kept_headers(ending, input);
+        job_write(job, &texts->record);
+    }
     if (texts->record.failed)
         return false;
     report.previous = previous.at_ms ? &previous : NULL;
-    return ending->verdict == ENDING_RELEASE || write_callbacks(input, job, &report, texts);
+    bool has_callbacks = ending->verdict != ENDING_RELEASE && input->cause != ENDING_CAUSE_DONE &&
+                         input->cause != ENDING_CAUSE_OVER && callback_jobs_are_wanted(job, input->settings);
+    return !has_callbacks || callback_jobs_write(&texts->callbacks, input->settings, &report);
 }

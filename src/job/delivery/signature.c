@@ -146,14 +146,6 @@ void webhook_id_make(struct slice id, int64_t created_ms, char text[WEBHOOK_ID_S
     text[prefix.size + (size_t)2 * ID_BYTES] = '\0';
 }
 
-static void sign_shared(const struct signing_key *key, struct slice content, struct buffer *out)
-{
-    unsigned char digest[SHA256_BYTES];
-    sha256_hmac(slice_from((const char *)key->bytes, key->size), content, digest);
-    buffer_append(out, SLICE("v1,"));
-    put_base64(out, digest, sizeof digest);
-}
-
 static void sign_private(const struct signing_key *key, struct slice content, struct buffer *out)
 {
     unsigned char signature[SIGNATURE_BYTES];
@@ -182,10 +174,15 @@ void signature_write(const struct signing_keys *keys, struct slice webhook_id, i
     for (size_t i = 0; i < keys->count && !out->failed; i++) {
         if (i)
             buffer_append_byte(out, ' ');
-        if (keys->items[i].is_private)
-            sign_private(&keys->items[i], buffer_slice(&content), out);
-        else
-            sign_shared(&keys->items[i], buffer_slice(&content), out);
+        const struct signing_key *key = &keys->items[i];
+        if (key->is_private) {
+            sign_private(key, buffer_slice(&content), out);
+            continue;
+        }
+        unsigned char digest[SHA256_BYTES];
+        sha256_hmac(slice_from((const char *)key->bytes, key->size), buffer_slice(&content), digest);
+        buffer_append(out, SLICE("v1,"));
+        put_base64(out, digest, sizeof digest);
     }
     buffer_fini(&content);
 }

@@ -239,12 +239,6 @@ static int find_time(const struct cron *cron, int from)
     return -1;
 }
 
-static bool matches_day(const struct cron *cron, int day, int64_t days)
-{
-    bool is_day = cron->days >> day & 1, is_weekday = cron->weekdays >> date_weekday(days) & 1;
-    return cron->is_any_day || cron->is_any_weekday ? is_day && is_weekday : is_day || is_weekday;
-}
-
 bool cron_next(const struct cron *cron, int64_t after_s, int64_t limit_s, int64_t *next_s)
 {
     int64_t start_s = after_s + 1;
@@ -254,7 +248,10 @@ bool cron_next(const struct cron *cron, int64_t after_s, int64_t limit_s, int64_
     while (days * DAY_S < limit_s) {
         int length = date_month_days(date.year, date.month);
         bool is_month = cron->months >> date.month & 1;
-        int time = is_month && matches_day(cron, date.day, days) ? find_time(cron, from) : -1;
+        bool is_day = cron->days >> date.day & 1, is_weekday = cron->weekdays >> date_weekday(days) & 1;
+        bool is_match =
+            cron->is_any_day || cron->is_any_weekday ? is_day && is_weekday : is_day || is_weekday;
+        int time = is_month && is_match ? find_time(cron, from) : -1;
         if (time >= 0) {
             *next_s = days * DAY_S + time;
             return *next_s < limit_s;

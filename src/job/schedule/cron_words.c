@@ -248,18 +248,6 @@ static void write_minutes(struct buffer *out, const struct cron_times *times)
     }
 }
 
-/* Writes " of minute 59 of the hour 23". */
-static void write_of_minutes(struct buffer *out, const struct cron_times *times)
-{
-    buffer_printf(out, " of ");
-    if (has_all(&times->minutes))
-        buffer_printf(out, "every minute");
-    else
-        write_values(out, "minute", &times->minutes);
-    if (!has_all(&times->minutes) || !has_all(&times->hours))
-        write_of_hours(out, &times->hours);
-}
-
 static void write_seconds(struct buffer *out, const struct cron_times *times)
 {
     const struct cron_set *seconds = &times->seconds;
@@ -274,8 +262,16 @@ static void write_seconds(struct buffer *out, const struct cron_times *times)
         buffer_printf(out, "at ");
         write_values(out, "second", seconds);
     }
-    if (!is_plain || !has_all(&times->minutes) || !has_all(&times->hours))
-        write_of_minutes(out, times);
+    bool is_always = has_all(&times->minutes) && has_all(&times->hours);
+    if (is_plain && is_always)
+        return;
+    buffer_printf(out, " of "); /* such as " of minute 59 of the hour 23" */
+    if (has_all(&times->minutes))
+        buffer_printf(out, "every minute");
+    else
+        write_values(out, "minute", &times->minutes);
+    if (!is_always)
+        write_of_hours(out, &times->hours);
 }
 
 /* ---- days and months ---- */

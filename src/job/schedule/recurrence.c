@@ -50,16 +50,6 @@ static bool find_fixed(const struct cron *cron, const struct time_zone_span *spa
     return true;
 }
 
-static bool find_wild(const struct cron *cron, const struct time_zone_span *span, int64_t after_s,
-                      int64_t until_s, int64_t *next_s)
-{
-    int64_t local_s;
-    if (!cron_next(cron, after_s + span->offset_s, until_s + span->offset_s, &local_s))
-        return false;
-    *next_s = local_s - span->offset_s;
-    return true;
-}
-
 /* Returns how much local time is skipped at the beginning of a span. A negative value means that local time
  * is repeated. */
 static int64_t skew_of(const struct time_zone *zone, const struct time_zone_span *span)
@@ -81,11 +71,12 @@ static int64_t cron_next_in_zone(const struct cron *cron, const struct time_zone
     struct time_zone_span span = time_zone_span(zone, after_s);
     while (after_s < end_s) {
         int64_t until_s = recurrence_min(span.until_s, end_s);
-        bool is_found = cron->is_wild
-                            ? find_wild(cron, &span, after_s, until_s, &next_s)
-                            : find_fixed(cron, &span, skew_of(zone, &span), after_s, until_s, &next_s);
-        if (is_found)
+        if (cron->is_wild) {
+            if (cron_next(cron, after_s + span.offset_s, until_s + span.offset_s, &next_s))
+                return next_s - span.offset_s;
+        } else if (find_fixed(cron, &span, skew_of(zone, &span), after_s, until_s, &next_s)) {
             return next_s;
+        }
         if (until_s == end_s)
             break;
         after_s = until_s - 1; /* the search continues with the first second of the next span */
@@ -310,17 +301,6 @@ void recurrence_progress_skip(struct recurrence_progress *progress, const struct
     progress->front_ms = recurrence_next_ms(recurrence, now_ms);
 }
 
-/* Removes a time from a range. A range from which an inner time is removed becomes two ranges. */
-static void split_range(struct recurrence_progress *progress, const struct recurrence *recurrence,
-                        size_t index, int64_t time_ms)
-{
-    struct recurrence_range range = progress->skipped[index];
-    remove_range(progress, index);
-    add_range(progress, index, recurrence_next_ms(recurrence, time_ms), range.last_ms);
-    if (time_ms > range.first_ms)
-        add_range(progress, index, range.first_ms, last_time(recurrence, range.first_ms, time_ms - 1));
-}
-
 void recurrence_progress_take(struct recurrence_progress *progress, const struct recurrence *recurrence,
                               int64_t time_ms)
 {
@@ -331,7 +311,12 @@ void recurrence_progress_take(struct recurrence_progress *progress, const struct
     }
     for (size_t i = 0; i < progress->count; i++)
         if (progress->skipped[i].first_ms <= time_ms && time_ms <= progress->skipped[i].last_ms) {
-            split_range(progress, recurrence, i, time_ms);
+            /* A range from which an inner time is removed becomes two ranges. */
+            struct recurrence_range range = progress->skipped[i];
+            remove_range(progress, i);
+            add_range(progress, i, recurrence_next_ms(recurrence, time_ms), range.last_ms);
+            if (time_ms > range.first_ms)
+                add_range(progress, i, range.first_ms, last_time(recurrence, range.first_ms, time_ms - 1));
             return;
         }
 }

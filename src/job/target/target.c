@@ -114,22 +114,15 @@ static bool is_unspecified(const struct address *address)
     return address_equal(address, &v4) || address_equal(address, &v6);
 }
 
-static bool is_ours(const struct refusal *refusal, const struct address *address, uint16_t port,
-                    bool is_local)
-{
-    if (refusal->port != port)
-        return false;
-    if (is_unspecified(address))
-        return true;
-    return refusal->has_address ? address_equal(&refusal->address, address) : is_local;
-}
-
 bool target_policy_refuses(const struct target_policy *policy, const struct address *address, uint16_t port,
                            bool is_local)
 {
-    for (size_t i = 0; i < policy->refusal_count; i++)
-        if (is_ours(&policy->refusals[i], address, port, is_local))
+    for (size_t i = 0; i < policy->refusal_count; i++) {
+        const struct refusal *refusal = &policy->refusals[i];
+        bool is_same = refusal->has_address ? address_equal(&refusal->address, address) : is_local;
+        if (refusal->port == port && (is_same || is_unspecified(address)))
             return true;
+    }
     return false;
 }
 

@@ -83,26 +83,6 @@ static int compare(const void *a, const void *b)
     return order(a, b);
 }
 
-static const char *twin_of_few(const struct json_key *items, size_t count)
-{
-    for (size_t i = 1; i < count; i++)
-        for (size_t j = 0; j < i; j++)
-            if (order(&items[i], &items[j]) == 0)
-                return items[i].at;
-    return NULL;
-}
-
-/* Finds duplicates by sorting the keys. A hash table could be made slow by a client that chooses keys with
- * the same hash. */
-static const char *twin_of_many(struct json_key *items, size_t count)
-{
-    qsort(items, count, sizeof *items, compare);
-    for (size_t i = 1; i < count; i++)
-        if (order(&items[i - 1], &items[i]) == 0)
-            return items[i].at > items[i - 1].at ? items[i].at : items[i - 1].at;
-    return NULL;
-}
-
 /* ---- the scanner ---- */
 
 struct frame {
@@ -165,18 +145,6 @@ static char skip_space(struct scanner *scanner)
     return byte;
 }
 
-/* Scans one character above U+007F. */
-static bool scan_multi(struct scanner *scanner)
-{
-    const uint8_t *at = (const uint8_t *)scanner->at;
-    size_t left = (size_t)(scanner->end - scanner->at);
-    size_t size = utf8_size(*at);
-    if (size == 0 || left < size || !utf8_is_sound(at, size))
-        return fail(scanner, "is not valid UTF-8");
-    scanner->at += size;
-    return true;
-}
-
 /* Scans an escape, which begins with the backslash at scanner->at. */
 static bool scan_escape(struct scanner *scanner, bool is_key)
 {
@@ -219,10 +187,13 @@ static bool scan_string(struct scanner *scanner, bool is_key, bool *has_escapes)
             if (!scan_escape(scanner, is_key))
                 return false;
             break;
-        case MULTI:
-            if (!scan_multi(scanner))
-                return false;
+        case MULTI: { /* one character above U+007F */
+            size_t size = utf8_size((uint8_t)*at);
+            if (size == 0 || (size_t)(scanner->end - at) < size || !utf8_is_sound((const uint8_t *)at, size))
+                return fail(scanner, "is not valid UTF-8");
+            scanner->at += size;
             break;
+        }
         default:
             return fail(scanner, "has a control byte in a string");
         }
@@ -306,12 +277,30 @@ static bool scan_key(struct scanner *scanner)
     return true;
 }
 
+/* Returns the position of a key that the object already has, or NULL. Many keys are sorted: a hash table
+ * could be made slow by a client that chooses keys with the same hash. */
+static const char *find_twin(struct json_key *items, size_t count)
+{
+    if (count <= FEW) {
+        for (size_t i = 1; i < count; i++)
+            for (size_t j = 0; j < i; j++)
+                if (order(&items[i], &items[j]) == 0)
+                    return items[i].at;
+        return NULL;
+    }
+    qsort(items, count, sizeof *items, compare);
+    for (size_t i = 1; i < count; i++)
+        if (order(&items[i - 1], &items[i]) == 0)
+            return items[i].at > items[i - 1].at ? items[i].at : items[i - 1].at;
+    return NULL;
+}
+
 static bool close_value(struct scanner *scanner)
 {
     const struct frame *frame = &scanner->frames[--scanner->depth];
     struct json_key *keys = scanner->keys.items + frame->first_key;
     size_t count = scanner->keys.count - frame->first_key;
-    const char *twin = count <= FEW ? twin_of_few(keys, count) : twin_of_many(keys, count);
+    const char *twin = find_twin(keys, count);
     scanner->keys.count = frame->first_key;
     if (twin) {
         scanner->at = twin;

@@ -182,17 +182,6 @@ static bool refuse_no_object(struct member_parse *parse, const struct member *me
     return members_refuse(parse, member, buffer_text(&text));
 }
 
-static bool parse_callback(struct member_parse *parse, const struct member *member, struct slice value,
-                           struct slice *text)
-{
-    struct callback callback;
-    if (!callback_parse(parse->errors, member->path, value, &callback))
-        return false;
-    callback_fini(&callback);
-    *text = value;
-    return true;
-}
-
 static bool parse_object(struct member_parse *parse, const struct member *member, struct slice value)
 {
     struct member_parse inner = *parse;
@@ -250,8 +239,14 @@ static bool parse_value(struct member_parse *parse, const struct member *member,
         return parse_labels(parse, member, value, field);
     case MEMBER_KEYS:
         return parse_keys(parse, member, value, field);
-    case MEMBER_CALLBACK:
-        return parse_callback(parse, member, value, field);
+    case MEMBER_CALLBACK: {
+        struct callback callback;
+        if (!callback_parse(parse->errors, member->path, value, &callback))
+            return false;
+        callback_fini(&callback);
+        *(struct slice *)field = value;
+        return true;
+    }
     case MEMBER_OBJECT:
         return parse_object(parse, member, value);
     case MEMBER_ATTEMPT:

@@ -282,16 +282,6 @@ static void put_keys(struct json_writer *json, const struct signing_keys *keys, 
     json_end_array(json);
 }
 
-static void put_object(struct json_writer *json, const struct member *member, const void *of,
-                       enum members_for whom)
-{
-    json_put_object(json);
-    members_write(member->object, of, whom, json);
-    if (whom == MEMBERS_FOR_REDIS)
-        unknown_members_write((const struct unknown_members *)((const char *)of + member->unknown), json);
-    json_end_object(json);
-}
-
 static void put_value(const struct member *member, const void *of, enum members_for whom,
                       struct json_writer *json)
 {
@@ -340,7 +330,11 @@ static void put_value(const struct member *member, const void *of, enum members_
     case MEMBER_ATTEMPT:
         return put_attempt(json, field);
     case MEMBER_OBJECT:
-        return put_object(json, member, of, whom);
+        json_put_object(json);
+        members_write(member->object, of, whom, json);
+        if (whom == MEMBERS_FOR_REDIS)
+            unknown_members_write((const void *)((const char *)of + member->unknown), json);
+        return json_end_object(json);
     }
 }
 
