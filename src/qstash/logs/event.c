@@ -109,30 +109,6 @@ static void add_attempt(struct event_list *list, const struct event_source *sour
     }
 }
 
-/* Adds an attempt that has no line: it is under way, or the client has ended the run during it. The start of
- * an attempt is unknown until the attempt ends, so the event gets the due time of the attempt. */
-static void add_attempt_under_way(struct event_list *list, const struct event_source *source)
-{
-    const struct job *job = &source->view->job;
-    int64_t due_ms = job->last_attempt.at_ms
-                         ? job->last_attempt.at_ms + job->last_attempt.duration_ms + job->wait_ms
-                         : job_due_ms(job, job->created_ms);
-    add_event(list, EVENT_ACTIVE, due_ms, number_of(count_attempt(list, job->attempts + 1), 0));
-}
-
-/* Adds the last event. If a dead message was deleted, the time of its death is unknown; its event FAILED then
- * gets the time of the previous event. */
-static void add_end(struct event_list *list, const struct event_source *source)
-{
-    bool is_deleted = source->state == JOB_STATE_CANCELLED && was_dead(source);
-    if (source->state == JOB_STATE_DELIVERED)
-        add_event(list, EVENT_DELIVERED, source->at_ms, NUMBER_LAST);
-    else if (source->state == JOB_STATE_DEAD || is_deleted)
-        add_event(list, EVENT_FAILED, is_deleted ? 0 : source->at_ms, NUMBER_LAST);
-    else if (source->state == JOB_STATE_CANCELLED)
-        add_event(list, EVENT_CANCELED, source->at_ms, NUMBER_LAST);
-}
-
 size_t events_of(const struct event_source *source, struct event events[EVENTS_MAX])
 {
     struct event_list list = {.events = events};
@@ -149,9 +125,24 @@ size_t events_of(const struct event_source *source, struct event events[EVENTS_M
         line = next;
         has_line = has_next;
     }
-    if (is_under_way)
-        add_attempt_under_way(&list, source);
-    add_end(&list, source);
+    if (is_under_way) {
+        /* An attempt without a line is under way, or the client has ended the run during it. Its start is
+         * unknown until it ends, so the event gets the due time of the attempt. */
+        const struct job *job = &source->view->job;
+        int64_t due_ms = job->last_attempt.at_ms
+                             ? job->last_attempt.at_ms + job->last_attempt.duration_ms + job->wait_ms
+                             : job_due_ms(job, job->created_ms);
+        add_event(&list, EVENT_ACTIVE, due_ms, number_of(count_attempt(&list, job->attempts + 1), 0));
+    }
+    /* If a dead message was deleted, the time of its death is unknown; its event FAILED then gets the time of
+     * the previous event. */
+    bool is_deleted = source->state == JOB_STATE_CANCELLED && was_dead(source);
+    if (source->state == JOB_STATE_DELIVERED)
+        add_event(&list, EVENT_DELIVERED, source->at_ms, NUMBER_LAST);
+    else if (source->state == JOB_STATE_DEAD || is_deleted)
+        add_event(&list, EVENT_FAILED, is_deleted ? 0 : source->at_ms, NUMBER_LAST);
+    else if (source->state == JOB_STATE_CANCELLED)
+        add_event(&list, EVENT_CANCELED, source->at_ms, NUMBER_LAST);
     return list.count;
 }
 

@@ -147,14 +147,6 @@ static int by_time(const void *left, const void *right)
     return order ? order : (a->number < b->number) - (a->number > b->number);
 }
 
-/* Sorts the events, the newest first, and writes them as items of an array. */
-static void event_result_write(struct event_result *result, struct json_writer *json)
-{
-    qsort(result->items, result->count, sizeof *result->items, by_time);
-    for (size_t i = 0; i < result->count; i++)
-        json_put_raw(json, slice_from(result->texts.data + result->items[i].text, result->items[i].size));
-}
-
 /* ---- the request that lists events ---- */
 
 enum {
@@ -248,17 +240,6 @@ static void move_on(struct listing *listing)
 
 /* ---- 4. answer ---- */
 
-static void add_cursor(struct json_writer *json, const struct listing *listing)
-{
-    char room[EVENT_CURSOR_SIZE];
-    struct buffer text = buffer_of(room, sizeof room);
-    if (listing->origin == EVENTS_END && !listing->left[0])
-        return;
-    buffer_printf(&text, "%c~%zu~%d~%s~%s", letters[listing->origin], listing->ids, listing->number,
-                  listing->from, listing->left);
-    query_add_cursor(json, buffer_slice(&text));
-}
-
 static void listing_answer(struct listing *listing)
 {
     struct exchange *exchange = listing->exchange;
@@ -274,9 +255,19 @@ static void listing_answer(struct listing *listing)
     struct json_writer json = json_writer_to(body);
     json_put_object(&json);
     json_add_array(&json, listing->name);
-    event_result_write(&listing->result, &json);
+    /* the events, the newest first */
+    struct event_result *result = &listing->result;
+    qsort(result->items, result->count, sizeof *result->items, by_time);
+    for (size_t i = 0; i < result->count; i++)
+        json_put_raw(&json, slice_from(result->texts.data + result->items[i].text, result->items[i].size));
     json_end_array(&json);
-    add_cursor(&json, listing);
+    char room[EVENT_CURSOR_SIZE];
+    struct buffer text = buffer_of(room, sizeof room);
+    if (listing->origin != EVENTS_END || listing->left[0]) {
+        buffer_printf(&text, "%c~%zu~%d~%s~%s", letters[listing->origin], listing->ids, listing->number,
+                      listing->from, listing->left);
+        query_add_cursor(&json, buffer_slice(&text));
+    }
     json_end_object(&json);
     exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
 }
@@ -305,19 +296,6 @@ static void read_list(struct listing *listing, size_t max, size_t to_pass)
         exchange_refuse(listing->exchange, 400, "parameter cursor: is not a cursor of this list");
 }
 
-static void read_ids(struct listing *listing)
-{
-    struct slice message_id;
-    size_t at = 0, skipped = 0;
-    while (skipped < listing->ids && filters_next(&listing->filters, FILTER_MESSAGE_ID, &at).size)
-        skipped++;
-    event_page_begin_ids(&listing->page);
-    while (listing->page.seen < EVENT_PAGE_MAX &&
-           (message_id = filters_next(&listing->filters, FILTER_MESSAGE_ID, &at)).size)
-        event_page_add_id(&listing->page, message_id, 0);
-    event_page_end_ids(&listing->page);
-}
-
 static void read_page(struct listing *listing)
 {
     size_t room = listing->result.max - listing->result.count;
@@ -329,7 +307,15 @@ static void read_page(struct listing *listing)
         event_page_add_id(&listing->page, slice_of(listing->left), listing->number);
         event_page_end_ids(&listing->page);
     } else if (listing->origin == EVENTS_OF_IDS) {
-        read_ids(listing);
+        struct slice message_id;
+        size_t at = 0, skipped = 0;
+        while (skipped < listing->ids && filters_next(&listing->filters, FILTER_MESSAGE_ID, &at).size)
+            skipped++;
+        event_page_begin_ids(&listing->page);
+        while (listing->page.seen < EVENT_PAGE_MAX &&
+               (message_id = filters_next(&listing->filters, FILTER_MESSAGE_ID, &at)).size)
+            event_page_add_id(&listing->page, message_id, 0);
+        event_page_end_ids(&listing->page);
     } else {
         read_list(listing, takes_any && room < EVENT_PAGE_MAX ? room : EVENT_PAGE_MAX, 0);
     }
@@ -396,26 +382,6 @@ static size_t take_items(struct listing *listing)
     return page->seen;
 }
 
-static void take_page(struct listing *listing)
-{
-    size_t seen = listing->page.seen;
-    listing->left[0] = '\0';
-    size_t taken = take_items(listing);
-    if (listing->is_of_left) {
-        listing_go_on(listing);
-    } else if (listing->origin == EVENTS_OF_IDS) {
-        listing->ids += taken;
-        if (seen < EVENT_PAGE_MAX && taken == seen)
-            listing->origin = EVENTS_END;
-        listing_go_on(listing);
-    } else if (taken < seen) {
-        read_list(listing, taken, taken);
-    } else {
-        move_on(listing);
-        listing_go_on(listing);
-    }
-}
-
 static void on_page(void *arg)
 {
     struct listing *listing = arg;
@@ -432,7 +398,22 @@ static void on_page(void *arg)
         else
             listing_answer(listing);
     } else {
-        take_page(listing);
+        size_t seen = listing->page.seen;
+        listing->left[0] = '\0';
+        size_t taken = take_items(listing);
+        if (listing->is_of_left) {
+            listing_go_on(listing);
+        } else if (listing->origin == EVENTS_OF_IDS) {
+            listing->ids += taken;
+            if (seen < EVENT_PAGE_MAX && taken == seen)
+                listing->origin = EVENTS_END;
+            listing_go_on(listing);
+        } else if (taken < seen) {
+            read_list(listing, taken, taken);
+        } else {
+            move_on(listing);
+            listing_go_on(listing);
+        }
     }
 }
 

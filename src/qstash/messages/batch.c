@@ -199,17 +199,6 @@ static void join_run(struct batch *batch, struct publication *publication)
     batch->appends[batch->append_count++] = publication->run_append;
 }
 
-static void send_items(struct batch *batch)
-{
-    batch->pending += batch->count;
-    for (size_t i = 0; i < batch->count; i++)
-        join_run(batch, &batch->items[i]->publication);
-    for (size_t i = 0; i < batch->count; i++) {
-        struct batch_item *item = batch->items[i];
-        publication_send(&item->publication, item->destination, item->queue, item->body);
-    }
-}
-
 HANDLER(batch_handle)
 {
     struct slice body = http_request_body(exchange->request);
@@ -233,6 +222,12 @@ HANDLER(batch_handle)
         return;
     }
     read_items(batch, body);
-    send_items(batch);
+    batch->pending += batch->count;
+    for (size_t i = 0; i < batch->count; i++)
+        join_run(batch, &batch->items[i]->publication);
+    for (size_t i = 0; i < batch->count; i++) {
+        struct batch_item *item = batch->items[i];
+        publication_send(&item->publication, item->destination, item->queue, item->body);
+    }
     end_one(batch);
 }

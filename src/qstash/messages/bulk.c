@@ -192,15 +192,6 @@ static void note_id(struct bulk *bulk, struct slice message_id)
     bulk->gathered++;
 }
 
-static void act_on_ids(struct bulk *bulk)
-{
-    struct slice id;
-    char room[MESSAGE_ID_MAX + 1];
-    for (size_t at = 0; (id = filters_next(&bulk->filters, bulk->kind->ids, &at)).size;)
-        note_id(bulk, bulk->kind->ids == FILTER_DLQ_ID ? dead_letter_message(id, room) : id);
-    act_on_page(bulk);
-}
-
 /* ---- 1. page ---- */
 
 /* Returns whether the receiver's last answer to the message had one of the requested statuses. */
@@ -315,12 +306,17 @@ static void bulk_start(struct bulk *bulk)
         .on_page = bulk_on_page,
         .arg = bulk,
     };
-    if (filters->given & 1U << bulk->kind->ids)
-        act_on_ids(bulk);
-    else if (!walk_move(&bulk->walk, filters->cursor))
+    if (filters->given & 1U << bulk->kind->ids) {
+        struct slice id;
+        char room[MESSAGE_ID_MAX + 1];
+        for (size_t at = 0; (id = filters_next(&bulk->filters, bulk->kind->ids, &at)).size;)
+            note_id(bulk, bulk->kind->ids == FILTER_DLQ_ID ? dead_letter_message(id, room) : id);
+        act_on_page(bulk);
+    } else if (!walk_move(&bulk->walk, filters->cursor)) {
         exchange_refuse(bulk->exchange, 400, "parameter cursor: is not a cursor of this list");
-    else
+    } else {
         read_page(bulk);
+    }
 }
 
 void bulk_begin(struct exchange *exchange, const struct bulk_kind *kind)

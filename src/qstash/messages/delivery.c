@@ -31,16 +31,6 @@ static struct slice first_body(struct slice elements)
     return SLICE("\"\"");
 }
 
-/* Adds the payload of the run if the callback reports the run's failure, else the body of the message. */
-static void add_source_body(struct json_writer *json, const struct callback_report *report,
-                            const struct message_view *view, bool is_of_run)
-{
-    if (is_of_run)
-        json_add_raw(json, "sourceBody", first_body(report->elements));
-    else
-        message_view_add_base64(json, "sourceBody", view->body);
-}
-
 static void add_source(struct json_writer *json, struct message_view *view,
                        const struct callback_report *report, bool is_of_run)
 {
@@ -55,7 +45,10 @@ static void add_source(struct json_writer *json, struct message_view *view,
         message_view_add_headers(json, "sourceHeader", view);
     else
         json_add_raw(json, "sourceHeader", SLICE("{}"));
-    add_source_body(json, report, view, is_of_run);
+    if (is_of_run)
+        json_add_raw(json, "sourceBody", first_body(report->elements));
+    else
+        message_view_add_base64(json, "sourceBody", view->body);
     json_add_number(json, "notBefore", job_due_ms(job, job->created_ms));
     json_add_number(json, "createdAt", job->created_ms);
     json_add_text(json, "scheduleId", view->data.schedule_id);
@@ -267,11 +260,17 @@ static void add_text(struct header_lines *lines, struct slice name, struct slice
         header_lines_add(lines, name, value);
 }
 
-/* Writes the claims of the JWT that signs a delivery. Its claim jti is made of the message's id and the
- * number of the attempt. */
-static void write_claims(const struct form_attempt *attempt, struct buffer *claims)
+/* Adds the signature, with the current key. A message that is delivered before keys exist has no
+ * signature. */
+static void form_sign(const struct form_attempt *attempt, struct header_lines *lines)
 {
-    struct json_writer json = json_writer_to(claims);
+    struct buffer claims, token;
+    struct jwt_keys keys;
+    if (!attempt->settings || !jwt_keys_read(attempt->settings->form_keys, &keys))
+        return;
+    buffer_init(&claims, CLAIMS_MAX);
+    buffer_init(&token, (size_t)2 * CLAIMS_MAX);
+    struct json_writer json = json_writer_to(&claims);
     int64_t now_s = attempt->now_ms / 1000;
     json_put_object(&json);
     json_add_text(&json, "iss", SLICE("Upstash"));
@@ -284,22 +283,9 @@ static void write_claims(const struct form_attempt *attempt, struct buffer *clai
                   attempt->job->attempts);
     json_put_name(&json, "body");
     buffer_append_byte(json_put(&json), '"');
-    jwt_append_digest(claims, attempt->payload);
-    buffer_append_byte(claims, '"');
+    jwt_append_digest(&claims, attempt->payload);
+    buffer_append_byte(&claims, '"');
     json_end_object(&json);
-}
-
-/* Adds the signature, with the current key. A message that is delivered before keys exist has no
- * signature. */
-static void form_sign(const struct form_attempt *attempt, struct header_lines *lines)
-{
-    struct buffer claims, token;
-    struct jwt_keys keys;
-    if (!attempt->settings || !jwt_keys_read(attempt->settings->form_keys, &keys))
-        return;
-    buffer_init(&claims, CLAIMS_MAX);
-    buffer_init(&token, (size_t)2 * CLAIMS_MAX);
-    write_claims(attempt, &claims);
     jwt_append(&token, keys.current, buffer_slice(&claims));
     header_lines_add(lines, SLICE("Upstash-Signature"), buffer_slice(&token));
     lines->text->failed |= claims.failed || token.failed;

@@ -124,17 +124,6 @@ static struct slice decode(struct filters *filters, struct slice name, struct sl
     return slice_from(filters->text.data + start, filters->text.size - start);
 }
 
-static void read_query(struct filters *filters, unsigned accepted, struct slice query)
-{
-    struct slice pair, name, value;
-    while (query.size) {
-        slice_cut(query, '&', &pair, &query);
-        slice_cut(pair, '=', &name, &value);
-        if (pair.size && !slice_equal(name, SLICE("qstash_token")))
-            filters_take(filters, accepted, name, decode(filters, name, value));
-    }
-}
-
 static void take_json(struct filters *filters, unsigned accepted, struct slice name, struct slice value)
 {
     struct json_cursor items;
@@ -194,7 +183,14 @@ bool filters_read(struct exchange *exchange, unsigned accepted, struct filters *
                    exchange->query.size +
                        body.size); /* the buffer must not move later, because slices point into it */
     if (!filters->text.failed) {
-        read_query(filters, accepted, exchange->query);
+        struct slice query = exchange->query;
+        struct slice pair, name, value;
+        while (query.size) {
+            slice_cut(query, '&', &pair, &query);
+            slice_cut(pair, '=', &name, &value);
+            if (pair.size && !slice_equal(name, SLICE("qstash_token")))
+                filters_take(filters, accepted, name, decode(filters, name, value));
+        }
         read_body(filters, accepted, body);
     }
     if (!filters->text.failed && !filters->fault[0])

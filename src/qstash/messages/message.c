@@ -85,42 +85,6 @@ static void add_callback(struct json_writer *json, const char *name, const struc
     json_end_object(json);
 }
 
-static void add_flow(struct json_writer *json, const struct flow_control *flow)
-{
-    if (flow->key.size == 0)
-        return;
-    json_add_text(json, "flowKey", flow->key);
-    json_add_nonzero(json, "parallelism", flow->parallelism);
-    json_add_nonzero(json, "rate", flow->rate);
-    json_add_nonzero(json, "period", flow->period_s);
-}
-
-static void add_redact(struct json_writer *json, const struct redaction *redact)
-{
-    if (redact->body)
-        json_add_bool(json, "redactBody", true);
-    if (redact->headers)
-        json_add_bool(json, "redactHeaders", true);
-    if (redact->count > 0)
-        json_add_texts(json, "redact", redact->names, redact->count);
-}
-
-static void add_run(struct json_writer *json, const struct message_run *run)
-{
-    if (run->id.size == 0)
-        return;
-    json_add_text(json, "runId", run->id);
-    json_add_nonempty(json, "runUrl", run->url);
-    json_add_nonempty(json, "callType", run->call_type);
-    json_add_nonzero(json, "runMadeAt", run->made_ms);
-    if (run->is_init)
-        json_add_bool(json, "isInit", true);
-    if (run->is_without_sdk)
-        json_add_bool(json, "isWithoutSdk", true);
-    if (run->inherits.size)
-        json_add_raw(json, "inherits", run->inherits);
-}
-
 void message_data_write(struct buffer *out, const struct message_data *data,
                         const struct message_settings *settings)
 {
@@ -133,9 +97,33 @@ void message_data_write(struct buffer *out, const struct message_data *data,
     json_add_nonempty(&json, "callerIp", data->caller_ip);
     add_callback(&json, "callback", &settings->callback);
     add_callback(&json, "failureCallback", &settings->failure_callback);
-    add_flow(&json, &settings->flow);
-    add_redact(&json, &settings->redact);
-    add_run(&json, &data->run);
+    const struct flow_control *flow = &settings->flow;
+    if (flow->key.size > 0) {
+        json_add_text(&json, "flowKey", flow->key);
+        json_add_nonzero(&json, "parallelism", flow->parallelism);
+        json_add_nonzero(&json, "rate", flow->rate);
+        json_add_nonzero(&json, "period", flow->period_s);
+    }
+    const struct redaction *redact = &settings->redact;
+    if (redact->body)
+        json_add_bool(&json, "redactBody", true);
+    if (redact->headers)
+        json_add_bool(&json, "redactHeaders", true);
+    if (redact->count > 0)
+        json_add_texts(&json, "redact", redact->names, redact->count);
+    const struct message_run *run = &data->run;
+    if (run->id.size > 0) {
+        json_add_text(&json, "runId", run->id);
+        json_add_nonempty(&json, "runUrl", run->url);
+        json_add_nonempty(&json, "callType", run->call_type);
+        json_add_nonzero(&json, "runMadeAt", run->made_ms);
+        if (run->is_init)
+            json_add_bool(&json, "isInit", true);
+        if (run->is_without_sdk)
+            json_add_bool(&json, "isWithoutSdk", true);
+        if (run->inherits.size)
+            json_add_raw(&json, "inherits", run->inherits);
+    }
     json_end_object(&json);
 }
 
@@ -263,21 +251,6 @@ void message_texts_fini(struct message_texts *texts)
     buffer_fini(&texts->callbacks);
 }
 
-static void set_times(struct job *job, const struct message_settings *settings)
-{
-    job->has_due_at = settings->has_not_before;
-    job->due_at_ms = settings->not_before_ms;
-    job->has_delay = settings->has_delay && !job->has_due_at;
-    job->delay_ms = job->has_delay ? settings->delay_ms : 0;
-    job->has_retry = true;
-    job->has_schedule = settings->retry_delay.size == 0;
-    job->retry = settings->retries;
-    job->schedule = waits;
-    job->retry_wait = settings->retry_delay;
-    job->has_timeout = settings->has_timeout;
-    job->timeout_ms = settings->has_timeout ? settings->timeout_ms : JOB_TIMEOUT_MS;
-}
-
 /* Returns whether the body is a JSON object or array, which is stored unchanged in the record. Any other body
  * is stored as base64. */
 static bool is_json(struct slice body)
@@ -339,7 +312,17 @@ const char *message_job_make(const struct message_request *request, struct slice
                         .form = SLICE(QSTASH_FORM),
                         .trace_parent = request->trace_parent,
                         .trace_state = request->trace_state};
-    set_times(job, settings);
+    job->has_due_at = settings->has_not_before;
+    job->due_at_ms = settings->not_before_ms;
+    job->has_delay = settings->has_delay && !job->has_due_at;
+    job->delay_ms = job->has_delay ? settings->delay_ms : 0;
+    job->has_retry = true;
+    job->has_schedule = settings->retry_delay.size == 0;
+    job->retry = settings->retries;
+    job->schedule = waits;
+    job->retry_wait = settings->retry_delay;
+    job->has_timeout = settings->has_timeout;
+    job->timeout_ms = settings->has_timeout ? settings->timeout_ms : JOB_TIMEOUT_MS;
     set_body(job, request->body, &texts->base64);
     message_data_write(&texts->data, &request->data, settings);
     job->form_data = buffer_slice(&texts->data);
@@ -460,19 +443,6 @@ static void message_refuse(struct message *message, unsigned status, const char 
     message->fn(message->arg, &(struct message_sent){.status = status, .error = slice_of(error)});
 }
 
-static void send_job(struct message *message, const struct message_request *request, struct job *job)
-{
-    job->job_id = message_id_make(job->topic, clock_wall_ms(), message->id);
-    if (!app_submission_admit(&message->submission, request->caller, job, message_job_bytes(job)))
-        return;
-    if (message->ready) {
-        app_submission_write(&message->submission, job);
-        message->ready(message->arg);
-    } else {
-        app_submission_send(&message->submission, job);
-    }
-}
-
 static void send_to(struct message *message, struct slice topic)
 {
     struct message_texts texts;
@@ -480,12 +450,22 @@ static void send_to(struct message *message, struct slice topic)
     message_texts_init(&texts);
     const char *fault =
         message_job_make(&message->request, topic, app_now_ms(message->submission.app), &texts, &job);
-    if (fault)
+    if (fault) {
         message_refuse(message, 400, fault);
-    else if (texts.base64.failed || !write_once(message, &message->request))
+    } else if (texts.base64.failed || !write_once(message, &message->request)) {
         message_refuse(message, 503, "there is no memory for the message");
-    else
-        send_job(message, &message->request, &job);
+    } else {
+        job.job_id = message_id_make(job.topic, clock_wall_ms(), message->id);
+        if (app_submission_admit(&message->submission, message->request.caller, &job,
+                                 message_job_bytes(&job))) {
+            if (message->ready) {
+                app_submission_write(&message->submission, &job);
+                message->ready(message->arg);
+            } else {
+                app_submission_send(&message->submission, &job);
+            }
+        }
+    }
     message_texts_fini(&texts);
 }
 

@@ -165,37 +165,12 @@ struct slice message_view_callback(struct slice member, struct buffer *text)
     return json_is_text(member) ? json_text(member, text) : SLICE("");
 }
 
-static void add_callbacks(struct json_writer *json, const struct message_view *view,
-                          enum message_naming naming)
-{
-    static const char *const callback[] = {"callbackHeader", "callbackHeaders"};
-    static const char *const failure[] = {"failureCallbackHeader", "failureCallbackHeaders"};
-    struct buffer text;
-    buffer_init(&text, (size_t)8 * JOB_URL_MAX);
-    json_add_nonempty(json, "callback", message_view_callback(view->job.on_attempt, &text));
-    add_callback_headers(json, callback[naming], view->data.callback);
-    buffer_clear(&text);
-    json_add_nonempty(json, "failureCallback", message_view_callback(view->job.on_dead, &text));
-    add_callback_headers(json, failure[naming], view->data.failure_callback);
-    buffer_fini(&text);
-}
-
 void message_view_add_labels(struct json_writer *json, const struct job_labels *labels)
 {
     if (labels->count == 0)
         return;
     json_add_text(json, "label", labels->items[0]);
     json_add_texts(json, "labels", labels->items, labels->count);
-}
-
-static void add_flow(struct json_writer *json, const struct flow_control *flow)
-{
-    if (flow->key.size == 0)
-        return;
-    json_add_text(json, "flowControlKey", flow->key);
-    json_add_nonzero(json, "parallelism", flow->parallelism);
-    json_add_nonzero(json, "rate", flow->rate);
-    json_add_number(json, "period", flow->period_s ? flow->period_s : 1);
 }
 
 void message_view_add_content(struct json_writer *json, const struct message_view *view)
@@ -212,11 +187,26 @@ void message_view_add_content(struct json_writer *json, const struct message_vie
 void message_view_add_settings(struct json_writer *json, const struct message_view *view,
                                enum message_naming naming)
 {
-    add_callbacks(json, view, naming);
+    static const char *const callback[] = {"callbackHeader", "callbackHeaders"};
+    static const char *const failure[] = {"failureCallbackHeader", "failureCallbackHeaders"};
+    struct buffer text;
+    buffer_init(&text, (size_t)8 * JOB_URL_MAX);
+    json_add_nonempty(json, "callback", message_view_callback(view->job.on_attempt, &text));
+    add_callback_headers(json, callback[naming], view->data.callback);
+    buffer_clear(&text);
+    json_add_nonempty(json, "failureCallback", message_view_callback(view->job.on_dead, &text));
+    add_callback_headers(json, failure[naming], view->data.failure_callback);
+    buffer_fini(&text);
     json_add_nonempty(json, "queueName", view->data.queue);
     json_add_nonempty(json, "callerIP", view->data.caller_ip);
     message_view_add_labels(json, &view->job.labels);
-    add_flow(json, &view->data.flow);
+    const struct flow_control *flow = &view->data.flow;
+    if (flow->key.size > 0) {
+        json_add_text(json, "flowControlKey", flow->key);
+        json_add_nonzero(json, "parallelism", flow->parallelism);
+        json_add_nonzero(json, "rate", flow->rate);
+        json_add_number(json, "period", flow->period_s ? flow->period_s : 1);
+    }
     json_add_nonempty(json, "retryDelayExpression", view->job.retry_wait);
 }
 

@@ -286,33 +286,6 @@ static void outgoing_on_sent(void *arg, const struct message_sent *sent)
     end_one(outgoing->publication);
 }
 
-static void send_to_endpoint(struct publication *publication, size_t index)
-{
-    struct outgoing *outgoing = &publication->outgoing[index];
-    const struct url_group_endpoint *endpoint = &publication->group->group.endpoints[index];
-    struct message_request request = publication->request;
-    request.url = endpoint->url;
-    request.data.group = publication->group->name;
-    request.data.endpoint = endpoint->name;
-    outgoing->message = message_new(app_of(publication->exchange), outgoing_on_sent, outgoing);
-    message_prepare(outgoing->message, &request, outgoing_on_ready);
-}
-
-static void send_to_url(struct publication *publication)
-{
-    struct app *app = app_of(publication->exchange);
-    struct outgoing *outgoing = &publication->outgoing[0];
-    publication->is_prepared = true;
-    if (publication->settings.run.id.size) {
-        publication->of_run = run_message_new(app, outgoing_on_sent, outgoing);
-        run_message_send(publication->of_run, &publication->request, &publication->settings,
-                         publication->run_append);
-    } else {
-        outgoing->message = message_new(app, outgoing_on_sent, outgoing);
-        message_send(outgoing->message, &publication->request);
-    }
-}
-
 static void publication_on_ready(struct publication *publication)
 {
     size_t count = publication->group ? publication->group->group.count : 1;
@@ -326,10 +299,29 @@ static void publication_on_ready(struct publication *publication)
     publication->pending = count + 1;
     for (size_t i = 0; i < count; i++)
         publication->outgoing[i].publication = publication;
-    if (!publication->group)
-        send_to_url(publication);
-    for (size_t i = 0; publication->group && i < count; i++)
-        send_to_endpoint(publication, i);
+    if (!publication->group) {
+        struct app *app = app_of(publication->exchange);
+        struct outgoing *outgoing = &publication->outgoing[0];
+        publication->is_prepared = true;
+        if (publication->settings.run.id.size) {
+            publication->of_run = run_message_new(app, outgoing_on_sent, outgoing);
+            run_message_send(publication->of_run, &publication->request, &publication->settings,
+                             publication->run_append);
+        } else {
+            outgoing->message = message_new(app, outgoing_on_sent, outgoing);
+            message_send(outgoing->message, &publication->request);
+        }
+    }
+    for (size_t i = 0; publication->group && i < count; i++) {
+        struct outgoing *outgoing = &publication->outgoing[i];
+        const struct url_group_endpoint *endpoint = &publication->group->group.endpoints[i];
+        struct message_request request = publication->request;
+        request.url = endpoint->url;
+        request.data.group = publication->group->name;
+        request.data.endpoint = endpoint->name;
+        outgoing->message = message_new(app_of(publication->exchange), outgoing_on_sent, outgoing);
+        message_prepare(outgoing->message, &request, outgoing_on_ready);
+    }
     end_one(publication);
 }
 

@@ -96,21 +96,6 @@ static void notify_answer(struct notifying *notifying)
     exchange_answer(notifying->exchange, 201, NULL, 0, buffer_slice(body));
 }
 
-/* Adds a waiter that got the event to the answer. A waiter for which the answer has no room is left out. */
-static void put_told(struct json_writer *json, const struct notice *notice)
-{
-    if (json->out->size > ANSWER_MAX - TOLD_MAX)
-        return;
-    json_put_object(json);
-    json_put_name(json, "waiter");
-    waiter_put(&notice->waiter, json);
-    json_add_text(json, "messageId", notice->step.job.job_id);
-    json_add_raw(json, "error", SLICE("null")); /* the Go client fails if this is a string */
-    json_add_text(json, "workflowRunId", notice->waiter.run_id);
-    json_add_number(json, "workflowCreatedAt", notice->waiter.created_ms);
-    json_end_object(json);
-}
-
 /* Answers that the request failed before its last round was done. */
 static void notify_refuse(struct notifying *notifying, struct slice why)
 {
@@ -167,8 +152,19 @@ static void on_notified(void *arg, const struct app_verdict *verdict, const bool
         answer_refuse_verdict(notifying->exchange, verdict);
     } else {
         for (size_t i = 0; i < notifying->made_count; i++) {
-            if (was_waiting[i])
-                put_told(&notifying->json, notifying->made[i]);
+            struct json_writer *json = &notifying->json;
+            const struct notice *notice = notifying->made[i];
+            /* A waiter for which the answer has no room is left out. */
+            if (was_waiting[i] && json->out->size <= ANSWER_MAX - TOLD_MAX) {
+                json_put_object(json);
+                json_put_name(json, "waiter");
+                waiter_put(&notice->waiter, json);
+                json_add_text(json, "messageId", notice->step.job.job_id);
+                json_add_raw(json, "error", SLICE("null")); /* the Go client fails if this is a string */
+                json_add_text(json, "workflowRunId", notice->waiter.run_id);
+                json_add_number(json, "workflowCreatedAt", notice->waiter.created_ms);
+                json_end_object(json);
+            }
             notifying->has_told |= was_waiting[i];
         }
         notify_end_page(notifying);
@@ -216,24 +212,6 @@ static void notify_end_one(struct notifying *notifying)
 
 /* ---- the steps ---- */
 
-static void make_notice(struct notice *notice)
-{
-    struct buffer body;
-    const struct waiter *waiter = &notice->waiter;
-    buffer_init_fallible(&body, JOB_RECORD_MAX);
-    waiter_write_step(waiter, &notice->notifying->data, &body);
-    const struct run_notice step = {.id = waiter->run_id,
-                                    .url = waiter->url,
-                                    .headers = waiter->timeout_headers,
-                                    .body = buffer_slice(&body)};
-    notice->is_made = !body.failed && !run_step_make_notice(&notice->step, &notice->run, &step,
-                                                            app_now_ms(app_of(notice->notifying->exchange)));
-    if (body.failed || notice->step.texts.base64.failed || notice->step.stored.failed ||
-        notice->step.element.failed)
-        notice->notifying->fault = "there is no memory for the steps";
-    buffer_fini(&body);
-}
-
 static void on_run(void *arg, const struct app_verdict *verdict, const struct workflow *workflow)
 {
     struct notice *notice = arg;
@@ -241,8 +219,23 @@ static void on_run(void *arg, const struct app_verdict *verdict, const struct wo
     if (verdict->end != STATUS_OK && verdict->end != STATUS_NOT_FOUND)
         notice->notifying->fault = "the runs that wait cannot be read now";
     notice->has_run = is_active && run_read(workflow->settings, workflow->made_ms, &notice->run);
-    if (notice->has_run)
-        make_notice(notice);
+    if (notice->has_run) {
+        struct buffer body;
+        const struct waiter *waiter = &notice->waiter;
+        buffer_init_fallible(&body, JOB_RECORD_MAX);
+        waiter_write_step(waiter, &notice->notifying->data, &body);
+        const struct run_notice step = {.id = waiter->run_id,
+                                        .url = waiter->url,
+                                        .headers = waiter->timeout_headers,
+                                        .body = buffer_slice(&body)};
+        notice->is_made =
+            !body.failed && !run_step_make_notice(&notice->step, &notice->run, &step,
+                                                  app_now_ms(app_of(notice->notifying->exchange)));
+        if (body.failed || notice->step.texts.base64.failed || notice->step.stored.failed ||
+            notice->step.element.failed)
+            notice->notifying->fault = "there is no memory for the steps";
+        buffer_fini(&body);
+    }
     notify_end_one(notice->notifying);
 }
 
@@ -250,24 +243,6 @@ static void copy_text(struct buffer *copy, struct slice text)
 {
     buffer_init(copy, text.size + 1);
     buffer_append(copy, text);
-}
-
-static void notice_begin(struct notice *notice, const struct workflow_waiter *waiter)
-{
-    copy_text(&notice->job, waiter->job);
-    copy_text(&notice->text, waiter->text);
-    run_step_init(&notice->step);
-    buffer_init(&notice->decoded, waiter->text.size + 1);
-    /* The buffer must not move later, because slices point into it. */
-    buffer_reserve(&notice->decoded, waiter->text.size);
-    bool is_read = waiter_read(buffer_slice(&notice->text), &notice->waiter, &notice->decoded) &&
-                   notice->waiter.run_id.size <= RUN_ID_MAX;
-    bool is_meant = is_read && (!notice->notifying->is_hook || waiter_is_of_webhook(&notice->waiter));
-    if (is_meant)
-        app_workflow_read(app_of(notice->notifying->exchange), run_key(notice->waiter.run_id, notice->key),
-                          false, on_run, notice);
-    else
-        notify_end_one(notice->notifying);
 }
 
 static void on_waiters(void *arg, const struct app_verdict *verdict, const struct workflow_waiter *waiters,
@@ -284,8 +259,23 @@ static void on_waiters(void *arg, const struct app_verdict *verdict, const struc
     notifying->count = count;
     notifying->pending = count + 1;
     for (size_t i = 0; i < count; i++) {
-        notifying->notices[i].notifying = notifying;
-        notice_begin(&notifying->notices[i], &waiters[i]);
+        struct notice *notice = &notifying->notices[i];
+        notice->notifying = notifying;
+        const struct workflow_waiter *waiter = &waiters[i];
+        copy_text(&notice->job, waiter->job);
+        copy_text(&notice->text, waiter->text);
+        run_step_init(&notice->step);
+        buffer_init(&notice->decoded, waiter->text.size + 1);
+        /* The buffer must not move later, because slices point into it. */
+        buffer_reserve(&notice->decoded, waiter->text.size);
+        bool is_read = waiter_read(buffer_slice(&notice->text), &notice->waiter, &notice->decoded) &&
+                       notice->waiter.run_id.size <= RUN_ID_MAX;
+        bool is_meant = is_read && (!notifying->is_hook || waiter_is_of_webhook(&notice->waiter));
+        if (is_meant)
+            app_workflow_read(app_of(notifying->exchange), run_key(notice->waiter.run_id, notice->key), false,
+                              on_run, notice);
+        else
+            notify_end_one(notifying);
     }
     notify_end_one(notifying);
 }
@@ -392,27 +382,6 @@ static void put_header(void *arg, struct slice name, struct slice value)
     json_end_array(headers->json);
 }
 
-/* Writes the request that came to the webhook. */
-static void put_request(struct buffer *text, const struct exchange *exchange)
-{
-    const struct http_request *request = exchange->request;
-    struct json_writer json = json_writer_to(text);
-    struct hook_headers headers = {.json = &json, .request = request};
-    json_put_object(&json);
-    json_add_text(&json, "method", http_request_method(request));
-    json_add_object(&json, "header");
-    http_request_each_header(request, put_header, &headers);
-    json_end_object(&json);
-    json_put_name(&json, "body");
-    buffer_append_byte(json_put(&json), '"');
-    base64_append(text, http_request_body(request));
-    buffer_append_byte(text, '"');
-    json_add_text(&json, "proto", SLICE("http"));
-    json_add_text(&json, "host", http_request_header(request, "Host"));
-    json_add_text(&json, "url", http_request_target(request));
-    json_end_object(&json);
-}
-
 /* Cuts <userId>/<runId>/<eventId>. */
 static void cut_hook(struct slice path, struct slice *run_id, struct slice *event)
 {
@@ -478,7 +447,24 @@ HANDLER(hook_handle)
     struct notifying *notifying = notifying_new(exchange, run_id, event, room);
     notifying->is_hook = notifying->is_old = true;
     waiter_write_webhook(event, &notifying->hook);
-    put_request(&notifying->kept, exchange);
+    /* the request that came to the webhook */
+    struct buffer *text = &notifying->kept;
+    const struct http_request *request = exchange->request;
+    struct json_writer json = json_writer_to(text);
+    struct hook_headers headers = {.json = &json, .request = request};
+    json_put_object(&json);
+    json_add_text(&json, "method", http_request_method(request));
+    json_add_object(&json, "header");
+    http_request_each_header(request, put_header, &headers);
+    json_end_object(&json);
+    json_put_name(&json, "body");
+    buffer_append_byte(json_put(&json), '"');
+    base64_append(text, http_request_body(request));
+    buffer_append_byte(text, '"');
+    json_add_text(&json, "proto", SLICE("http"));
+    json_add_text(&json, "host", http_request_header(request, "Host"));
+    json_add_text(&json, "url", http_request_target(request));
+    json_end_object(&json);
     notify_start(notifying);
 }
 

@@ -26,28 +26,6 @@ static bool is_content_type(struct slice name)
     return slice_equal_nocase(name, SLICE("Content-Type"));
 }
 
-static void add_headers(struct json_writer *json, const struct message_settings *settings)
-{
-    for (size_t i = 0; i < settings->header_count; i++) {
-        const struct job_header *header = &settings->headers[i];
-        if (headers_find(settings->headers, i, header->name))
-            continue;
-        add_name(json, is_content_type(header->name) ? "" : "Upstash-Forward-", header->name);
-        json_put_text(json, header->value);
-    }
-}
-
-static void add_failure_callback(struct json_writer *json, const struct callback_settings *callback)
-{
-    if (callback->url.size == 0)
-        return;
-    json_add_text(json, "Upstash-Failure-Callback", callback->url);
-    for (size_t i = 0; i < callback->count; i++) {
-        add_name(json, "Upstash-Failure-Callback-", callback->pairs[i].name);
-        json_put_text(json, callback->pairs[i].value);
-    }
-}
-
 static void add_flow(struct json_writer *json, const struct flow_control *flow)
 {
     char text[128];
@@ -130,8 +108,21 @@ void run_write(struct buffer *out, const struct message_settings *settings, stru
         json_add_text(&json, "Upstash-Retry-Delay", settings->retry_delay);
     add_flow(&json, &settings->flow);
     add_lists(&json, settings);
-    add_failure_callback(&json, &settings->failure_callback);
-    add_headers(&json, settings);
+    const struct callback_settings *callback = &settings->failure_callback;
+    if (callback->url.size > 0) {
+        json_add_text(&json, "Upstash-Failure-Callback", callback->url);
+        for (size_t i = 0; i < callback->count; i++) {
+            add_name(&json, "Upstash-Failure-Callback-", callback->pairs[i].name);
+            json_put_text(&json, callback->pairs[i].value);
+        }
+    }
+    for (size_t i = 0; i < settings->header_count; i++) {
+        const struct job_header *header = &settings->headers[i];
+        if (headers_find(settings->headers, i, header->name))
+            continue;
+        add_name(&json, is_content_type(header->name) ? "" : "Upstash-Forward-", header->name);
+        json_put_text(&json, header->value);
+    }
     json_end_object(&json);
     json_end_object(&json);
 }
@@ -255,9 +246,11 @@ struct slice run_key(struct slice id, char room[RUN_KEY_SIZE])
     return buffer_slice(&text);
 }
 
-/* Adds the step that has made the call. The headers of the call's callback name it. */
-static void add_step_of_call(struct json_writer *json, const struct callback_settings *callback)
+static void add_call(struct json_writer *json, const struct message_settings *settings, struct slice url)
 {
+    json_add_object(json, "call");
+    /* the step that has made the call: the headers of the call's callback name it */
+    const struct callback_settings *callback = &settings->callback;
     static const struct {
         struct slice header;
         const char *name;
@@ -280,12 +273,6 @@ static void add_step_of_call(struct json_writer *json, const struct callback_set
                 json_add_number(json, rows[row].name, (int64_t)number);
         }
     }
-}
-
-static void add_call(struct json_writer *json, const struct message_settings *settings, struct slice url)
-{
-    json_add_object(json, "call");
-    add_step_of_call(json, &settings->callback);
     json_add_text(json, "callUrl", url);
     json_add_text(json, "callMethod", slice_of(job_method_word(settings->method)));
     json_add_object(json, "callHeaders");

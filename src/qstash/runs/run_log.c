@@ -250,23 +250,6 @@ static bool is_next(const struct steps *steps, const struct run_log_message *mes
     return !is_plan(step) && !is_asleep(step, message);
 }
 
-static void put_next(struct json_writer *json, const struct run_log *log,
-                     const struct run_log_message *message)
-{
-    const struct job *job = &message->view->job;
-    struct slice name;
-    json_put_object(json);
-    json_add_text(json, "messageId", job->job_id);
-    if (answer_headers_find(job->answer_headers, SLICE("Upstash-Error-Step-Name"), &name))
-        json_add_text(json, "stepName", name);
-    json_add_text(json, "state", slice_of(state_of(log, message)));
-    json_add_number(json, "retries", job->retry);
-    if (job->retry_wait.size)
-        json_add_text(json, "retryDelay", job->retry_wait);
-    run_log_add_errors(json, message, log->trim);
-    json_end_object(json);
-}
-
 static void put_nexts(struct json_writer *json, const struct steps *steps)
 {
     const struct run_log *log = steps->log;
@@ -277,7 +260,19 @@ static void put_nexts(struct json_writer *json, const struct steps *steps)
         if (!has_any)
             begin_group(json);
         has_any = true;
-        put_next(json, log, &log->messages[i]);
+        const struct run_log_message *message = &log->messages[i];
+        const struct job *job = &message->view->job;
+        struct slice name;
+        json_put_object(json);
+        json_add_text(json, "messageId", job->job_id);
+        if (answer_headers_find(job->answer_headers, SLICE("Upstash-Error-Step-Name"), &name))
+            json_add_text(json, "stepName", name);
+        json_add_text(json, "state", slice_of(state_of(log, message)));
+        json_add_number(json, "retries", job->retry);
+        if (job->retry_wait.size)
+            json_add_text(json, "retryDelay", job->retry_wait);
+        run_log_add_errors(json, message, log->trim);
+        json_end_object(json);
     }
     if (has_any)
         end_group(json, "next");
@@ -349,24 +344,6 @@ static void add_failure(struct json_writer *json, const struct run_log *log, str
 
 /* ---- the run ---- */
 
-/* Adds the data of the run that has invoked this run. */
-static void add_invoker(struct json_writer *json, const struct run_log *log)
-{
-    struct json_cursor cursor;
-    struct slice key, value, invoker = log->run->invoker;
-    if (!invoker.size || !json_open(invoker, &cursor))
-        return;
-    json_add_object(json, "invoker");
-    while (json_next_member(&cursor, &key, &value)) {
-        if (slice_equal(key, SLICE("\"workflowRunId\"")))
-            json_add_raw(json, "workflowRunId", value);
-        else if (slice_equal(key, SLICE("\"workflowUrl\"")))
-            json_add_raw(json, "workflowUrl", value);
-    }
-    json_add_number(json, "workflowRunCreatedAt", log->workflow->parent_made_ms);
-    json_end_object(json);
-}
-
 static void add_summary(struct json_writer *json, const struct run_log *log)
 {
     const struct workflow *workflow = log->workflow;
@@ -384,7 +361,20 @@ static void add_summary(struct json_writer *json, const struct run_log *log)
     if (log->settings->flow.key.size)
         json_add_text(json, "flowControlKey", log->settings->flow.key);
     json_add_text(json, "workflowRunCallerIp", log->run->caller_ip);
-    add_invoker(json, log);
+    /* the run that has invoked this run */
+    struct json_cursor cursor;
+    struct slice key, value, invoker = log->run->invoker;
+    if (!invoker.size || !json_open(invoker, &cursor))
+        return;
+    json_add_object(json, "invoker");
+    while (json_next_member(&cursor, &key, &value)) {
+        if (slice_equal(key, SLICE("\"workflowRunId\"")))
+            json_add_raw(json, "workflowRunId", value);
+        else if (slice_equal(key, SLICE("\"workflowUrl\"")))
+            json_add_raw(json, "workflowUrl", value);
+    }
+    json_add_number(json, "workflowRunCreatedAt", log->workflow->parent_made_ms);
+    json_end_object(json);
 }
 
 void run_log_put(struct json_writer *json, const struct run_log *log)

@@ -267,22 +267,6 @@ static void copy_lists(struct read_run *run, const struct workflow *workflow)
     run->workflow.open_count = open;
 }
 
-/* Creates a view of the run as a message, for filters and views. */
-static void make_view(struct read_run *run)
-{
-    const struct message_settings *settings = &run->settings;
-    struct slice topic, id;
-    slice_cut(run->workflow.id, '/', &topic, &id);
-    run->view = (struct message_view){
-        .job = {.url = run->run.url, .labels = settings->labels, .header_count = settings->header_count},
-        .data = {.caller_ip = run->run.caller_ip,
-                 .flow = settings->flow,
-                 .redact = settings->redact,
-                 .run = {.id = id, .url = run->run.url, .made_ms = run->workflow.made_ms}},
-    };
-    memcpy(run->view.job.headers, settings->headers, settings->header_count * sizeof *settings->headers);
-}
-
 /* Copies a run. Returns false if it cannot be read, or if there is no memory. */
 static bool keep_run(struct logs *logs, const struct workflow *workflow)
 {
@@ -302,7 +286,18 @@ static bool keep_run(struct logs *logs, const struct workflow *workflow)
     run->workflow.settings = run->workflow.first_job = SLICE("");
     copy_lists(run, workflow);
     run_apply(&run->run, &run->settings);
-    make_view(run);
+    /* the run as a message, for filters and views */
+    const struct message_settings *settings = &run->settings;
+    struct slice topic, id;
+    slice_cut(run->workflow.id, '/', &topic, &id);
+    run->view = (struct message_view){
+        .job = {.url = run->run.url, .labels = settings->labels, .header_count = settings->header_count},
+        .data = {.caller_ip = run->run.caller_ip,
+                 .flow = settings->flow,
+                 .redact = settings->redact,
+                 .run = {.id = id, .url = run->run.url, .made_ms = run->workflow.made_ms}},
+    };
+    memcpy(run->view.job.headers, settings->headers, settings->header_count * sizeof *settings->headers);
     return !run->text.failed;
 }
 
@@ -461,14 +456,6 @@ static const char *read_cursor(struct logs *logs)
     return NULL;
 }
 
-static const char *read_group(struct logs *logs, bool is_needed)
-{
-    size_t at = 0;
-    struct slice word = filters_next(&logs->filters, FILTER_GROUP_BY, &at);
-    bool is_known = slice_equal(word, SLICE("workflowRunId"));
-    return is_known || (!word.size && !is_needed) ? NULL : "parameter groupBy: must be workflowRunId";
-}
-
 static void logs_handle(struct exchange *exchange, bool needs_group)
 {
     struct logs *logs = NEW(struct logs);
@@ -491,8 +478,12 @@ static void logs_handle(struct exchange *exchange, bool needs_group)
     fault = read_states(logs);
     if (!fault)
         fault = read_cursor(logs);
-    if (!fault)
-        fault = read_group(logs, needs_group);
+    if (!fault) {
+        size_t at = 0;
+        struct slice word = filters_next(&logs->filters, FILTER_GROUP_BY, &at);
+        bool is_known = slice_equal(word, SLICE("workflowRunId"));
+        fault = is_known || (!word.size && !needs_group) ? NULL : "parameter groupBy: must be workflowRunId";
+    }
     if (fault) {
         exchange_refuse(exchange, 400, "%s", fault);
     } else if (logs->run_key[0]) { /* the latest run with this id, or, with a cursor, the cursor's run */

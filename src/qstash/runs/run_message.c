@@ -494,20 +494,6 @@ static void prepare_ends(struct run_message *message)
 
 /* ---- the run ---- */
 
-static void take_run(struct run_message *message)
-{
-    struct message_run *data = &message->request.data.run;
-    data->made_ms = message->run.made_ms;
-    if (message_run_is_call(data)) {
-        data->inherits = message->run.headers;
-        data->url = message->run.url;
-        message->step.entry.role = WORKFLOW_CALL;
-    } else {
-        run_apply(&message->run, message->settings);
-    }
-    find_topic(message);
-}
-
 /* Takes the settings of the run that will be replaced: the new run keeps those that the client does not send
  * again. */
 static void on_replaced(void *arg, const struct app_verdict *verdict, const struct workflow *workflow)
@@ -544,32 +530,26 @@ static void on_run(void *arg, const struct app_verdict *verdict, const struct wo
         message_refuse(message, 503, SLICE("the settings of the run cannot be read"));
     } else {
         message->has_run = true;
-        if (is_invoke)
+        if (is_invoke) {
             prepare_ends(message);
-        else
-            take_run(message);
+        } else {
+            struct message_run *data = &message->request.data.run;
+            data->made_ms = message->run.made_ms;
+            if (message_run_is_call(data)) {
+                data->inherits = message->run.headers;
+                data->url = message->run.url;
+                message->step.entry.role = WORKFLOW_CALL;
+            } else {
+                run_apply(&message->run, message->settings);
+            }
+            find_topic(message);
+        }
     }
 }
 
 static void read_run(struct run_message *message, struct slice id, char room[RUN_KEY_SIZE])
 {
     app_workflow_read(message->app, run_key(id, room), false, on_run, message);
-}
-
-/* Begins a run that another run invokes. */
-static void begin_invoked(struct run_message *message)
-{
-    buffer_reserve(&message->text, message->request.body.size +
-                                       1); /* the buffer must not move later, because slices point into it */
-    if (message->text.failed)
-        message_refuse(message, 503, SLICE("there is no memory for the message"));
-    else if (!run_invoker_read(message->request.body, &message->invoker, &message->text) ||
-             message->invoker.run_id.size > RUN_ID_MAX)
-        message_refuse(message, 400,
-                       SLICE("the body must name the run that invokes: workflowRunId, "
-                             "workflowUrl, step"));
-    else
-        read_run(message, message->invoker.run_id, message->other_key);
 }
 
 void run_message_send(struct run_message *message, const struct message_request *request,
@@ -593,11 +573,23 @@ void run_message_send(struct run_message *message, const struct message_request 
         read_run(message, run->id, message->key);
     } else {
         message_settings_take_default(settings, SLICE("Content-Type"), SLICE("application/json"));
-        if (run->is_invoke)
-            begin_invoked(message);
-        else if (run->is_by_sdk)
+        if (run->is_invoke) {
+            buffer_reserve(&message->text,
+                           message->request.body.size +
+                               1); /* the buffer must not move later, because slices point into it */
+            if (message->text.failed)
+                message_refuse(message, 503, SLICE("there is no memory for the message"));
+            else if (!run_invoker_read(message->request.body, &message->invoker, &message->text) ||
+                     message->invoker.run_id.size > RUN_ID_MAX)
+                message_refuse(message, 400,
+                               SLICE("the body must name the run that invokes: workflowRunId, "
+                                     "workflowUrl, step"));
+            else
+                read_run(message, message->invoker.run_id, message->other_key);
+        } else if (run->is_by_sdk) {
             app_workflow_read(message->app, slice_of(message->key), false, on_replaced, message);
-        else
+        } else {
             find_topic(message);
+        }
     }
 }

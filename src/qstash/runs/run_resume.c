@@ -44,16 +44,13 @@ static struct slice member_of(struct slice object, struct slice wanted)
     return SLICE("");
 }
 
-/* Returns a JSON string without its quotes, or an empty text if the string has escapes. */
-static struct slice plain_text(struct slice value)
-{
-    return value.size >= 2 && json_is_text(value) ? slice_from(value.data + 1, value.size - 2) : SLICE("");
-}
-
 /* Appends the body of an element. Returns false if the element cannot be read, or there is no memory. */
 static bool read_element_body(struct slice element, struct buffer *body)
 {
-    struct slice text = plain_text(member_of(element, SLICE("\"body\"")));
+    /* A text with escapes is no base64. */
+    struct slice value = member_of(element, SLICE("\"body\""));
+    struct slice text =
+        value.size >= 2 && json_is_text(value) ? slice_from(value.data + 1, value.size - 2) : SLICE("");
     return text.size == 0 || (base64_decode(text, body) && !body->failed);
 }
 

@@ -61,36 +61,32 @@ static const char *make_step(struct waiting *waiting, struct run_step *step, str
     return fault;
 }
 
-/* Another request has taken the event that this request had read. Tries again with the event that is kept
- * now. */
-static void take_kept(struct waiting *waiting, struct slice kept)
-{
-    struct slice data = slice_skip(kept, 1);
-    run_step_fini(&waiting->with_kept);
-    run_step_init(&waiting->with_kept);
-    buffer_fini(&waiting->kept);
-    buffer_init_fallible(&waiting->kept, kept.size + 1);
-    buffer_append(&waiting->kept, kept);
-    const char *fault = waiting->kept.failed
-                            ? "there is no memory for the event"
-                            : make_step(waiting, &waiting->with_kept, waiting->waiter.url, &data);
-    if (fault)
-        exchange_refuse(waiting->exchange, 503, "%s; nothing changed", fault);
-    else if (++waiting->rounds > ROUNDS_MAX)
-        exchange_refuse(waiting->exchange, 503, "other requests change the events of the run; try again");
-    else
-        wait_begin(waiting);
-}
-
 static void on_waiting(void *arg, const struct app_verdict *verdict, struct slice kept)
 {
     struct waiting *waiting = arg;
-    if (verdict->end == STATUS_STALE)
-        take_kept(waiting, kept);
-    else if (verdict->end == STATUS_NOT_FOUND)
+    if (verdict->end == STATUS_STALE) {
+        /* Another request has taken the event that this request had read. Tries again with the event that is
+         * kept now. */
+        struct slice data = slice_skip(kept, 1);
+        run_step_fini(&waiting->with_kept);
+        run_step_init(&waiting->with_kept);
+        buffer_fini(&waiting->kept);
+        buffer_init_fallible(&waiting->kept, kept.size + 1);
+        buffer_append(&waiting->kept, kept);
+        const char *fault = waiting->kept.failed
+                                ? "there is no memory for the event"
+                                : make_step(waiting, &waiting->with_kept, waiting->waiter.url, &data);
+        if (fault)
+            exchange_refuse(waiting->exchange, 503, "%s; nothing changed", fault);
+        else if (++waiting->rounds > ROUNDS_MAX)
+            exchange_refuse(waiting->exchange, 503, "other requests change the events of the run; try again");
+        else
+            wait_begin(waiting);
+    } else if (verdict->end == STATUS_NOT_FOUND) {
         refuse_inactive(waiting);
-    else
+    } else {
         answer_done(waiting->exchange, verdict);
+    }
 }
 
 static void wait_begin(struct waiting *waiting)

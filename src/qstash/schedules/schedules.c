@@ -218,16 +218,6 @@ enum { LIST_BYTES_MAX = 64 * 1024 * 1024 };
 
 /* ---- a schedule as JSON ---- */
 
-static void add_cron(struct json_writer *json, const struct recurring *recurring)
-{
-    char room[sizeof "CRON_TZ= " + CRON_TEXT_MAX + TIME_ZONE_NAME_MAX];
-    struct buffer text = buffer_of(room, sizeof room);
-    if (recurring->timezone.size)
-        buffer_printf(&text, "CRON_TZ=%.*s ", SLICE_ARG(recurring->timezone));
-    buffer_append(&text, recurring->cron_text);
-    json_add_text(json, "cron", buffer_slice(&text));
-}
-
 /* Adds all members of a schedule except the states of its messages. */
 static void add_schedule(struct json_writer *json, const struct app_schedule *schedule)
 {
@@ -238,7 +228,12 @@ static void add_schedule(struct json_writer *json, const struct app_schedule *sc
     message_view_of(job, &view);
     slice_cut(schedule->id, '/', &topic, &id);
     json_add_text(json, "scheduleId", id);
-    add_cron(json, recurring);
+    char room[sizeof "CRON_TZ= " + CRON_TEXT_MAX + TIME_ZONE_NAME_MAX];
+    struct buffer text = buffer_of(room, sizeof room);
+    if (recurring->timezone.size)
+        buffer_printf(&text, "CRON_TZ=%.*s ", SLICE_ARG(recurring->timezone));
+    buffer_append(&text, recurring->cron_text);
+    json_add_text(json, "cron", buffer_slice(&text));
     json_add_number(json, "createdAt", recurring->created_ms);
     json_add_text(json, "destination",
                   job->group.size ? slice_skip(job->group, strlen(URL_GROUPS)) : job->url);
@@ -422,12 +417,6 @@ struct schedule_list {
 
 static void read_page(struct schedule_list *);
 
-static void schedule_list_free(struct schedule_list *list)
-{
-    buffer_fini(&list->text);
-    free(list);
-}
-
 static void on_listed(void *arg, const struct app_schedule *schedule)
 {
     struct schedule_list *list = arg;
@@ -454,7 +443,8 @@ static void on_page(void *arg, const struct app_verdict *verdict)
         exchange_refuse(list->exchange, 503, "there is no memory for this list");
     else
         exchange_answer(list->exchange, 200, NULL, 0, buffer_slice(&list->text));
-    schedule_list_free(list);
+    buffer_fini(&list->text);
+    free(list);
 }
 
 static void read_page(struct schedule_list *list)

@@ -29,35 +29,6 @@ static int64_t *number_of(struct limits *limits, size_t row)
     return (int64_t *)((char *)limits + note_numbers[row].field);
 }
 
-static void read_note_member(struct limits *limits, struct slice name, struct slice value)
-{
-    uint64_t number;
-    if (slice_equal(name, SLICE("pinnedParallelism")))
-        limits->is_pinned_parallelism = slice_equal(value, SLICE("true"));
-    if (slice_equal(name, SLICE("pinnedRate")))
-        limits->is_pinned_rate = slice_equal(value, SLICE("true"));
-    for (size_t i = 0; i < NOTE_NUMBERS; i++)
-        if (slice_equal(name, slice_of(note_numbers[i].name)) && slice_to_number(value, INT64_MAX, &number))
-            *number_of(limits, i) = (int64_t)number;
-}
-
-static struct slice write_note(const struct limits *limits, char room[LIMITS_NOTE_SIZE])
-{
-    struct buffer text = buffer_of(room, LIMITS_NOTE_SIZE);
-    struct json_writer json = json_writer_to(&text);
-    struct limits copy = *limits;
-    json_put_object(&json);
-    for (size_t i = 0; i < NOTE_NUMBERS; i++)
-        if (*number_of(&copy, i))
-            json_add_number(&json, note_numbers[i].name, *number_of(&copy, i));
-    if (limits->is_pinned_parallelism)
-        json_add_bool(&json, "pinnedParallelism", true);
-    if (limits->is_pinned_rate)
-        json_add_bool(&json, "pinnedRate", true);
-    json_end_object(&json);
-    return buffer_slice(&text);
-}
-
 /* ---- the limits of a topic: its settings ---- */
 
 struct limits limits_new(bool is_queue, int64_t now_ms)
@@ -83,8 +54,18 @@ struct limits limits_read(bool is_queue, const struct topic_settings *settings)
     limits.since_ms = settings->rate_since_ms;
     bool is_open = settings->note.size && json_open(settings->note, &cursor) && cursor.close == '}';
     while (is_open && json_next_member(&cursor, &key, &value))
-        if (key.size > 2)
-            read_note_member(&limits, slice_from(key.data + 1, key.size - 2), value);
+        if (key.size > 2) {
+            struct slice name = slice_from(key.data + 1, key.size - 2);
+            uint64_t number;
+            if (slice_equal(name, SLICE("pinnedParallelism")))
+                limits.is_pinned_parallelism = slice_equal(value, SLICE("true"));
+            if (slice_equal(name, SLICE("pinnedRate")))
+                limits.is_pinned_rate = slice_equal(value, SLICE("true"));
+            for (size_t i = 0; i < NOTE_NUMBERS; i++)
+                if (slice_equal(name, slice_of(note_numbers[i].name)) &&
+                    slice_to_number(value, INT64_MAX, &number))
+                    *number_of(&limits, i) = (int64_t)number;
+        }
     return limits;
 }
 
@@ -110,7 +91,19 @@ void limits_write(const struct limits *limits, char note[LIMITS_NOTE_SIZE], stru
     settings->rate_burst = limits->rate ? 1 : 0;
     settings->has_rate_window = settings->is_rate_window = limits->rate > 0;
     settings->rate_since_ms = limits->rate ? limits->since_ms : 0;
-    settings->note = write_note(limits, note);
+    struct buffer text = buffer_of(note, LIMITS_NOTE_SIZE);
+    struct json_writer json = json_writer_to(&text);
+    struct limits copy = *limits;
+    json_put_object(&json);
+    for (size_t i = 0; i < NOTE_NUMBERS; i++)
+        if (*number_of(&copy, i))
+            json_add_number(&json, note_numbers[i].name, *number_of(&copy, i));
+    if (limits->is_pinned_parallelism)
+        json_add_bool(&json, "pinnedParallelism", true);
+    if (limits->is_pinned_rate)
+        json_add_bool(&json, "pinnedRate", true);
+    json_end_object(&json);
+    settings->note = buffer_slice(&text);
 }
 
 /* ---- the limits of a topic: requests of messages ---- */
