@@ -327,20 +327,6 @@ void page_end_scratch(void *arg, const struct app_verdict *verdict)
 
 enum { CONSEQUENCE_MAX = 64 + JOB_KEY_MAX + 64 };
 
-/* Writes what a repeated request does, for a client that does not know the outcome. */
-static void write_consequence(const struct app_submission *submission, char text[CONSEQUENCE_MAX])
-{
-    if (submission->once.size)
-        snprintf(text, CONSEQUENCE_MAX, "Repeating it with the same Idempotency-Key is safe.");
-    else if (submission->is_id_new)
-        snprintf(text, CONSEQUENCE_MAX,
-                 "Repeating it without a jobId may schedule a second job; this one is %.*s.",
-                 SLICE_ARG(submission->id));
-    else
-        snprintf(text, CONSEQUENCE_MAX, "Repeating the same request is safe: it schedules %.*s once.",
-                 SLICE_ARG(submission->id));
-}
-
 void submission_write_location(struct buffer *location, const struct exchange *exchange, struct slice id,
                                struct slice group)
 {
@@ -368,6 +354,14 @@ unsigned submission_write(struct buffer *members, const struct exchange *exchang
         view_add_placed(&json, &verdict->job);
         return verdict->end == STATUS_SAME ? 200 : 201;
     }
-    write_consequence(submission, consequence);
+    if (submission->once.size)
+        snprintf(consequence, CONSEQUENCE_MAX, "Repeating it with the same Idempotency-Key is safe.");
+    else if (submission->is_id_new)
+        snprintf(consequence, CONSEQUENCE_MAX,
+                 "Repeating it without a jobId may schedule a second job; this one is %.*s.",
+                 SLICE_ARG(submission->id));
+    else
+        snprintf(consequence, CONSEQUENCE_MAX, "Repeating the same request is safe: it schedules %.*s once.",
+                 SLICE_ARG(submission->id));
     return problem_write_verdict(members, exchange, verdict, &(struct problem_words){"job", consequence});
 }

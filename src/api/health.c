@@ -12,28 +12,6 @@ HANDLER(health_handle)
     exchange_answer(exchange, 200, NULL, 0, SLICE("{\"healthy\":true}"));
 }
 
-static void add_redis(struct json_writer *json, const struct app_health *health)
-{
-    json_add_object(json, "redis");
-    json_add_text(json, "version", slice_of(health->version));
-    if (health->role[0])
-        json_add_text(json, "role", slice_of(health->role));
-    if (health->eviction[0])
-        json_add_text(json, "evictionPolicy", slice_of(health->eviction));
-    json_end_object(json);
-}
-
-static void add_durability(struct json_writer *json, const struct app_health *health)
-{
-    json_add_object(json, "durability");
-    json_add_text(json, "configured", slice_of(health->durability));
-    if (health->is_redis_known)
-        json_add_text(json, "inForce", slice_of(health->in_force));
-    if (health->is_trusted)
-        json_add_text(json, "note", SLICE("trusted, not checked"));
-    json_end_object(json);
-}
-
 /* Sets health to unready if the process is starting or stopping, even if this reactor is ready. */
 static void check_process(const struct api *api, struct app_health *health)
 {
@@ -60,9 +38,22 @@ HANDLER(ready_handle)
         problem_write_head(body, 503, slice_of(health.why.text));
     struct json_writer json = health.is_ready ? json_writer_to(body) : json_writer_behind(body);
     json_add_bool(&json, "ready", health.is_ready);
+    if (health.is_redis_known) {
+        json_add_object(&json, "redis");
+        json_add_text(&json, "version", slice_of(health.version));
+        if (health.role[0])
+            json_add_text(&json, "role", slice_of(health.role));
+        if (health.eviction[0])
+            json_add_text(&json, "evictionPolicy", slice_of(health.eviction));
+        json_end_object(&json);
+    }
+    json_add_object(&json, "durability");
+    json_add_text(&json, "configured", slice_of(health.durability));
     if (health.is_redis_known)
-        add_redis(&json, &health);
-    add_durability(&json, &health);
+        json_add_text(&json, "inForce", slice_of(health.in_force));
+    if (health.is_trusted)
+        json_add_text(&json, "note", SLICE("trusted, not checked"));
+    json_end_object(&json);
     json_end_object(&json);
     exchange_answer(exchange, health.is_ready ? 200 : 503, &exchange_retry_after, !health.is_ready,
                     buffer_slice(body));

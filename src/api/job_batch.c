@@ -85,31 +85,27 @@ static void note_result(struct job_batch *batch, size_t index, unsigned status, 
     job->said_bytes = said->size - job->said_at;
 }
 
-static void answer_batch(struct job_batch *batch)
-{
-    struct exchange *exchange = batch->exchange;
-    struct buffer *body = exchange_scratch(exchange);
-    buffer_reserve(body, batch->said.size + batch->count + PIECE_BYTES);
-    struct json_writer json = json_writer_to(body);
-    json_put_object(&json);
-    json_add_array(&json, "results");
-    for (size_t i = 0; i < batch->count; i++) {
-        const struct batch_job *job = &batch->jobs[i];
-        json_put_raw(&json, slice_from(batch->said.data + job->said_at, job->said_bytes));
-    }
-    json_end_array(&json);
-    json_end_object(&json);
-    if (batch->said.failed || body->failed)
-        exchange_refuse(exchange, 503,
-                        "There is no memory for the answer; some of the jobs may have been scheduled.");
-    else
-        exchange_answer(exchange, 207, NULL, 0, buffer_slice(body));
-}
-
 static void answer_if_ended(struct job_batch *batch)
 {
-    if (batch->next == batch->count && batch->pending == 0)
-        answer_batch(batch);
+    if (batch->next == batch->count && batch->pending == 0) {
+        struct exchange *exchange = batch->exchange;
+        struct buffer *body = exchange_scratch(exchange);
+        buffer_reserve(body, batch->said.size + batch->count + PIECE_BYTES);
+        struct json_writer json = json_writer_to(body);
+        json_put_object(&json);
+        json_add_array(&json, "results");
+        for (size_t i = 0; i < batch->count; i++) {
+            const struct batch_job *job = &batch->jobs[i];
+            json_put_raw(&json, slice_from(batch->said.data + job->said_at, job->said_bytes));
+        }
+        json_end_array(&json);
+        json_end_object(&json);
+        if (batch->said.failed || body->failed)
+            exchange_refuse(exchange, 503,
+                            "There is no memory for the answer; some of the jobs may have been scheduled.");
+        else
+            exchange_answer(exchange, 207, NULL, 0, buffer_slice(body));
+    }
 }
 
 /* ---- jobs of a batch ---- */
@@ -167,24 +163,19 @@ static void on_sent(void *arg, const struct app_verdict *verdict)
     end_item(item, status, buffer_slice(members));
 }
 
-static void note_unparsed(struct job_batch *batch, size_t index, enum status status,
-                          const struct job_errors *errors)
-{
-    struct buffer *members = exchange_members(batch->exchange);
-    struct app_verdict verdict = {.end = status, .errors = errors};
-    unsigned http_status =
-        problem_write_verdict(members, batch->exchange, &verdict, &(struct problem_words){"job", ""});
-    note_result(batch, index, http_status, buffer_slice(members));
-}
-
 /* Parses a job. If the job is invalid, notes the error as its result and returns false. */
 static bool parse_job(struct job_batch *batch, size_t index, struct job *job)
 {
     struct job_errors errors;
     enum status status =
         job_parse(batch->jobs[index].text, app_now_ms(app_of(batch->exchange)), job, &errors);
-    if (status != STATUS_OK)
-        note_unparsed(batch, index, status, &errors);
+    if (status != STATUS_OK) {
+        struct buffer *members = exchange_members(batch->exchange);
+        struct app_verdict verdict = {.end = status, .errors = &errors};
+        unsigned http_status =
+            problem_write_verdict(members, batch->exchange, &verdict, &(struct problem_words){"job", ""});
+        note_result(batch, index, http_status, buffer_slice(members));
+    }
     return status == STATUS_OK;
 }
 
@@ -220,23 +211,19 @@ static void send_job(struct job_batch *batch, size_t index)
     job_fini(&job);
 }
 
-static void refuse_large_job(struct job_batch *batch, size_t index, size_t max_bytes)
-{
-    struct buffer *members = exchange_members(batch->exchange);
-    problem_write(members, "The job is over %zu bytes.", max_bytes);
-    note_result(batch, index, 413, buffer_slice(members));
-}
-
 static void send_some(struct job_batch *batch)
 {
     size_t max_bytes = batch->exchange->site->options.max_body_bytes, bytes = 0;
     batch->pending++; /* so that the batch does not end before this loop has ended */
     while (bytes < STEP_BYTES && batch->next < batch->count && has_room(batch->batches)) {
         size_t index = batch->next++, job_bytes = batch->jobs[index].text.size;
-        if (job_bytes > max_bytes)
-            refuse_large_job(batch, index, max_bytes);
-        else
+        if (job_bytes > max_bytes) {
+            struct buffer *members = exchange_members(batch->exchange);
+            problem_write(members, "The job is over %zu bytes.", max_bytes);
+            note_result(batch, index, 413, buffer_slice(members));
+        } else {
             send_job(batch, index);
+        }
         bytes += job_bytes + PIECE_BYTES;
     }
     batch->pending--;
@@ -280,12 +267,6 @@ static void cut_some(struct job_batch *batch)
     }
 }
 
-static void open_batch(struct job_batch *batch)
-{
-    batch->is_open = true;
-    batch->batches->open++;
-}
-
 /* ---- turns ---- */
 
 /* Does one piece of work on the batches. Returns false if there is nothing to do until a job's result or a
@@ -301,8 +282,10 @@ static bool take_turn(struct job_batches *batches)
     struct job_batch *batch = LIST_ENTRY(batches->cutting.next, struct job_batch, link);
     if (!batch->is_open && batches->open == OPEN_MAX)
         return false;
-    if (!batch->is_open)
-        open_batch(batch);
+    if (!batch->is_open) {
+        batch->is_open = true;
+        batch->batches->open++;
+    }
     cut_some(batch);
     return true;
 }
@@ -358,20 +341,15 @@ static void job_batch_free(void *arg)
     free(batch);
 }
 
-static void refuse_key(struct exchange *exchange)
-{
-    struct job_errors errors;
-    job_errors_clear(&errors);
-    job_errors_add(&errors, "Idempotency-Key",
-                   "is for a request with one job; with many jobs, give each job a jobId instead");
-    exchange_refuse_errors(exchange, "request", &errors);
-}
-
 void job_batch_begin(struct exchange *exchange)
 {
     struct job_batches *batches = api_of(exchange)->batches;
     if (http_request_has_header(exchange->request, "Idempotency-Key")) {
-        refuse_key(exchange);
+        struct job_errors errors;
+        job_errors_clear(&errors);
+        job_errors_add(&errors, "Idempotency-Key",
+                       "is for a request with one job; with many jobs, give each job a jobId instead");
+        exchange_refuse_errors(exchange, "request", &errors);
         return;
     }
     struct job_batch *batch = NEW(struct job_batch);

@@ -9,29 +9,24 @@
 
 /* ---- POST /jobs ---- */
 
-static void answer_submitted(struct exchange *exchange, unsigned status, struct slice id,
-                             struct slice members)
-{
-    struct buffer *body = exchange_scratch(exchange);
-    char room[SUBMISSION_LOCATION_MAX + 1];
-    struct buffer location = buffer_of(room, sizeof room);
-    submission_write_location(&location, exchange, id, SLICE(""));
-    struct http_header header = {SLICE("Location"), buffer_slice(&location)};
-    buffer_append_byte(body, '{');
-    buffer_append(body, members);
-    buffer_append_byte(body, '}');
-    exchange_answer(exchange, status, &header, 1, buffer_slice(body));
-}
-
 static void on_submitted(void *arg, const struct app_verdict *verdict)
 {
     struct exchange *exchange = arg;
     struct buffer *members = exchange_members(exchange);
     unsigned status = submission_write(members, exchange, exchange->state, verdict);
-    if (status < 400)
-        answer_submitted(exchange, status, verdict->job.id, buffer_slice(members));
-    else
+    if (status < 400) {
+        struct buffer *body = exchange_scratch(exchange);
+        char room[SUBMISSION_LOCATION_MAX + 1];
+        struct buffer location = buffer_of(room, sizeof room);
+        submission_write_location(&location, exchange, verdict->job.id, SLICE(""));
+        struct http_header header = {SLICE("Location"), buffer_slice(&location)};
+        buffer_append_byte(body, '{');
+        buffer_append(body, buffer_slice(members));
+        buffer_append_byte(body, '}');
+        exchange_answer(exchange, status, &header, 1, buffer_slice(body));
+    } else {
         problem_answer_members(exchange, status, buffer_slice(members));
+    }
 }
 
 static void free_submission(void *submission)
@@ -248,19 +243,6 @@ HANDLER(run_handle)
 
 /* ---- GET .../attempts ---- */
 
-static void put_line(struct json_writer *json, const struct attempt_line *line)
-{
-    json_put_object(json);
-    json_add_number(json, "attempt", line->number);
-    if (line->round > 1)
-        json_add_number(json, "round", line->round);
-    view_add_result(json, &line->result);
-    attempt_line_add_answer(json, line);
-    if (line->is_answer_cut)
-        json_add_bool(json, "answerTruncated", true);
-    json_end_object(json);
-}
-
 static void on_attempts(void *arg, const struct app_verdict *verdict)
 {
     struct exchange *exchange = arg;
@@ -276,8 +258,17 @@ static void on_attempts(void *arg, const struct app_verdict *verdict)
     json_add_text(&json, "jobId", exchange->job_id);
     json_add_text(&json, "topic", exchange->topic);
     json_add_array(&json, "attempts");
-    while (attempt_line_take(&lines, &line))
-        put_line(&json, &line);
+    while (attempt_line_take(&lines, &line)) {
+        json_put_object(&json);
+        json_add_number(&json, "attempt", line.number);
+        if (line.round > 1)
+            json_add_number(&json, "round", line.round);
+        view_add_result(&json, &line.result);
+        attempt_line_add_answer(&json, &line);
+        if (line.is_answer_cut)
+            json_add_bool(&json, "answerTruncated", true);
+        json_end_object(&json);
+    }
     json_end_array(&json);
     json_end_object(&json);
     exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));

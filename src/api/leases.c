@@ -34,28 +34,6 @@ static void free_leasing(void *arg)
 
 /* ---- the answer ---- */
 
-/* Writes a leased job. settings: the settings of the job's topic, or NULL. */
-static void put_leased_job(struct json_writer *json, struct slice token, const struct pulled_job *leased,
-                           const struct topic_settings *settings)
-{
-    const struct job *job = leased->job;
-    json_put_object(json);
-    json_add_text(json, "topic", job->topic);
-    json_add_text(json, "jobId", job->job_id);
-    json_add_text(json, "token", token);
-    json_add_number(json, "attempt", job->attempts + 1);
-    json_add_time(json, "leaseUntil", leased->until_ms);
-    json_add_time(json, "createdAt", job->created_ms);
-    json_add_time(json, "dueAt", leased->due_ms);
-    if (job->has_ttl || job->has_expires_at)
-        json_add_time(json, "expiresAt", job_expires_ms(job, job->created_ms));
-    json_add_texts(json, "labels", job->labels.items, job->labels.count);
-    view_add_headers(json, settings, job, false);
-    members_put(&job_members.rows[JOB_BODY_BASE64], job, MEMBERS_FOR_PEOPLE, json);
-    members_put(&job_members.rows[JOB_BODY], job, MEMBERS_FOR_PEOPLE, json);
-    json_end_object(json);
-}
-
 /* Writes the leased jobs. All of them belong to one topic, so the settings of this topic are read once. */
 static void put_leased_jobs(struct json_writer *json, const struct app_leased *leased)
 {
@@ -63,8 +41,24 @@ static void put_leased_jobs(struct json_writer *json, const struct app_leased *l
     const struct pulled_job *first = leased->jobs;
     bool has_settings = leased->count > 0 && first->settings.size > 0 &&
                         topic_settings_read_for(first->job->topic, first->settings, &settings) == STATUS_OK;
-    for (size_t i = 0; i < leased->count; i++)
-        put_leased_job(json, leased->token, &leased->jobs[i], has_settings ? &settings : NULL);
+    for (size_t i = 0; i < leased->count; i++) {
+        const struct job *job = leased->jobs[i].job;
+        json_put_object(json);
+        json_add_text(json, "topic", job->topic);
+        json_add_text(json, "jobId", job->job_id);
+        json_add_text(json, "token", leased->token);
+        json_add_number(json, "attempt", job->attempts + 1);
+        json_add_time(json, "leaseUntil", leased->jobs[i].until_ms);
+        json_add_time(json, "createdAt", job->created_ms);
+        json_add_time(json, "dueAt", leased->jobs[i].due_ms);
+        if (job->has_ttl || job->has_expires_at)
+            json_add_time(json, "expiresAt", job_expires_ms(job, job->created_ms));
+        json_add_texts(json, "labels", job->labels.items, job->labels.count);
+        view_add_headers(json, has_settings ? &settings : NULL, job, false);
+        members_put(&job_members.rows[JOB_BODY_BASE64], job, MEMBERS_FOR_PEOPLE, json);
+        members_put(&job_members.rows[JOB_BODY], job, MEMBERS_FOR_PEOPLE, json);
+        json_end_object(json);
+    }
     if (has_settings)
         topic_settings_fini(&settings);
 }
@@ -210,32 +204,28 @@ static void answer_one(const struct lease_ends *ends)
     exchange_answer(ends->exchange, 200, NULL, 0, buffer_slice(body));
 }
 
-static void answer_many(const struct lease_ends *ends)
-{
-    struct buffer *body = exchange_scratch(ends->exchange);
-    struct json_writer json = json_writer_to(body);
-    json_put_object(&json);
-    json_add_array(&json, "results");
-    for (size_t i = 0; i < ends->count; i++) {
-        json_put_object(&json);
-        json_add_number(&json, "status", ends->items[i].status);
-        json_put_raw(&json, buffer_slice(&ends->items[i].members));
-        json_end_object(&json);
-    }
-    json_end_array(&json);
-    json_end_object(&json);
-    exchange_answer(ends->exchange, 207, NULL, 0, buffer_slice(body));
-}
-
 /* Counts one item as ended, and answers when all items have ended. */
 static void answer_if_ended(struct lease_ends *ends)
 {
     if (--ends->pending > 0)
         return;
-    if (ends->is_many)
-        answer_many(ends);
-    else
+    if (ends->is_many) {
+        struct buffer *body = exchange_scratch(ends->exchange);
+        struct json_writer json = json_writer_to(body);
+        json_put_object(&json);
+        json_add_array(&json, "results");
+        for (size_t i = 0; i < ends->count; i++) {
+            json_put_object(&json);
+            json_add_number(&json, "status", ends->items[i].status);
+            json_put_raw(&json, buffer_slice(&ends->items[i].members));
+            json_end_object(&json);
+        }
+        json_end_array(&json);
+        json_end_object(&json);
+        exchange_answer(ends->exchange, 207, NULL, 0, buffer_slice(body));
+    } else {
         answer_one(ends);
+    }
 }
 
 static void end_item(struct lease_item *item, unsigned status)
@@ -309,19 +299,14 @@ static void on_ended(void *arg, const struct app_verdict *verdict, const struct 
 
 /* ---- the request that ends leases ---- */
 
-static void refuse_item(struct lease_item *item, enum status status, const struct job_errors *errors)
-{
-    struct app_verdict verdict = {.end = status, .errors = errors};
-    end_item(item, problem_write_verdict(&item->members, item->of->exchange, &verdict, &words));
-}
-
 static void begin_item(struct lease_item *item, struct slice text)
 {
     struct exchange *exchange = item->of->exchange;
     struct job_errors errors;
     enum status status = lease_end_parse(item->of->kind, text, &item->text, &errors);
     if (status != STATUS_OK) {
-        refuse_item(item, status, &errors);
+        struct app_verdict verdict = {.end = status, .errors = &errors};
+        end_item(item, problem_write_verdict(&item->members, item->of->exchange, &verdict, &words));
         return;
     }
     item->is_open = true;
@@ -339,26 +324,6 @@ static void begin_item(struct lease_item *item, struct slice text)
     app_lease_end(app_of(exchange), &exchange->caller, &end, on_ended, item);
 }
 
-static void lease_ends_begin(struct exchange *exchange, enum lease_end_kind kind,
-                             const struct lease_end_items *items, bool is_many)
-{
-    struct lease_ends *ends = memory_new(sizeof *ends + items->count * sizeof *ends->items);
-    ends->exchange = exchange;
-    ends->kind = kind;
-    ends->is_many = is_many;
-    ends->count = items->count;
-    exchange_keep(exchange, ends, free_ends);
-    for (size_t i = 0; i < items->count; i++) {
-        ends->items[i].of = ends;
-        buffer_init(&ends->items[i].id, JOB_KEY_MAX);
-        buffer_init(&ends->items[i].members, RESULTS_MAX);
-    }
-    ends->pending = items->count + 1; /* the extra 1: no answer is sent before this loop has ended */
-    for (size_t i = 0; i < items->count; i++)
-        begin_item(&ends->items[i], items->items[i]);
-    answer_if_ended(ends);
-}
-
 static void handle(struct exchange *exchange, enum lease_end_kind kind)
 {
     struct slice body = http_request_body(exchange->request);
@@ -371,7 +336,21 @@ static void handle(struct exchange *exchange, enum lease_end_kind kind)
         return;
     }
     access_charge(exchange, items.count);
-    lease_ends_begin(exchange, kind, &items, is_many);
+    struct lease_ends *ends = memory_new(sizeof *ends + items.count * sizeof *ends->items);
+    ends->exchange = exchange;
+    ends->kind = kind;
+    ends->is_many = is_many;
+    ends->count = items.count;
+    exchange_keep(exchange, ends, free_ends);
+    for (size_t i = 0; i < items.count; i++) {
+        ends->items[i].of = ends;
+        buffer_init(&ends->items[i].id, JOB_KEY_MAX);
+        buffer_init(&ends->items[i].members, RESULTS_MAX);
+    }
+    ends->pending = items.count + 1; /* the extra 1: no answer is sent before this loop has ended */
+    for (size_t i = 0; i < items.count; i++)
+        begin_item(&ends->items[i], items.items[i]);
+    answer_if_ended(ends);
 }
 
 HANDLER(complete_handle)

@@ -46,25 +46,20 @@ HANDLER(count_handle)
 
 /* ---- bulk actions ---- */
 
-static void refuse_bulk(struct exchange *exchange, const struct app_verdict *verdict)
-{
-    static const struct problem_words words = {"request", "Repeating the request is safe."};
-    const struct app_bulk_counts *counts = &verdict->counts;
-    if (verdict->end == STATUS_UNKNOWN && counts->matched > 0)
-        exchange_refuse(
-            exchange, 503,
-            "%zu of the %zu matching jobs are done, %zu were skipped; the outcome of %zu is unknown. "
-            "Repeating the request is safe.",
-            counts->done, counts->matched, counts->skipped, counts->unknown);
-    else
-        problem_answer_verdict(exchange, verdict, &words);
-}
-
 static void on_bulk(void *arg, const struct app_verdict *verdict)
 {
     struct exchange *exchange = arg;
     if (verdict->end != STATUS_OK) {
-        refuse_bulk(exchange, verdict);
+        static const struct problem_words words = {"request", "Repeating the request is safe."};
+        const struct app_bulk_counts *counts = &verdict->counts;
+        if (verdict->end == STATUS_UNKNOWN && counts->matched > 0)
+            exchange_refuse(
+                exchange, 503,
+                "%zu of the %zu matching jobs are done, %zu were skipped; the outcome of %zu is unknown. "
+                "Repeating the request is safe.",
+                counts->done, counts->matched, counts->skipped, counts->unknown);
+        else
+            problem_answer_verdict(exchange, verdict, &words);
         return;
     }
     struct buffer *body = exchange_scratch(exchange);
@@ -185,28 +180,6 @@ static void read_parameters(struct query_reading *reading, struct exchange *exch
 
 /* ---- GET /stats ---- */
 
-static void write_stats(struct json_writer *json, const struct outcome_steps *stats,
-                        const struct app_verdict *verdict)
-{
-    json_put_object(json);
-    if (stats->topic.size)
-        json_add_text(json, "topic", stats->topic);
-    json_add_time(json, "from", stats->from_ms);
-    json_add_time(json, "to", stats->to_ms);
-    json_add_seconds(json, "step", stats->step_ms);
-    if (verdict->page.is_partial)
-        json_add_bool(json, "partial", true);
-    json_add_array(json, "steps");
-    for (size_t i = 0; i < verdict->outcome_count; i++) {
-        json_put_object(json);
-        json_add_time(json, "at", stats->from_ms + (int64_t)i * stats->step_ms);
-        view_add_outcomes(json, &verdict->outcomes[i]);
-        json_end_object(json);
-    }
-    json_end_array(json);
-    json_end_object(json);
-}
-
 static void on_stats(void *arg, const struct app_verdict *verdict)
 {
     struct exchange *exchange = arg;
@@ -217,7 +190,24 @@ static void on_stats(void *arg, const struct app_verdict *verdict)
     }
     buffer_init_fallible(&body, ANSWER_MAX);
     struct json_writer json = json_writer_to(&body);
-    write_stats(&json, &query_of(exchange)->stats, verdict);
+    const struct outcome_steps *stats = &query_of(exchange)->stats;
+    json_put_object(&json);
+    if (stats->topic.size)
+        json_add_text(&json, "topic", stats->topic);
+    json_add_time(&json, "from", stats->from_ms);
+    json_add_time(&json, "to", stats->to_ms);
+    json_add_seconds(&json, "step", stats->step_ms);
+    if (verdict->page.is_partial)
+        json_add_bool(&json, "partial", true);
+    json_add_array(&json, "steps");
+    for (size_t i = 0; i < verdict->outcome_count; i++) {
+        json_put_object(&json);
+        json_add_time(&json, "at", stats->from_ms + (int64_t)i * stats->step_ms);
+        view_add_outcomes(&json, &verdict->outcomes[i]);
+        json_end_object(&json);
+    }
+    json_end_array(&json);
+    json_end_object(&json);
     if (body.failed)
         exchange_refuse(exchange, 503, "There is no memory for an answer of this size; ask for fewer steps.");
     else

@@ -37,11 +37,6 @@ static const char *read_step(void *into, struct slice value)
 static const struct query_parameter parameters[] = {{"after", read_after, 0}, {"step", read_step, 0}};
 enum { PARAMETER_COUNT = sizeof parameters / sizeof *parameters };
 
-static bool is_restricted(const struct exchange *exchange)
-{
-    return exchange->caller.topics.size > 0;
-}
-
 /* ---- series ---- */
 
 static void add_numbers(struct json_writer *json, const char *name, const struct live_second *seconds,
@@ -131,17 +126,6 @@ static void add_jobs(struct json_writer *json, const struct app_overview_jobs *j
     json_end_object(json);
 }
 
-static void put_busy(struct json_writer *json, const struct live_topic *topic)
-{
-    json_put_object(json);
-    json_add_text(json, "topic", slice_of(topic->name));
-    json_add_number(json, "accepted", (int64_t)topic->accepted);
-    json_add_number(json, "delivered", (int64_t)topic->delivered);
-    json_add_number(json, "retried", (int64_t)topic->failed);
-    json_add_number(json, "dead", (int64_t)topic->dead);
-    json_end_object(json);
-}
-
 static void add_busy(struct json_writer *json, const struct exchange *exchange,
                      const struct app_overview *overview)
 {
@@ -149,23 +133,18 @@ static void add_busy(struct json_writer *json, const struct exchange *exchange,
     size_t count = live_board_topics(overview->live, clock_boot_us(), topics);
     json_add_array(json, "busy");
     for (size_t i = 0; i < count; i++)
-        if (app_caller_reaches(&exchange->caller, slice_of(topics[i].name)))
-            put_busy(json, &topics[i]);
+        if (app_caller_reaches(&exchange->caller, slice_of(topics[i].name))) {
+            const struct live_topic *topic = &topics[i];
+            json_put_object(json);
+            json_add_text(json, "topic", slice_of(topic->name));
+            json_add_number(json, "accepted", (int64_t)topic->accepted);
+            json_add_number(json, "delivered", (int64_t)topic->delivered);
+            json_add_number(json, "retried", (int64_t)topic->failed);
+            json_add_number(json, "dead", (int64_t)topic->dead);
+            json_end_object(json);
+        }
     json_end_array(json);
     free(topics);
-}
-
-static void put_process(struct json_writer *json, const struct live_process *process)
-{
-    json_put_object(json);
-    json_add_text(json, "id", slice_of(process->id));
-    json_add_text(json, "host", slice_of(process->host));
-    json_add_number(json, "pid", process->pid);
-    json_add_text(json, "version", slice_of(process->version));
-    json_add_time(json, "startedAt", process->started_ms);
-    json_add_number(json, "reactors", process->reactors);
-    json_add_number(json, "inFlight", (int64_t)process->in_flight);
-    json_end_object(json);
 }
 
 static void add_processes(struct json_writer *json, const struct app_overview *overview)
@@ -173,19 +152,20 @@ static void add_processes(struct json_writer *json, const struct app_overview *o
     struct live_process *processes = NEW_ARRAY(struct live_process, LIVE_PROCESSES_MAX + 1);
     size_t count = live_board_processes(overview->live, clock_boot_us(), processes);
     json_add_array(json, "processes");
-    for (size_t i = 0; i < count; i++)
-        put_process(json, &processes[i]);
+    for (size_t i = 0; i < count; i++) {
+        const struct live_process *process = &processes[i];
+        json_put_object(json);
+        json_add_text(json, "id", slice_of(process->id));
+        json_add_text(json, "host", slice_of(process->host));
+        json_add_number(json, "pid", process->pid);
+        json_add_text(json, "version", slice_of(process->version));
+        json_add_time(json, "startedAt", process->started_ms);
+        json_add_number(json, "reactors", process->reactors);
+        json_add_number(json, "inFlight", (int64_t)process->in_flight);
+        json_end_object(json);
+    }
     json_end_array(json);
     free(processes);
-}
-
-static void add_history(struct json_writer *json, const struct app_overview_jobs *jobs)
-{
-    json_add_object(json, "history");
-    json_add_number(json, "backlogJobs", jobs->outbox);
-    json_add_number(json, "backlogBytes", jobs->outbox_bytes);
-    json_add_seconds(json, "behindSeconds", jobs->outbox_age_ms);
-    json_end_object(json);
 }
 
 static void add_overdue(struct json_writer *json, const struct app_overview *overview)
@@ -251,41 +231,30 @@ static void add_forecast(struct json_writer *json, const struct forecast *foreca
     json_end_object(json);
 }
 
-static void put_impaired(struct json_writer *json, const struct impaired_receiver *receiver)
-{
-    struct slice name = slice_of(receiver->name), cause = slice_of(receiver->cause);
-    struct slice path = receiver_path_of(name);
-    json_put_object(json);
-    json_add_text(json, "receiver", receiver_host_of(name));
-    if (path.size)
-        json_add_text(json, "path", path);
-    json_add_text(json, "state",
-                  !receiver->is_open     ? SLICE("closed")
-                  : receiver->is_probing ? SLICE("probing")
-                                         : SLICE("open"));
-    if (cause.size && !slice_equal(cause, SLICE("-")))
-        json_add_text(json, "cause", cause);
-    if (receiver->is_open)
-        json_add_time(json, "probeAt", receiver->probe_ms);
-    json_end_object(json);
-}
-
 static void add_receivers(struct json_writer *json, const struct impaired *receivers)
 {
     json_add_object(json, "receivers");
     json_add_number(json, "impaired", (int64_t)receivers->count);
     json_add_array(json, "first");
-    for (size_t i = 0; i < receivers->count && i < IMPAIRED_FIRST; i++)
-        put_impaired(json, &receivers->first[i]);
+    for (size_t i = 0; i < receivers->count && i < IMPAIRED_FIRST; i++) {
+        const struct impaired_receiver *receiver = &receivers->first[i];
+        struct slice name = slice_of(receiver->name), cause = slice_of(receiver->cause);
+        struct slice path = receiver_path_of(name);
+        json_put_object(json);
+        json_add_text(json, "receiver", receiver_host_of(name));
+        if (path.size)
+            json_add_text(json, "path", path);
+        json_add_text(json, "state",
+                      !receiver->is_open     ? SLICE("closed")
+                      : receiver->is_probing ? SLICE("probing")
+                                             : SLICE("open"));
+        if (cause.size && !slice_equal(cause, SLICE("-")))
+            json_add_text(json, "cause", cause);
+        if (receiver->is_open)
+            json_add_time(json, "probeAt", receiver->probe_ms);
+        json_end_object(json);
+    }
     json_end_array(json);
-    json_end_object(json);
-}
-
-static void add_workers(struct json_writer *json, const struct app_overview *overview)
-{
-    json_add_object(json, "workers");
-    json_add_number(json, "waiting", overview->workers_waiting);
-    json_add_number(json, "leases", overview->worker_leases);
     json_end_object(json);
 }
 
@@ -316,11 +285,21 @@ static void add_all(struct json_writer *json, const struct exchange *exchange,
         add_forecast(json, overview->forecast);
     if (overview->receivers)
         add_receivers(json, overview->receivers);
-    if (overview->jobs)
-        add_workers(json, overview);
+    if (overview->jobs) {
+        json_add_object(json, "workers");
+        json_add_number(json, "waiting", overview->workers_waiting);
+        json_add_number(json, "leases", overview->worker_leases);
+        json_end_object(json);
+    }
     add_redis(json, &overview->redis);
-    if (overview->jobs && app_of(exchange)->history)
-        add_history(json, overview->jobs);
+    if (overview->jobs && app_of(exchange)->history) {
+        const struct app_overview_jobs *jobs = overview->jobs;
+        json_add_object(json, "history");
+        json_add_number(json, "backlogJobs", jobs->outbox);
+        json_add_number(json, "backlogBytes", jobs->outbox_bytes);
+        json_add_seconds(json, "behindSeconds", jobs->outbox_age_ms);
+        json_end_object(json);
+    }
     add_processes(json, overview);
 }
 
@@ -333,7 +312,7 @@ static void on_overview(void *arg, const struct app_overview *overview)
     struct json_writer json = json_writer_to(body);
     json_put_object(&json);
     json_add_time(&json, "now", overview->now_ms);
-    if (!is_restricted(exchange))
+    if (exchange->caller.topics.size == 0)
         add_all(&json, exchange, overview);
     if (overview->overdue) {
         add_failing(&json, overview);
@@ -361,19 +340,6 @@ HANDLER(overview_handle)
 
 /* ---- GET /receivers, POST /receivers/<host:port>/close ---- */
 
-/* Adds the receiver's last failure. Its cause is an HTTP status or a word, such as connect. */
-static void add_failure(struct json_writer *json, const struct receiver_record *receiver)
-{
-    uint64_t status;
-    json_add_object(json, "lastFailure");
-    json_add_time(json, "at", receiver->failed_ms);
-    if (slice_to_number(receiver->cause, 999, &status))
-        json_add_raw(json, "status", receiver->cause);
-    else
-        json_add_text(json, "error", receiver->cause);
-    json_end_object(json);
-}
-
 static struct slice state_of(const struct receiver_record *receiver)
 {
     if (receiver->opened_ms == 0)
@@ -396,8 +362,17 @@ static void put_receiver(struct json_writer *json, const struct receiver_record 
     }
     if (receiver->limit > 0)
         json_add_number(json, "maxInFlight", receiver->limit);
-    if (receiver->failed_ms > 0)
-        add_failure(json, receiver);
+    if (receiver->failed_ms > 0) {
+        /* The cause is an HTTP status or a word, such as connect. */
+        uint64_t status;
+        json_add_object(json, "lastFailure");
+        json_add_time(json, "at", receiver->failed_ms);
+        if (slice_to_number(receiver->cause, 999, &status))
+            json_add_raw(json, "status", receiver->cause);
+        else
+            json_add_text(json, "error", receiver->cause);
+        json_end_object(json);
+    }
     json_add_time(json, "reportedAt", receiver->reported_ms);
     json_end_object(json);
 }

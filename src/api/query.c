@@ -319,18 +319,6 @@ enum {
     RECEIVER_PARAMETERS = 1 << PARAMETER_LIMIT | 1 << PARAMETER_RECEIVER_CURSOR,
 };
 
-/* Joins the labels into one text, as struct app_list expects them. */
-static void join_labels(struct list_query *query)
-{
-    struct buffer joined = buffer_of(query->joined_labels, sizeof query->joined_labels);
-    for (size_t i = 0; i < query->labels.count; i++) {
-        if (i > 0)
-            buffer_append_byte(&joined, '\n');
-        buffer_append(&joined, query->labels.items[i]);
-    }
-    query->bulk.list.filter.labels = buffer_slice(&joined);
-}
-
 /* Reads the parameters into a list_query, which the exchange keeps. */
 static void read_parameters(struct query_reading *reading, struct exchange *exchange, unsigned known)
 {
@@ -346,7 +334,13 @@ static void read_parameters(struct query_reading *reading, struct exchange *exch
     query->bulk.list.max = QUERY_LIMIT_DEFAULT;
     exchange_keep(exchange, query, free);
     query_read(reading, query, &text);
-    join_labels(query);
+    struct buffer joined = buffer_of(query->joined_labels, sizeof query->joined_labels);
+    for (size_t i = 0; i < query->labels.count; i++) {
+        if (i > 0)
+            buffer_append_byte(&joined, '\n');
+        buffer_append(&joined, query->labels.items[i]);
+    }
+    query->bulk.list.filter.labels = buffer_slice(&joined);
 }
 
 /* Adds an error if the cursor is from another list. */
@@ -494,15 +488,6 @@ static void check_bound(struct query_reading *reading)
                         "is required: limit=N for at most N jobs in all, or all=true for all that match");
 }
 
-static void check_when(struct query_reading *reading)
-{
-    unsigned given = reading->given & (1U << PARAMETER_DELAY | 1U << PARAMETER_DUE_AT);
-    if (!given)
-        query_add_error(reading, SLICE("delay"), "is required, unless dueAt is set");
-    else if (given & (given - 1))
-        query_add_error(reading, SLICE("dueAt"), "cannot be combined with delay");
-}
-
 bool query_read_bulk(struct exchange *exchange, enum app_action action)
 {
     struct query_reading reading;
@@ -514,8 +499,13 @@ bool query_read_bulk(struct exchange *exchange, enum app_action action)
         query->bulk.list.max = APP_PAGE_MAX;
     check_states(&reading, action);
     check_bound(&reading);
-    if (action == APP_RESCHEDULE)
-        check_when(&reading);
+    if (action == APP_RESCHEDULE) {
+        unsigned given = reading.given & (1U << PARAMETER_DELAY | 1U << PARAMETER_DUE_AT);
+        if (!given)
+            query_add_error(&reading, SLICE("delay"), "is required, unless dueAt is set");
+        else if (given & (given - 1))
+            query_add_error(&reading, SLICE("dueAt"), "cannot be combined with delay");
+    }
     if (query->bulk.list.is_of_history)
         check_history(&reading);
     if (query->bulk.list.filter.states)

@@ -104,13 +104,6 @@ static const char *const outcome_words[] = {
     [FIRED_NO_GROUP] = "noGroup",  [FIRED_UNSENDABLE] = "unsendable",
 };
 
-static void add_job_id(struct json_writer *json, struct slice id)
-{
-    struct slice topic, job_id;
-    slice_cut(id, '/', &topic, &job_id);
-    json_add_text(json, "jobId", job_id);
-}
-
 /* Adds the outcome of the last occurrence, if it is known. */
 static void add_last_job(struct json_writer *json, const struct stored_job *job)
 {
@@ -136,7 +129,9 @@ static void add_last(struct json_writer *json, const struct app_schedule *schedu
     json_add_time(json, "at", schedule->last.at_ms);
     json_add_bool(json, "missed", schedule->last.is_missed);
     if (schedule->last.job.size) {
-        add_job_id(json, schedule->last.job);
+        struct slice topic, job_id;
+        slice_cut(schedule->last.job, '/', &topic, &job_id);
+        json_add_text(json, "jobId", job_id);
         if (schedule->sent_count)
             sends_add_jobs(json, schedule->last.job, schedule->sent, schedule->sent_count);
         else
@@ -422,30 +417,26 @@ static bool read_parameters(struct exchange *exchange, struct cron_query *query)
     return query_end(&reading);
 }
 
-static void answer_preview(struct exchange *exchange, const struct cron_query *query)
-{
-    struct slice zone = query->call.timezone;
-    struct buffer *body = exchange_scratch(exchange);
-    struct json_writer json = json_writer_to(body);
-    json_put_object(&json);
-    json_add_text(&json, "text", slice_of(query->preview.words));
-    json_add_text(&json, "timezone", zone.size ? zone : SLICE("UTC"));
-    json_add_array(&json, "next");
-    for (size_t i = 0; i < query->preview.time_count; i++)
-        json_put_time(&json, query->preview.times_ms[i]);
-    json_end_array(&json);
-    json_end_object(&json);
-    exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
-}
-
 HANDLER(cron_handle)
 {
     struct cron_query *query = NEW(struct cron_query);
     exchange_keep(exchange, query, free);
     if (!read_parameters(exchange, query))
         return;
-    if (app_cron_preview(app_of(exchange), &query->call, &query->preview, &query->errors))
-        answer_preview(exchange, query);
-    else
+    if (app_cron_preview(app_of(exchange), &query->call, &query->preview, &query->errors)) {
+        struct slice zone = query->call.timezone;
+        struct buffer *body = exchange_scratch(exchange);
+        struct json_writer json = json_writer_to(body);
+        json_put_object(&json);
+        json_add_text(&json, "text", slice_of(query->preview.words));
+        json_add_text(&json, "timezone", zone.size ? zone : SLICE("UTC"));
+        json_add_array(&json, "next");
+        for (size_t i = 0; i < query->preview.time_count; i++)
+            json_put_time(&json, query->preview.times_ms[i]);
+        json_end_array(&json);
+        json_end_object(&json);
+        exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
+    } else {
         exchange_refuse_errors(exchange, "query", &query->errors);
+    }
 }

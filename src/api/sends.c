@@ -10,41 +10,27 @@
 
 /* ---- answers ---- */
 
-static void put_job(struct json_writer *json, struct slice job_id, const struct sent_job *job)
-{
-    char room[JOB_ID_MAX + 1];
-    struct buffer its_id = buffer_of(room, sizeof room);
-    buffer_append(&its_id, job_id);
-    buffer_append_byte(&its_id, '~');
-    buffer_append(&its_id, job->endpoint);
-    json_put_object(json);
-    json_add_text(json, "endpoint", job->endpoint);
-    json_add_text(json, "jobId", buffer_slice(&its_id));
-    if (job->has_ended)
-        json_add_text(json, "state", SLICE("ended"));
-    else
-        view_add_place(json, job->state, job->at_ms);
-    json_end_object(json);
-}
-
-/* Adds the state and the due time of the first job that has not ended, as the answer for one job has them. */
-static void add_first(struct json_writer *json, const struct app_verdict *verdict)
-{
-    size_t i = 0;
-    while (i + 1 < verdict->sent_count &&
-           (verdict->sent[i].has_ended || verdict->sent[i].state >= JOB_STATE_DEAD))
-        i++;
-    view_add_place(json, verdict->end == STATUS_SAME ? verdict->sent[i].state : JOB_STATE_DELAYED,
-                   verdict->sent[i].at_ms);
-}
-
 void sends_add_jobs(struct json_writer *json, struct slice id, const struct sent_job *jobs, size_t count)
 {
     struct slice topic, job_id;
     slice_cut(id, '/', &topic, &job_id);
     json_add_array(json, "jobs");
-    for (size_t i = 0; i < count; i++)
-        put_job(json, job_id, &jobs[i]);
+    for (size_t i = 0; i < count; i++) {
+        const struct sent_job *job = &jobs[i];
+        char room[JOB_ID_MAX + 1];
+        struct buffer its_id = buffer_of(room, sizeof room);
+        buffer_append(&its_id, job_id);
+        buffer_append_byte(&its_id, '~');
+        buffer_append(&its_id, job->endpoint);
+        json_put_object(json);
+        json_add_text(json, "endpoint", job->endpoint);
+        json_add_text(json, "jobId", buffer_slice(&its_id));
+        if (job->has_ended)
+            json_add_text(json, "state", SLICE("ended"));
+        else
+            view_add_place(json, job->state, job->at_ms);
+        json_end_object(json);
+    }
     json_end_array(json);
 }
 
@@ -77,16 +63,6 @@ static void free_submission(void *arg)
     free(submission);
 }
 
-static void answer_new(struct exchange *exchange, unsigned status, const struct app_verdict *verdict,
-                       struct slice members)
-{
-    char room[SUBMISSION_LOCATION_MAX + 1];
-    struct buffer location = buffer_of(room, sizeof room);
-    submission_write_location(&location, exchange, verdict->job.id, verdict->group);
-    struct http_header header = {SLICE("Location"), buffer_slice(&location)};
-    answer_members(exchange, status, &header, members);
-}
-
 static void write_placed(struct buffer *members, const struct app_verdict *verdict, enum sends_detail detail)
 {
     struct json_writer json = json_writer_to(members);
@@ -94,7 +70,12 @@ static void write_placed(struct buffer *members, const struct app_verdict *verdi
     slice_cut(verdict->job.id, '/', &topic, &job_id);
     json_add_text(&json, "jobId", job_id);
     json_add_text(&json, "topic", topic);
-    add_first(&json, verdict);
+    size_t i = 0;
+    while (i + 1 < verdict->sent_count &&
+           (verdict->sent[i].has_ended || verdict->sent[i].state >= JOB_STATE_DEAD))
+        i++;
+    view_add_place(&json, verdict->end == STATUS_SAME ? verdict->sent[i].state : JOB_STATE_DELAYED,
+                   verdict->sent[i].at_ms);
     json_add_text(&json, "group", verdict->group);
     if (detail == SENDS_WITH_JOBS)
         add_jobs(&json, verdict);
@@ -143,10 +124,15 @@ static void answer_sent(struct exchange *exchange, const struct app_verdict *ver
     unsigned status = sends_write(members, exchange, submission->send, verdict, SENDS_WITH_JOBS);
     if (verdict->was_there)
         status = 200;
-    if (status < 400)
-        answer_new(exchange, status, verdict, buffer_slice(members));
-    else
+    if (status < 400) {
+        char room[SUBMISSION_LOCATION_MAX + 1];
+        struct buffer location = buffer_of(room, sizeof room);
+        submission_write_location(&location, exchange, verdict->job.id, verdict->group);
+        struct http_header header = {SLICE("Location"), buffer_slice(&location)};
+        answer_members(exchange, status, &header, buffer_slice(members));
+    } else {
         problem_answer_members(exchange, status, buffer_slice(members));
+    }
 }
 
 static void on_sent(void *arg, const struct app_verdict *verdict)
@@ -230,25 +216,21 @@ static const struct sends_query *read_query(struct exchange *exchange)
     return query_end(&reading) ? query : NULL;
 }
 
-static void answer_seen(struct exchange *exchange, const struct app_verdict *verdict)
-{
-    struct buffer *members = exchange_members(exchange);
-    struct json_writer json = json_writer_to(members);
-    struct slice topic, job_id;
-    slice_cut(verdict->job.id, '/', &topic, &job_id);
-    json_add_text(&json, "jobId", job_id);
-    json_add_text(&json, "topic", topic);
-    json_add_text(&json, "group", verdict->group);
-    add_jobs(&json, verdict);
-    answer_members(exchange, 200, NULL, buffer_slice(members));
-}
-
 static void on_seen(void *arg, const struct app_verdict *verdict)
 {
-    if (verdict->end == STATUS_OK)
-        answer_seen(arg, verdict);
-    else
+    if (verdict->end == STATUS_OK) {
+        struct buffer *members = exchange_members(arg);
+        struct json_writer json = json_writer_to(members);
+        struct slice topic, job_id;
+        slice_cut(verdict->job.id, '/', &topic, &job_id);
+        json_add_text(&json, "jobId", job_id);
+        json_add_text(&json, "topic", topic);
+        json_add_text(&json, "group", verdict->group);
+        add_jobs(&json, verdict);
+        answer_members(arg, 200, NULL, buffer_slice(members));
+    } else {
         problem_answer_verdict(arg, verdict, &problem_of_read);
+    }
 }
 
 void sends_read(struct exchange *exchange)

@@ -51,24 +51,6 @@ static void add_failing(struct json_writer *json, const struct topic *topic)
     json_end_object(json);
 }
 
-static void add_pull(struct json_writer *json, const struct topic *topic)
-{
-    json_add_object(json, "pull");
-    json_add_number(json, "waiting", (int64_t)topic->waiting);
-    json_add_number(json, "leases", topic->leased);
-    if (topic->leased_ms > 0)
-        json_add_time(json, "oldestLeaseAt", topic->leased_ms);
-    json_end_object(json);
-}
-
-static void add_window(struct json_writer *json, const struct topic *topic)
-{
-    json_add_object(json, "window");
-    json_add_time(json, "beganAt", topic->window.began_ms);
-    json_add_number(json, "attempts", topic->window.attempts);
-    json_end_object(json);
-}
-
 static void put_topic(struct json_writer *json, const struct topic *topic)
 {
     json_put_object(json);
@@ -84,10 +66,20 @@ static void put_topic(struct json_writer *json, const struct topic *topic)
         json_add_time(json, "oldestDueAt", topic->due_ms);
     if (topic->due_ms >= 0 && topic->due_ms <= topic->now_ms)
         json_add_time(json, "oldestOverdueAt", topic->due_ms);
-    if (topic->is_pull)
-        add_pull(json, topic);
-    if (topic->window.began_ms)
-        add_window(json, topic);
+    if (topic->is_pull) {
+        json_add_object(json, "pull");
+        json_add_number(json, "waiting", (int64_t)topic->waiting);
+        json_add_number(json, "leases", topic->leased);
+        if (topic->leased_ms > 0)
+            json_add_time(json, "oldestLeaseAt", topic->leased_ms);
+        json_end_object(json);
+    }
+    if (topic->window.began_ms) {
+        json_add_object(json, "window");
+        json_add_time(json, "beganAt", topic->window.began_ms);
+        json_add_number(json, "attempts", topic->window.attempts);
+        json_end_object(json);
+    }
     add_hold(json, topic);
     if (topic->head_job.size)
         json_add_text(json, "head", topic->head_job);

@@ -45,14 +45,6 @@ static void add_state(struct json_writer *json, const struct stored_job *stored,
         json_add_time(json, "keptUntil", stored->until_ms);
 }
 
-static void add_url(struct json_writer *json, struct slice url)
-{
-    if (url.size == 0)
-        return;
-    json_put_name(json, "url");
-    url_show(url, json_put(json));
-}
-
 static void add_retries(struct json_writer *json, const struct job *job,
                         const struct retry_schedule *fallback)
 {
@@ -117,7 +109,11 @@ static void put_job(struct json_writer *json, const struct stored_job *stored, c
     json_add_text(json, "jobId", job->job_id);
     json_add_text(json, "topic", job->topic);
     add_state(json, stored, job);
-    add_url(json, topic_defaults_url(settings, job));
+    struct slice url = topic_defaults_url(settings, job);
+    if (url.size > 0) {
+        json_put_name(json, "url");
+        url_show(url, json_put(json));
+    }
     if (!job->has_due_at)
         json_add_seconds(json, "delay", job->delay_ms);
     add_retries(json, job, topic_defaults_schedule(settings, fallback));

@@ -122,9 +122,13 @@ static void tell_death(const struct telling *telling)
         buffer_printf(telling->text, ". %s", way_back(finding->reason));
 }
 
-/* Writes a span of time in the largest unit that fits at least twice, such as "3 hours". */
-static void tell_span(struct buffer *text, int64_t span_ms)
+static void tell_end(const struct telling *telling)
 {
+    const struct app_finding *finding = telling->finding;
+    const struct attempt_result *last = &finding->last_attempt;
+    bool is_delivered = finding->why == APP_WHY_DELIVERED;
+    buffer_printf(telling->text, "It was %s ", is_delivered ? "delivered" : "cancelled");
+    int64_t span_ms = finding->now_ms - finding->ended_ms;
     static const struct {
         int64_t ms;
         const char *name;
@@ -133,16 +137,7 @@ static void tell_span(struct buffer *text, int64_t span_ms)
     while (i + 1 < sizeof units / sizeof *units && span_ms < 2 * units[i].ms)
         i++;
     long long number = span_ms > 0 ? (long long)(span_ms / units[i].ms) : 0;
-    buffer_printf(text, "%lld %s%s ago", number, units[i].name, number == 1 ? "" : "s");
-}
-
-static void tell_end(const struct telling *telling)
-{
-    const struct app_finding *finding = telling->finding;
-    const struct attempt_result *last = &finding->last_attempt;
-    bool is_delivered = finding->why == APP_WHY_DELIVERED;
-    buffer_printf(telling->text, "It was %s ", is_delivered ? "delivered" : "cancelled");
-    tell_span(telling->text, finding->now_ms - finding->ended_ms);
+    buffer_printf(telling->text, "%lld %s%s ago", number, units[i].name, number == 1 ? "" : "s");
     if (is_delivered && last->at_ms)
         buffer_printf(telling->text, ", at attempt %d: the receiver answered %d in %lld ms",
                       finding->attempts, last->status, (long long)last->duration_ms);

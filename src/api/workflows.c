@@ -99,27 +99,6 @@ static void add_name(struct json_writer *json, struct slice id)
     json_add_text(json, "workflowId", workflow_id);
 }
 
-/* Adds the settings that answers may show: the labels, and the url without secrets. */
-static void add_settings(struct json_writer *json, struct slice settings)
-{
-    struct json_cursor cursor;
-    struct slice key, value;
-    struct buffer text;
-    if (!json_open(settings, &cursor) || cursor.close != '}')
-        return;
-    buffer_init(&text, settings.size + 1);
-    while (json_next_member(&cursor, &key, &value)) {
-        if (slice_equal(key, SLICE("\"labels\""))) {
-            json_put_name(json, "labels");
-            json_put_raw(json, value);
-        } else if (slice_equal(key, SLICE("\"url\"")) && json_is_text(value)) {
-            json_put_name(json, "url");
-            url_show(json_text(value, &text), json_put(json));
-        }
-    }
-    buffer_fini(&text);
-}
-
 /* Adds the members that a list shows of each workflow. */
 static void add_summary(struct json_writer *json, const struct workflow *workflow)
 {
@@ -128,7 +107,23 @@ static void add_summary(struct json_writer *json, const struct workflow *workflo
     json_add_time(json, "createdAt", workflow->made_ms);
     if (workflow->ended_ms)
         json_add_time(json, "endedAt", workflow->ended_ms);
-    add_settings(json, workflow->settings);
+    /* The answer shows only the labels, and the url without secrets. */
+    struct json_cursor cursor;
+    struct slice key, value;
+    struct buffer text;
+    if (json_open(workflow->settings, &cursor) && cursor.close == '}') {
+        buffer_init(&text, workflow->settings.size + 1);
+        while (json_next_member(&cursor, &key, &value)) {
+            if (slice_equal(key, SLICE("\"labels\""))) {
+                json_put_name(json, "labels");
+                json_put_raw(json, value);
+            } else if (slice_equal(key, SLICE("\"url\"")) && json_is_text(value)) {
+                json_put_name(json, "url");
+                url_show(json_text(value, &text), json_put(json));
+            }
+        }
+        buffer_fini(&text);
+    }
     json_add_number(json, "elementCount", (int64_t)workflow->element_count);
     json_add_number(json, "openCount", (int64_t)workflow->open_count);
     if (workflow->failed_by.size) {
@@ -138,42 +133,12 @@ static void add_summary(struct json_writer *json, const struct workflow *workflo
     }
 }
 
-static void add_elements(struct json_writer *json, const struct workflow *workflow)
-{
-    json_add_array(json, "elements");
-    for (size_t i = 0; workflow->elements && i < workflow->element_count; i++) {
-        const struct workflow_element *element = &workflow->elements[i];
-        json_put_object(json);
-        add_job(json, element->job);
-        json_add_text(json, "kind", element->is_call ? SLICE("call") : SLICE("step"));
-        json_add_time(json, "at", element->at_ms);
-        json_add_number(json, "bytes", (int64_t)element->bytes);
-        json_end_object(json);
-    }
-    json_end_array(json);
-}
-
 static struct slice role_word(const struct workflow_open *job)
 {
     static const struct slice words[] = {[WORKFLOW_STEP] = SLICE_INIT("step"),
                                          [WORKFLOW_CALL] = SLICE_INIT("call"),
                                          [WORKFLOW_ANSWER] = SLICE_INIT("answer")};
     return job->is_wait ? SLICE("wait") : words[job->role];
-}
-
-static void add_jobs(struct json_writer *json, const struct workflow *workflow)
-{
-    json_add_array(json, "jobs");
-    for (size_t i = 0; workflow->open && i < workflow->open_count; i++) {
-        const struct workflow_open *job = &workflow->open[i];
-        json_put_object(json);
-        add_job(json, job->job);
-        json_add_text(json, "role", role_word(job));
-        if (job->position)
-            json_add_number(json, "element", (int64_t)job->position);
-        json_end_object(json);
-    }
-    json_end_array(json);
 }
 
 static void put_workflow(struct json_writer *json, const struct workflow *workflow)
@@ -187,8 +152,28 @@ static void put_workflow(struct json_writer *json, const struct workflow *workfl
         json_end_object(json);
     }
     json_add_number(json, "bytes", workflow->bytes);
-    add_elements(json, workflow);
-    add_jobs(json, workflow);
+    json_add_array(json, "elements");
+    for (size_t i = 0; workflow->elements && i < workflow->element_count; i++) {
+        const struct workflow_element *element = &workflow->elements[i];
+        json_put_object(json);
+        add_job(json, element->job);
+        json_add_text(json, "kind", element->is_call ? SLICE("call") : SLICE("step"));
+        json_add_time(json, "at", element->at_ms);
+        json_add_number(json, "bytes", (int64_t)element->bytes);
+        json_end_object(json);
+    }
+    json_end_array(json);
+    json_add_array(json, "jobs");
+    for (size_t i = 0; workflow->open && i < workflow->open_count; i++) {
+        const struct workflow_open *job = &workflow->open[i];
+        json_put_object(json);
+        add_job(json, job->job);
+        json_add_text(json, "role", role_word(job));
+        if (job->position)
+            json_add_number(json, "element", (int64_t)job->position);
+        json_end_object(json);
+    }
+    json_end_array(json);
     json_end_object(json);
 }
 

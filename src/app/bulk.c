@@ -306,13 +306,6 @@ static void on_time(void *arg, enum status status, const struct store_seen *jobs
     see_page(bulk);
 }
 
-static void ask_time(struct bulk *bulk)
-{
-    struct store_list list = bulk->list;
-    list.max = 1;
-    store_see(bulk->app->store, &list, on_time, bulk);
-}
-
 void app_bulk(struct app *app, const struct app_caller *caller, const struct app_bulk *call,
               app_verdict_fn *fn, void *arg)
 {
@@ -334,10 +327,13 @@ void app_bulk(struct app *app, const struct app_caller *caller, const struct app
     buffer_init_fallible(&bulk->names, (size_t)STORE_LIST_MAX * (JOB_KEY_MAX + JOB_TAG_SIZE));
     if (call->action == APP_RESCHEDULE && call->has_due_at && bulk->progress.due_ms == 0)
         bulk->progress.due_ms = call->at_ms;
-    if (call->action == APP_RESCHEDULE && bulk->progress.due_ms == 0)
-        ask_time(bulk);
-    else
+    if (call->action == APP_RESCHEDULE && bulk->progress.due_ms == 0) {
+        struct store_list list = bulk->list;
+        list.max = 1;
+        store_see(bulk->app->store, &list, on_time, bulk);
+    } else {
         see_page(bulk);
+    }
 }
 
 /* ---- dead jobs of the history ---- */
@@ -442,16 +438,6 @@ static void run_next(struct walk *walk)
     rerun(walk->app, walk->caller, &item->call, on_rerun, item);
 }
 
-/* Runs up to AT_ONCE_MAX jobs at the same time. When a job has its outcome, the next job begins. */
-static void run_all(struct walk *walk)
-{
-    size_t first = walk->count < AT_ONCE_MAX ? walk->count : AT_ONCE_MAX;
-    for (size_t i = 0; i < first; i++) {
-        struct walk_item *item = &walk->items[walk->begun++];
-        rerun(walk->app, walk->caller, &item->call, on_rerun, item);
-    }
-}
-
 /* 1. see */
 
 /* Sets the due times of a redrive at a rate. The page's first job is due one step after the previous page's
@@ -519,10 +505,16 @@ static void on_page(void *arg, enum status status, const struct history_page *pa
     keep_next_row(walk, page);
     place_rows(walk);
     walk->counts.matched = walk->count;
-    if (walk->count == 0 || walk->call->is_dry_run)
+    if (walk->count == 0 || walk->call->is_dry_run) {
         walk_end(walk);
-    else
-        run_all(walk);
+    } else {
+        /* Runs up to AT_ONCE_MAX jobs at the same time. When a job has its outcome, the next job begins. */
+        size_t first = walk->count < AT_ONCE_MAX ? walk->count : AT_ONCE_MAX;
+        for (size_t i = 0; i < first; i++) {
+            struct walk_item *item = &walk->items[walk->begun++];
+            rerun(walk->app, walk->caller, &item->call, on_rerun, item);
+        }
+    }
 }
 
 void app_redrive_history(struct app *app, const struct app_caller *caller, const struct app_bulk *call,

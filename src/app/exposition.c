@@ -14,18 +14,6 @@ static void write_seconds(struct buffer *text, const char *name, const char *hel
                   (long long)(ms / 1000), (long long)(ms % 1000));
 }
 
-static void write_lateness(struct buffer *text, const struct store_counts *counts)
-{
-    if (counts->due_age_ms < 0)
-        return;
-    write_seconds(text, "duepost_oldest_overdue_seconds",
-                  "Time since the due time of the most overdue job; 0 when no job is due.", counts->late_ms);
-    write_seconds(text, "duepost_survey_age_seconds",
-                  "Time since the delayed, ready and overdue jobs were counted; 0 unless thousands of topics "
-                  "have due jobs.",
-                  counts->due_age_ms);
-}
-
 static void write_outbox(struct buffer *text, enum metrics_format format, const struct store_counts *counts)
 {
     buffer_printf(text,
@@ -63,7 +51,14 @@ static void write_jobs(struct buffer *text, enum metrics_format format, const st
                   "# TYPE duepost_kept_jobs gauge\nduepost_kept_jobs %lld\n",
                   (long long)(counts->kept - counts->dead));
     write_outbox(text, format, counts);
-    write_lateness(text, counts);
+    if (counts->due_age_ms < 0)
+        return;
+    write_seconds(text, "duepost_oldest_overdue_seconds",
+                  "Time since the due time of the most overdue job; 0 when no job is due.", counts->late_ms);
+    write_seconds(text, "duepost_survey_age_seconds",
+                  "Time since the delayed, ready and overdue jobs were counted; 0 unless thousands of topics "
+                  "have due jobs.",
+                  counts->due_age_ms);
 }
 
 /* Writes the numbers of jobs by topic as separate metrics. If they had the name duepost_jobs, too, a sum over

@@ -106,25 +106,6 @@ static void on_set(void *arg, enum status status)
     }
 }
 
-/* Adds an error for each endpoint of the new text whose target is refused. */
-static void check_targets(const struct change *change, struct job_errors *errors)
-{
-    struct group group;
-    struct group_walk *walk = NEW(struct group_walk);
-    if (group_read(buffer_slice(&change->new_text), &group) == STATUS_OK && group.lacks.size == 0) {
-        group_walk_init(walk, &group);
-        while (group_walk_next(walk)) {
-            char why[TARGET_WHY_SIZE], field[GROUP_ENDPOINT_NAME_MAX + sizeof ".url"];
-            if (target_is_allowed(change->app, walk->endpoint.url, why))
-                continue;
-            snprintf(field, sizeof field, "%.*s.url", SLICE_ARG(walk->name));
-            job_errors_add_named(errors, "endpoints.", slice_of(field), why);
-        }
-        group_walk_fini(walk);
-    }
-    free(walk);
-}
-
 /* Writes the new text. Returns INVALID with the errors in errors. */
 static enum status make_text(struct change *change, struct job_errors *errors)
 {
@@ -133,8 +114,22 @@ static enum status make_text(struct change *change, struct job_errors *errors)
     enum status status = change->call.kind == APP_CHANGE_REPLACE
                              ? group_parse(text, &change->new_text, errors)
                              : group_patch(old, text, &change->new_text, errors);
-    if (status == STATUS_OK)
-        check_targets(change, errors);
+    if (status == STATUS_OK) {
+        struct group group;
+        struct group_walk *walk = NEW(struct group_walk);
+        if (group_read(buffer_slice(&change->new_text), &group) == STATUS_OK && group.lacks.size == 0) {
+            group_walk_init(walk, &group);
+            while (group_walk_next(walk)) {
+                char why[TARGET_WHY_SIZE], field[GROUP_ENDPOINT_NAME_MAX + sizeof ".url"];
+                if (target_is_allowed(change->app, walk->endpoint.url, why))
+                    continue;
+                snprintf(field, sizeof field, "%.*s.url", SLICE_ARG(walk->name));
+                job_errors_add_named(errors, "endpoints.", slice_of(field), why);
+            }
+            group_walk_fini(walk);
+        }
+        free(walk);
+    }
     return status == STATUS_OK && errors->count > 0 ? STATUS_INVALID : status;
 }
 

@@ -374,15 +374,6 @@ static void on_counted(void *arg, enum status status, const struct store_counts 
         end_count(counts, status);
 }
 
-static void begin_count(struct job_counts *counts)
-{
-    counts->is_counting = true;
-    if (counts->parts & PART_JOBS)
-        store_audit(counts->store, on_counted, counts);
-    else
-        add_topics(counts);
-}
-
 /* Only the timer calls this function, so that job_counts_ask never calls back before it returns. */
 static void on_look(void *arg)
 {
@@ -398,7 +389,11 @@ static void on_look(void *arg)
         timer_start(counts->timer, LOOK_US);
         break;
     case LOOK_COUNT:
-        begin_count(counts);
+        counts->is_counting = true;
+        if (counts->parts & PART_JOBS)
+            store_audit(counts->store, on_counted, counts);
+        else
+            add_topics(counts);
         break;
     }
 }

@@ -215,38 +215,34 @@ static void replacement_free(struct replacement *replacement)
     free(replacement);
 }
 
-static void end_placed(struct replacement *replacement, const struct store_replaced *place)
-{
-    struct app_verdict verdict = {
-        .end = STATUS_OK,
-        .was_there = place->was_there,
-        .was_leased = place->was_leased,
-        .job = {.id = replacement->id,
-                .state = place->due_ms > place->now_ms ? JOB_STATE_DELAYED : JOB_STATE_READY,
-                .at_ms = place->due_ms,
-                .record = job_record_complete(&replacement->record, place->created_ms)},
-    };
-    struct slice topic, rest;
-    slice_cut(replacement->id, '/', &topic, &rest);
-    if (!place->was_there || place->was_leased)
-        metrics_accepted(replacement->app->metrics, topic);
-    if (place->was_leased)
-        metrics_ended(replacement->app->metrics, topic, METRICS_END_CANCELLED);
-    replacement->fn(replacement->arg, &verdict);
-}
-
 static void on_replaced(void *arg, enum status status, const struct store_replaced *place)
 {
     struct replacement *replacement = arg;
     /* The audit log records a replaced job as a change, and does not record a new job. */
     if (status != STATUS_OK || place->was_there)
         audit(replacement->caller, "job_replaced", "job", replacement->id, status);
-    if (status == STATUS_OK)
-        end_placed(replacement, place);
-    else if (status == STATUS_EXPIRED)
+    if (status == STATUS_OK) {
+        struct app_verdict verdict = {
+            .end = STATUS_OK,
+            .was_there = place->was_there,
+            .was_leased = place->was_leased,
+            .job = {.id = replacement->id,
+                    .state = place->due_ms > place->now_ms ? JOB_STATE_DELAYED : JOB_STATE_READY,
+                    .at_ms = place->due_ms,
+                    .record = job_record_complete(&replacement->record, place->created_ms)},
+        };
+        struct slice topic, rest;
+        slice_cut(replacement->id, '/', &topic, &rest);
+        if (!place->was_there || place->was_leased)
+            metrics_accepted(replacement->app->metrics, topic);
+        if (place->was_leased)
+            metrics_ended(replacement->app->metrics, topic, METRICS_END_CANCELLED);
+        replacement->fn(replacement->arg, &verdict);
+    } else if (status == STATUS_EXPIRED) {
         use_case_refuse_expiry(replacement->has_ttl, replacement->fn, replacement->arg);
-    else
+    } else {
         use_case_end(replacement->app, replacement->id, status, NULL, replacement->fn, replacement->arg);
+    }
     replacement_free(replacement);
 }
 
@@ -412,16 +408,6 @@ static void on_kept_run(void *arg, enum status status, int64_t due_ms)
                          .job = {.id = rerun->call.id, .state = JOB_STATE_DELAYED, .at_ms = due_ms}});
 }
 
-/* Runs a dead job that Redis still has, unless the job has changed since it was read. */
-static void run_kept(struct rerun *rerun, const struct stored_job *job)
-{
-    char tag[JOB_TAG_SIZE];
-    job_tag_of(job, tag);
-    buffer_append(&rerun->record, slice_of(tag)); /* the call of the store borrows the tag */
-    store_run(rerun->app->store, rerun->call.id, buffer_slice(&rerun->record), rerun->call.when, on_kept_run,
-              rerun);
-}
-
 static void on_kept(void *arg, enum status status, const struct stored_job *stored)
 {
     struct rerun *rerun = arg;
@@ -430,10 +416,15 @@ static void on_kept(void *arg, enum status status, const struct stored_job *stor
         return;
     }
     if (status == STATUS_OK && stored->state >= JOB_STATE_DEAD) {
-        if (stored->state == JOB_STATE_DEAD && stored->at_ms == rerun->call.ended_ms)
-            run_kept(rerun, stored);
-        else
+        if (stored->state == JOB_STATE_DEAD && stored->at_ms == rerun->call.ended_ms) {
+            char tag[JOB_TAG_SIZE];
+            job_tag_of(stored, tag);
+            buffer_append(&rerun->record, slice_of(tag)); /* the call of the store borrows the tag */
+            store_run(rerun->app->store, rerun->call.id, buffer_slice(&rerun->record), rerun->call.when,
+                      on_kept_run, rerun);
+        } else {
             rerun_job(rerun, stored);
+        }
         return;
     }
     if (status == STATUS_OK) { /* another client has already scheduled a job with this id */

@@ -174,31 +174,17 @@ static bool has_left(const struct app_lease_wait *wait)
 
 /* ---- rounds ---- */
 
-static void give_back(struct app *app, const struct app_leased *leased)
-{
-    app_grant_end(app_grant_new(app, leased), false);
-}
-
 static void end_leased(struct app_lease_wait *wait, const struct store_pulled *pulled)
 {
     struct app *app = wait->topic->leases->app;
     struct app_leased leased = {pulled->token, pulled->jobs, pulled->count, wait->what.once.size > 0};
     if (has_left(wait)) {
-        give_back(app, &leased);
+        app_grant_end(app_grant_new(app, &leased), false);
         end_empty(wait);
         return;
     }
     metrics_count(app->metrics, METRICS_COUNTER_LEASED, pulled->count);
     end_with(wait, &leased);
-}
-
-static void start_due_timer(struct lease_topic *topic, const struct store_pulled *pulled)
-{
-    int64_t wait_ms = pulled->next_ms - pulled->now_ms;
-    if (pulled->next_ms < 0)
-        timer_stop(topic->due);
-    else
-        timer_start(topic->due, (wait_ms > 0 ? wait_ms : 0) * 1000 + 1000);
 }
 
 static void note_result(struct lease_topic *topic, struct app_lease_wait *wait,
@@ -209,24 +195,11 @@ static void note_result(struct lease_topic *topic, struct app_lease_wait *wait,
         topic->is_announced = true;
         topic->announced_us = wait->asked_us;
     }
-    start_due_timer(topic, pulled);
-}
-
-/* Answers the requests that do not wait: with an empty list, or with UNAVAILABLE if Redis has failed. If the
- * request came during the round, begins another round for it, because a job may also have come during the
- * round. */
-static void end_round_without_more(struct lease_topic *topic)
-{
-    for (struct list *link = topic->queue.next, *next; link != &topic->queue; link = next) {
-        struct app_lease_wait *wait = LIST_ENTRY(link, struct app_lease_wait, link);
-        next = link->next;
-        if (wait->what.wait_ms == 0 && wait->round < topic->round && topic->has_failed)
-            end_refused(wait, STATUS_UNAVAILABLE);
-        else if (wait->what.wait_ms == 0 && wait->round < topic->round)
-            end_empty(wait);
-        else if (wait->what.wait_ms == 0 || !topic->is_announced)
-            ask_soon(topic);
-    }
+    int64_t wait_ms = pulled->next_ms - pulled->now_ms;
+    if (pulled->next_ms < 0)
+        timer_stop(topic->due);
+    else
+        timer_start(topic->due, (wait_ms > 0 ? wait_ms : 0) * 1000 + 1000);
 }
 
 static void end_round(struct lease_topic *topic)
@@ -236,7 +209,19 @@ static void end_round(struct lease_topic *topic)
         ask_soon(topic);
     } else {
         topic->width = WIDTH_MIN;
-        end_round_without_more(topic);
+        /* Answers the requests that do not wait: with an empty list, or with UNAVAILABLE if Redis has failed.
+         * If the request came during the round, begins another round for it, because a job may also have come
+         * during the round. */
+        for (struct list *link = topic->queue.next, *next; link != &topic->queue; link = next) {
+            struct app_lease_wait *wait = LIST_ENTRY(link, struct app_lease_wait, link);
+            next = link->next;
+            if (wait->what.wait_ms == 0 && wait->round < topic->round && topic->has_failed)
+                end_refused(wait, STATUS_UNAVAILABLE);
+            else if (wait->what.wait_ms == 0 && wait->round < topic->round)
+                end_empty(wait);
+            else if (wait->what.wait_ms == 0 || !topic->is_announced)
+                ask_soon(topic);
+        }
     }
     free_if_idle(topic);
 }
@@ -262,28 +247,14 @@ static void on_pulled(void *arg, enum status status, const struct store_pulled *
         end_round(topic);
 }
 
-static void lease_ask(struct lease_topic *topic, struct app_lease_wait *wait)
+static void begin_round(struct lease_topic *topic)
 {
-    const struct app_lease *what = &wait->what;
-    struct store_pull pull = {
-        .topic = what->topic,
-        .max = what->max,
-        .lease_ms = what->lease_ms,
-        .wait_ms = what->wait_ms > 0 ? ANNOUNCE_MS : 0,
-        .once = what->once,
-        .schedule = topic->leases->app->schedule,
-    };
-    wait->is_asking = wait->was_asked = true;
-    wait->asked_us = loop_now_us(topic->leases->loop);
-    topic->asking++;
-    store_pull(topic->leases->app->store, &pull, on_pulled, wait);
-}
-
-/* Calls the store for the first requests of the queue, and for all requests with an idempotency key. A
- * request with a key must not wait, because an earlier request with its key may already have leased the jobs.
- */
-static void ask_first(struct lease_topic *topic)
-{
+    topic->has_more = topic->has_failed = false;
+    topic->round++;
+    /* Calls the store for the first requests of the queue, and for all requests with an idempotency key. A
+     * request with a key must not wait, because an earlier request with its key may already have leased the
+     * jobs.
+     */
     size_t count = 0;
     for (struct list *link = topic->queue.next, *next; link != &topic->queue; link = next) {
         struct app_lease_wait *wait = LIST_ENTRY(link, struct app_lease_wait, link);
@@ -295,16 +266,21 @@ static void ask_first(struct lease_topic *topic)
             end_empty(wait);
             continue;
         }
-        lease_ask(topic, wait);
+        const struct app_lease *what = &wait->what;
+        struct store_pull pull = {
+            .topic = what->topic,
+            .max = what->max,
+            .lease_ms = what->lease_ms,
+            .wait_ms = what->wait_ms > 0 ? ANNOUNCE_MS : 0,
+            .once = what->once,
+            .schedule = topic->leases->app->schedule,
+        };
+        wait->is_asking = wait->was_asked = true;
+        wait->asked_us = loop_now_us(topic->leases->loop);
+        topic->asking++;
+        store_pull(topic->leases->app->store, &pull, on_pulled, wait);
         count += is_first;
     }
-}
-
-static void begin_round(struct lease_topic *topic)
-{
-    topic->has_more = topic->has_failed = false;
-    topic->round++;
-    ask_first(topic);
     free_if_idle(topic);
 }
 

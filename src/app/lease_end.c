@@ -138,27 +138,24 @@ static void on_returned(void *arg, enum status status, const struct lease_ended 
         grant_free(grant);
 }
 
-static void give_back(struct app_grant *grant)
-{
-    struct slice text = buffer_slice(&grant->text);
-    struct lease_end end = {.kind = LEASE_END_RELEASE, .token = slice_from(text.data, grant->token_bytes)};
-    text = slice_skip(text, grant->token_bytes);
-    grant->pending = grant->count;
-    log_info("leases_returned", LOG_TEXT("why", "the worker did not get the answer"),
-             LOG_NUMBER("jobs", grant->count));
-    for (size_t i = 0; i < grant->count; i++) {
-        end.id = slice_from(text.data, grant->id_bytes[i]);
-        text = slice_skip(text, end.id.size);
-        store_pull_end(grant->app->store, &end, on_returned, grant);
-    }
-}
-
 void app_grant_end(struct app_grant *grant, bool was_sent)
 {
     /* If the request had an idempotency key, the leases are kept, because the worker can get them with a
      * second request. If the store is NULL, the process is ending. */
-    if (was_sent || grant->is_kept || grant->count == 0 || !grant->app->store)
+    if (was_sent || grant->is_kept || grant->count == 0 || !grant->app->store) {
         grant_free(grant);
-    else
-        give_back(grant);
+    } else {
+        struct slice text = buffer_slice(&grant->text);
+        struct lease_end end = {.kind = LEASE_END_RELEASE,
+                                .token = slice_from(text.data, grant->token_bytes)};
+        text = slice_skip(text, grant->token_bytes);
+        grant->pending = grant->count;
+        log_info("leases_returned", LOG_TEXT("why", "the worker did not get the answer"),
+                 LOG_NUMBER("jobs", grant->count));
+        for (size_t i = 0; i < grant->count; i++) {
+            end.id = slice_from(text.data, grant->id_bytes[i]);
+            text = slice_skip(text, end.id.size);
+            store_pull_end(grant->app->store, &end, on_returned, grant);
+        }
+    }
 }

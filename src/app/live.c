@@ -131,19 +131,6 @@ static void read_process(struct reading *reading, struct slice line)
     memcpy(reading->id, process.id, sizeof reading->id);
 }
 
-static void read_late(struct slice line, struct live_second *figures)
-{
-    while (line.size) {
-        struct slice word, bucket_text, rest;
-        uint64_t bucket, number;
-        slice_cut(line, ' ', &word, &line);
-        if (slice_cut(word, ':', &bucket_text, &rest) &&
-            slice_to_number(bucket_text, HISTOGRAM_BUCKETS - 1, &bucket) &&
-            slice_to_number(rest, NUMBER_MAX, &number))
-            figures->late[bucket] = number;
-    }
-}
-
 static void read_second(struct reading *reading, struct slice line)
 {
     struct live_second figures = {.accepted = 0};
@@ -154,7 +141,15 @@ static void read_second(struct reading *reading, struct slice line)
         !take_number(&line, NUMBER_MAX, &figures.cancelled) ||
         !take_number(&line, NUMBER_MAX, &figures.dead) || !take_number(&line, NUMBER_MAX, &figures.failed))
         return;
-    read_late(line, &figures);
+    while (line.size) {
+        struct slice word, bucket_text, rest;
+        uint64_t bucket, number;
+        slice_cut(line, ' ', &word, &line);
+        if (slice_cut(word, ':', &bucket_text, &rest) &&
+            slice_to_number(bucket_text, HISTOGRAM_BUCKETS - 1, &bucket) &&
+            slice_to_number(rest, NUMBER_MAX, &number))
+            figures.late[bucket] = number;
+    }
     live_board_note_second(reading->board, reading->id, second, &figures);
 }
 
@@ -323,30 +318,6 @@ static void add_seconds(struct live *live, const char *id, int64_t from, int64_t
             live_text_add_second(&live->text, second, &figures);
 }
 
-/* Sends the figures of the last second, and those of the seconds before it again, because messages may have
- * been lost. */
-static void tell_second(struct live *live, int64_t second, const struct live_process *self,
-                        const struct live_second *figures, const struct live_topic *topics, size_t count)
-{
-    live_text_add_process(&live->text, self);
-    add_seconds(live, self->id, second - AGAIN_SECONDS, second);
-    live_text_add_second(&live->text, second, figures);
-    for (size_t i = 0; i < count; i++)
-        live_text_add_topic(&live->text, second, &topics[i]);
-}
-
-/* Sends the figures of the last 15 minutes. */
-static void tell_all(struct live *live)
-{
-    struct live_process self;
-    int64_t now_second = clock_wall_ms() / 1000;
-    live_board_self(live->board, &self);
-    buffer_clear(&live->text);
-    live_text_add_process(&live->text, &self);
-    add_seconds(live, self.id, now_second - LIVE_SECONDS + 1, now_second);
-    publish(live);
-}
-
 /* Sends "look" if a client has requested figures. */
 static void note_look(struct live *live, const struct live_process *self, int64_t now_us)
 {
@@ -372,8 +343,15 @@ static void live_on_timer(void *arg)
     size_t count = count_second(live, second, &self, &figures, topics);
     note_look(live, &self, now_us);
     agreement_ask(&live->agreement, live->board, &live->text);
-    if (live->watched_us && now_us - live->watched_us < WATCHED_US)
-        tell_second(live, second, &self, &figures, topics, count);
+    if (live->watched_us && now_us - live->watched_us < WATCHED_US) {
+        /* Sends the figures of the last second, and those of the seconds before it again, because messages
+         * may have been lost. */
+        live_text_add_process(&live->text, &self);
+        add_seconds(live, self.id, second - AGAIN_SECONDS, second);
+        live_text_add_second(&live->text, second, &figures);
+        for (size_t i = 0; i < count; i++)
+            live_text_add_topic(&live->text, second, &topics[i]);
+    }
     free(topics);
     publish(live);
     live_start_timer(live);
@@ -400,27 +378,30 @@ static bool note_looker(struct live *live, const char *id, int64_t now_us)
     return true;
 }
 
-static void answer_settings(struct live *live, const char *asking)
-{
-    buffer_clear(&live->text);
-    agreement_answer(live->board, asking, &live->text);
-    publish(live);
-}
-
 static void live_on_message(void *arg, struct slice text)
 {
     struct live *live = arg;
     struct live_process self;
     char looking[LIVE_ID_SIZE], asking[LIVE_ID_SIZE];
     int64_t now_us = clock_boot_us();
-    if (agreement_note(&live->agreement, live->board, text, asking))
-        answer_settings(live, asking);
+    if (agreement_note(&live->agreement, live->board, text, asking)) {
+        buffer_clear(&live->text);
+        agreement_answer(live->board, asking, &live->text);
+        publish(live);
+    }
     if (!live_text_note(text, live->board, now_us, clock_wall_ms() / 1000, looking))
         return;
     live->watched_us = now_us;
     live_board_self(live->board, &self);
-    if (strcmp(looking, self.id) != 0 && note_looker(live, looking, now_us))
-        tell_all(live);
+    if (strcmp(looking, self.id) != 0 && note_looker(live, looking, now_us)) {
+        /* Sends the figures of the last 15 minutes. */
+        int64_t now_second = clock_wall_ms() / 1000;
+        live_board_self(live->board, &self);
+        buffer_clear(&live->text);
+        live_text_add_process(&live->text, &self);
+        add_seconds(live, self.id, now_second - LIVE_SECONDS + 1, now_second);
+        publish(live);
+    }
 }
 
 /* ---- */

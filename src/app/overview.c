@@ -16,25 +16,6 @@ struct overview_call {
     void *arg;
 };
 
-static struct app_overview_jobs overview_jobs(const struct store_counts *counts)
-{
-    bool is_counted = counts->due_age_ms >= 0;
-    int64_t waiting = counts->waiting - counts->held;
-    int64_t ready = counts->ready < waiting ? counts->ready : waiting;
-    return (struct app_overview_jobs){
-        .delayed = is_counted ? waiting - ready : -1,
-        .ready = is_counted ? ready : -1,
-        .held = counts->held,
-        .leased = counts->leased,
-        .pulled = counts->pulled,
-        .dead = counts->dead,
-        .retrying = counts->histories,
-        .outbox = counts->outbox,
-        .outbox_bytes = counts->outbox_bytes,
-        .outbox_age_ms = counts->outbox_age_ms,
-    };
-}
-
 /* Returns the number of topics. The topics are already in the order of their due times. */
 static size_t overview_overdue(const struct job_counts_result *count, const struct app_caller *caller,
                                const struct urgent_topic *overdue[APP_OVERVIEW_TOPICS])
@@ -91,7 +72,22 @@ static int64_t overview_waiting(const struct app *app)
 static void on_overview_count(void *arg, enum status status, const struct job_counts_result *count)
 {
     struct overview_call *call = arg;
-    struct app_overview_jobs jobs = overview_jobs(&count->all);
+    const struct store_counts *counts = &count->all;
+    bool is_counted = counts->due_age_ms >= 0;
+    int64_t waiting = counts->waiting - counts->held;
+    int64_t ready = counts->ready < waiting ? counts->ready : waiting;
+    struct app_overview_jobs jobs = {
+        .delayed = is_counted ? waiting - ready : -1,
+        .ready = is_counted ? ready : -1,
+        .held = counts->held,
+        .leased = counts->leased,
+        .pulled = counts->pulled,
+        .dead = counts->dead,
+        .retrying = counts->histories,
+        .outbox = counts->outbox,
+        .outbox_bytes = counts->outbox_bytes,
+        .outbox_age_ms = counts->outbox_age_ms,
+    };
     const struct urgent_topic *overdue[APP_OVERVIEW_TOPICS];
     const struct failing_topic *failing[APP_OVERVIEW_TOPICS];
     char durability[DURABILITY_TEXT_MAX];

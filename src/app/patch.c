@@ -44,18 +44,6 @@ static void refuse_patch(struct patch *patch, enum status end)
     patch_free(patch);
 }
 
-/* Updates the metrics and writes the log line of a job that the patch has ended. */
-static void note_death(const struct patch *patch)
-{
-    struct slice topic, job_id;
-    slice_cut(patch->call.id, '/', &topic, &job_id);
-    metrics_ended(patch->app->metrics, topic, METRICS_END_DEAD);
-    if (patch->texts.callbacks.count)
-        metrics_count(patch->app->metrics, METRICS_COUNTER_CALLBACKS, patch->texts.callbacks.count);
-    log_warning("job_dead", LOG_SLICE("job", patch->call.id), LOG_NUMBER("attempts", patch->attempts),
-                LOG_TEXT("reason", "retries_exhausted"));
-}
-
 static void on_changed(void *arg, enum status status, int64_t due_ms, int64_t now_ms)
 {
     struct patch *patch = arg;
@@ -83,7 +71,13 @@ static void on_changed(void *arg, enum status status, int64_t due_ms, int64_t no
             verdict.job.record = buffer_slice(&patch->texts.record);
             verdict.job.state = JOB_STATE_DEAD;
             verdict.job.at_ms = now_ms;
-            note_death(patch);
+            struct slice topic, job_id;
+            slice_cut(patch->call.id, '/', &topic, &job_id);
+            metrics_ended(patch->app->metrics, topic, METRICS_END_DEAD);
+            if (patch->texts.callbacks.count)
+                metrics_count(patch->app->metrics, METRICS_COUNTER_CALLBACKS, patch->texts.callbacks.count);
+            log_warning("job_dead", LOG_SLICE("job", patch->call.id), LOG_NUMBER("attempts", patch->attempts),
+                        LOG_TEXT("reason", "retries_exhausted"));
         }
         patch->fn(patch->arg, &verdict);
     } else {

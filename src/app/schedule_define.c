@@ -282,16 +282,6 @@ static bool is_condition_met(const struct definition *definition)
     return tags.size == 0 || tags.data[0] == JOB_TAGS_EXCLUDED;
 }
 
-static void take_old(struct definition *definition, const struct store_recurring *old)
-{
-    buffer_clear(&definition->old_record);
-    buffer_append(&definition->old_record, old->record);
-    memset(definition->old_tag, 0, sizeof definition->old_tag);
-    if (old->tag.size < sizeof definition->old_tag)
-        memcpy(definition->old_tag, old->tag.data, old->tag.size);
-    definition->old_next_ms = old->next_ms;
-}
-
 static void on_old(void *arg, enum status status, const struct store_recurring *schedules, size_t count,
                    struct recurring_cursor next)
 {
@@ -306,8 +296,14 @@ static void on_old(void *arg, enum status status, const struct store_recurring *
     }
     definition->was_there = status == STATUS_OK && count > 0;
     definition->now_ms = schedules[0].now_ms;
-    if (definition->was_there)
-        take_old(definition, schedules);
+    if (definition->was_there) {
+        buffer_clear(&definition->old_record);
+        buffer_append(&definition->old_record, schedules->record);
+        memset(definition->old_tag, 0, sizeof definition->old_tag);
+        if (schedules->tag.size < sizeof definition->old_tag)
+            memcpy(definition->old_tag, schedules->tag.data, schedules->tag.size);
+        definition->old_next_ms = schedules->next_ms;
+    }
     if (definition->old_record.failed)
         definition_end(definition, STATUS_NO_MEMORY);
     else if (!is_condition_met(definition))

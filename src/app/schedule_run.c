@@ -175,16 +175,6 @@ static void read_group(struct schedule_run *run)
 
 /* ---- the definition ---- */
 
-static void name_run(struct schedule_run *run)
-{
-    char name[RUN_ID_SIZE];
-    uint64_t random;
-    random_fill(&random, sizeof random);
-    snprintf(name, sizeof name, "~run-%016llx", (unsigned long long)random);
-    buffer_append(&run->job, recurring_base(&run->recurring, run->call.id));
-    buffer_append(&run->job, slice_of(name));
-}
-
 static enum status take_definition(struct schedule_run *run, const struct store_recurring *stored)
 {
     run->now_ms = stored->now_ms;
@@ -213,7 +203,12 @@ static void on_definition(void *arg, enum status status, const struct store_recu
         run_end(run, status == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : status); /* only a read failed */
         return;
     }
-    name_run(run);
+    char name[RUN_ID_SIZE];
+    uint64_t random;
+    random_fill(&random, sizeof random);
+    snprintf(name, sizeof name, "~run-%016llx", (unsigned long long)random);
+    buffer_append(&run->job, recurring_base(&run->recurring, run->call.id));
+    buffer_append(&run->job, slice_of(name));
     if (run->recurring.group.size)
         read_group(run);
     else

@@ -93,18 +93,13 @@ static struct schedule_call *call_new(struct app *app, const struct app_caller *
     return call;
 }
 
-static void call_free(struct schedule_call *call)
+static void call_end(struct schedule_call *call, enum status status)
 {
+    use_case_end(call->app, call->id, status, NULL, call->fn, call->arg);
     buffer_fini(&call->record);
     buffer_fini(&call->last_job);
     buffer_fini(&call->group);
     free(call);
-}
-
-static void call_end(struct schedule_call *call, enum status status)
-{
-    use_case_end(call->app, call->id, status, NULL, call->fn, call->arg);
-    call_free(call);
 }
 
 /* Copies a stored schedule. Returns false if there is no memory. */
@@ -366,23 +361,6 @@ void app_schedules(struct app *app, const struct app_schedule_list *list, app_sc
 
 /* ---- the times of a schedule before it is defined ---- */
 
-/* Writes an interval as words, such as "every 15 minutes", in the largest unit that gives a whole number. */
-static void write_every(struct buffer *out, int64_t every_ms)
-{
-    static const struct {
-        const char *name;
-        int64_t ms;
-    } units[] = {{"day", 86400000}, {"hour", 3600000}, {"minute", 60000}, {"second", 1000}, {"ms", 1}};
-    size_t i = 0;
-    while (every_ms % units[i].ms)
-        i++;
-    int64_t count = every_ms / units[i].ms;
-    if (count == 1)
-        buffer_printf(out, "every %s", units[i].name);
-    else
-        buffer_printf(out, "every %lld %s%s", (long long)count, units[i].name, units[i].ms > 1 ? "s" : "");
-}
-
 static bool read_recurrence(struct app *app, const struct app_cron_call *call, struct recurrence *recurrence,
                             struct job_errors *errors)
 {
@@ -410,10 +388,25 @@ bool app_cron_preview(struct app *app, const struct app_cron_call *call, struct 
     struct buffer words = buffer_of(preview->words, sizeof preview->words);
     if (!read_recurrence(app, call, &recurrence, errors))
         return false;
-    if (call->every_ms)
-        write_every(&words, call->every_ms);
-    else
+    if (call->every_ms) {
+        /* Writes an interval as words, such as "every 15 minutes", in the largest unit that gives a whole
+         * number. */
+        static const struct {
+            const char *name;
+            int64_t ms;
+        } units[] = {{"day", 86400000}, {"hour", 3600000}, {"minute", 60000}, {"second", 1000}, {"ms", 1}};
+        size_t i = 0;
+        while (call->every_ms % units[i].ms)
+            i++;
+        int64_t count = call->every_ms / units[i].ms;
+        if (count == 1)
+            buffer_printf(&words, "every %s", units[i].name);
+        else
+            buffer_printf(&words, "every %lld %s%s", (long long)count, units[i].name,
+                          units[i].ms > 1 ? "s" : "");
+    } else {
         cron_write_words(&recurrence.cron, &words);
+    }
     buffer_text(&words);
     preview->time_count = 0;
     for (int64_t at_ms = call->from_ms; preview->time_count < APP_CRON_TIMES;) {

@@ -167,21 +167,6 @@ static void on_replaced(void *arg, enum status status, const struct store_sent *
 
 /* ---- sending ---- */
 
-static void write_id(struct app_send *send)
-{
-    struct job *job = &send->job;
-    uint8_t random[10];
-    send->is_id_new = job->job_id.size == 0;
-    if (send->is_id_new) {
-        random_fill(random, sizeof random);
-        job_id_make(clock_wall_ms(), random, send->new_id);
-        job->job_id = slice_from(send->new_id, JOB_ID_NEW_SIZE);
-    }
-    buffer_append(&send->id, job->topic);
-    buffer_append_byte(&send->id, '/');
-    buffer_append(&send->id, job->job_id);
-}
-
 /* Creates the jobs from the text of the group, which is empty if there is no group. */
 static void take_group(struct app_send *send, struct slice text)
 {
@@ -190,10 +175,19 @@ static void take_group(struct app_send *send, struct slice text)
         send->made.count = 0;
 }
 
-/* Calls the store. If no jobs could be created for the group, the call only looks for an earlier send: a
- * repeated request must get the answer of the first request, even if the group has changed since. */
-static void send_jobs(struct app_send *send)
+static void on_group(void *arg, enum status status, const struct topic *found, size_t count,
+                     struct topic_cursor next)
 {
+    struct app_send *send = arg;
+    (void)next;
+    if (status != STATUS_OK) { /* nothing has been written yet */
+        use_case_end(send->app, send->job.group, status == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : status, NULL,
+                     send->fn, send->arg);
+        return;
+    }
+    take_group(send, count ? found->settings : SLICE(""));
+    /* Calls the store. If no jobs could be created for the group, the call only looks for an earlier send: a
+     * repeated request must get the answer of the first request, even if the group has changed since. */
     const struct job *job = &send->job;
     for (size_t i = 0; i < send->made.count; i++) {
         send->jobs[i].endpoint = group_jobs_endpoint(&send->made, i);
@@ -217,26 +211,22 @@ static void send_jobs(struct app_send *send)
         store_replace_sent(send->app->store, &call, on_replaced, send);
 }
 
-static void on_group(void *arg, enum status status, const struct topic *found, size_t count,
-                     struct topic_cursor next)
-{
-    struct app_send *send = arg;
-    (void)next;
-    if (status != STATUS_OK) { /* nothing has been written yet */
-        use_case_end(send->app, send->job.group, status == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : status, NULL,
-                     send->fn, send->arg);
-        return;
-    }
-    take_group(send, count ? found->settings : SLICE(""));
-    send_jobs(send);
-}
-
 static void send_begin(struct app_send *send, app_verdict_fn *fn, void *arg)
 {
     struct store_topics topics = {.topic = send->job.group, .max = 1, .are_groups = true};
     send->fn = fn;
     send->arg = arg;
-    write_id(send);
+    struct job *job = &send->job;
+    uint8_t random[10];
+    send->is_id_new = job->job_id.size == 0;
+    if (send->is_id_new) {
+        random_fill(random, sizeof random);
+        job_id_make(clock_wall_ms(), random, send->new_id);
+        job->job_id = slice_from(send->new_id, JOB_ID_NEW_SIZE);
+    }
+    buffer_append(&send->id, job->topic);
+    buffer_append_byte(&send->id, '/');
+    buffer_append(&send->id, job->job_id);
     if (group_jobs_mark(&send->job, send->mark) == STATUS_OK)
         store_topics(send->app->store, &topics, on_group, send);
     else

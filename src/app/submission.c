@@ -95,27 +95,24 @@ static void on_kept(void *arg, enum status status, int64_t due_ms, const struct 
         use_case_end(submission->app, submission->id, status, job, submission->fn, submission->arg);
 }
 
-/* Stores the answer under the idempotency key before the answer is sent. Otherwise, if the client did not get
- * the answer and the job had already ended, a repeated request would schedule the job a second time. */
-static void keep_answer(struct app_submission *submission)
-{
-    struct store_schedule call = {.id = submission->id,
-                                  .when = {true, submission->same.at_ms},
-                                  .record = SLICE(""),
-                                  .once = submission->once};
-    store_schedule(submission->app->store, &call, on_kept, submission);
-}
-
 static void end_exists(struct app_submission *submission, const struct stored_job *job)
 {
     enum status status = compare_jobs(submission, job->record);
     submission->same = (struct stored_job){.id = submission->id, .state = job->state, .at_ms = job->at_ms};
-    if (status != STATUS_OK)
+    if (status != STATUS_OK) {
         use_case_end(submission->app, submission->id, status, job, submission->fn, submission->arg);
-    else if (submission->once.size)
-        keep_answer(submission);
-    else
+    } else if (submission->once.size) {
+        /* Stores the answer under the idempotency key before the answer is sent. Otherwise, if the client did
+         * not get the answer and the job had already ended, a repeated request would schedule the job a
+         * second time. */
+        struct store_schedule call = {.id = submission->id,
+                                      .when = {true, submission->same.at_ms},
+                                      .record = SLICE(""),
+                                      .once = submission->once};
+        store_schedule(submission->app->store, &call, on_kept, submission);
+    } else {
         end_same(submission);
+    }
 }
 
 static void on_scheduled(void *arg, enum status status, int64_t due_ms, const struct stored_job *job)
@@ -141,22 +138,17 @@ static void on_scheduled(void *arg, enum status status, int64_t due_ms, const st
 
 /* ---- sending ---- */
 
-static void name_job(struct app_submission *submission, struct job *job, char new_id[JOB_ID_NEW_SIZE])
-{
-    uint8_t random[10];
-    submission->is_id_new = job->job_id.size == 0;
-    if (!submission->is_id_new)
-        return;
-    random_fill(random, sizeof random);
-    job_id_make(clock_wall_ms(), random, new_id);
-    job->job_id = slice_from(new_id, JOB_ID_NEW_SIZE);
-}
-
 void app_submission_write(struct app_submission *submission, struct job *job)
 {
     char new_id[JOB_ID_NEW_SIZE];
     struct buffer *stored = &submission->stored;
-    name_job(submission, job, new_id);
+    uint8_t random[10];
+    submission->is_id_new = job->job_id.size == 0;
+    if (submission->is_id_new) {
+        random_fill(random, sizeof random);
+        job_id_make(clock_wall_ms(), random, new_id);
+        job->job_id = slice_from(new_id, JOB_ID_NEW_SIZE);
+    }
     size_t id_size = job->topic.size + 1 + job->job_id.size;
     buffer_append(stored, job->topic);
     buffer_append_byte(stored, '/');

@@ -70,13 +70,6 @@ static void on_set(void *arg, enum status status)
     change_free(change);
 }
 
-static void check_target(const struct app *app, const char *name, struct slice url, struct job_errors *errors)
-{
-    char why[TARGET_WHY_SIZE];
-    if (!target_is_allowed(app, url, why))
-        job_errors_add(errors, name, why);
-}
-
 static void check_callback_target(const struct app *app, const char *name, struct slice value,
                                   struct job_errors *errors)
 {
@@ -122,9 +115,11 @@ static enum status make_settings(struct change *change, const struct topic_setti
         topic_settings_fini(&settings);
     }
     if (status == STATUS_OK) {
+        char why[TARGET_WHY_SIZE];
         if (settings.limit.size && store_shards(change->app->store) > 1)
             job_errors_add(errors, "limit", LIMIT_NEEDS_ONE_SHARD);
-        check_target(change->app, "url", settings.url, errors);
+        if (!target_is_allowed(change->app, settings.url, why))
+            job_errors_add(errors, "url", why);
         check_callback_target(change->app, "onDelivered", settings.on_delivered, errors);
         check_callback_target(change->app, "onDead", settings.on_dead, errors);
         check_callback_target(change->app, "onAttempt", settings.on_attempt, errors);
@@ -332,12 +327,6 @@ struct sibling_change {
 
 static void sibling_read(struct sibling_change *);
 
-/* Returns the status of a failed read. A read changes nothing, so the outcome is never unknown. */
-static enum status status_of_read(enum status status)
-{
-    return status == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : status;
-}
-
 static void sibling_change_free(struct sibling_change *change)
 {
     buffer_fini(&change->old_settings);
@@ -422,7 +411,7 @@ static void on_sibling_read(void *arg, enum status status, const struct topic *t
     struct sibling_change *change = arg;
     (void)count, (void)next;
     if (status != STATUS_OK) {
-        sibling_end(change, status_of_read(status));
+        sibling_end(change, status == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : status);
         return;
     }
     buffer_clear(&change->old_settings);

@@ -107,20 +107,6 @@ static enum app_why find_hold(struct why *why, const struct topic *topic)
     return APP_WHY_RATE;
 }
 
-static void find_delay(struct why *why, const struct topic *topic)
-{
-    struct app_finding *finding = &why->finding;
-    if (why->lacks && needs_later_version(why, topic)) {
-        finding->why = APP_WHY_LATER_VERSION;
-    } else {
-        finding->why = finding->attempts > 0 ? APP_WHY_RETRY
-                       : finding->rounds > 0 ? APP_WHY_NOT_YET
-                                             : APP_WHY_NOT_DUE;
-        finding->next_ms = why->at_ms;
-    }
-    finding->is_topic_paused = topic_settings_service(topic->settings) == TOPIC_PAUSED;
-}
-
 static void find_cause(struct why *why, const struct topic *topic)
 {
     struct app_finding *finding = &why->finding;
@@ -129,7 +115,15 @@ static void find_cause(struct why *why, const struct topic *topic)
     finding->is_record = why->lacks;
     switch (finding->state) {
     case JOB_STATE_DELAYED:
-        find_delay(why, topic);
+        if (why->lacks && needs_later_version(why, topic)) {
+            finding->why = APP_WHY_LATER_VERSION;
+        } else {
+            finding->why = finding->attempts > 0 ? APP_WHY_RETRY
+                           : finding->rounds > 0 ? APP_WHY_NOT_YET
+                                                 : APP_WHY_NOT_DUE;
+            finding->next_ms = why->at_ms;
+        }
+        finding->is_topic_paused = topic_settings_service(topic->settings) == TOPIC_PAUSED;
         break;
     case JOB_STATE_READY:
         finding->why = find_hold(why, topic);
@@ -343,33 +337,6 @@ static void on_topic(void *arg, enum status status, const struct topic *topic, s
         give_finding(why);
 }
 
-static void keep_record(struct why *why, const struct stored_job *view)
-{
-    struct app_finding *finding = &why->finding;
-    struct job job;
-    bool is_readable = app_job_read(view, &job);
-    snprintf(why->reason, sizeof why->reason, "%.*s", SLICE_ARG(app_job_reason(&job, view->at_ms)));
-    finding->reason = why->reason;
-    finding->is_body_left_out = app_job_lacks_body(view, &job);
-    if (!is_readable)
-        return;
-    snprintf(why->error_detail, sizeof why->error_detail, "%.*s", SLICE_ARG(job.last_attempt.detail));
-    finding->attempts = job.attempts;
-    finding->rounds = job.rounds;
-    finding->last_attempt = job.last_attempt;
-    /* Points to the copy of the detail, because the record is freed. */
-    finding->last_attempt.detail = slice_of(why->error_detail);
-    finding->last_attempt.text = SLICE("");
-    why->due_ms = job_due_ms(&job, job.created_ms);
-    why->has_schedule = job.has_schedule;
-    why->schedule = job.schedule;
-    why->wait_ms = job.wait_ms;
-    why->lacks = job.lacks.size > 0;
-    why->has_url = job.url.size > 0;
-    name_receiver(why, job.url);
-    job_fini(&job);
-}
-
 /* Stores how the job ended. The attempt that delivered a job is not in the job's record, but in the line of
  * this attempt. */
 static void keep_end(struct why *why, const struct stored_job *view)
@@ -399,7 +366,29 @@ static void keep_job(struct why *why, const struct stored_job *view)
     why->finding.state = view->state;
     why->finding.pause_reason = why->pause_reason;
     why->at_ms = view->at_ms;
-    keep_record(why, view);
+    struct app_finding *finding = &why->finding;
+    struct job job;
+    bool is_readable = app_job_read(view, &job);
+    snprintf(why->reason, sizeof why->reason, "%.*s", SLICE_ARG(app_job_reason(&job, view->at_ms)));
+    finding->reason = why->reason;
+    finding->is_body_left_out = app_job_lacks_body(view, &job);
+    if (is_readable) {
+        snprintf(why->error_detail, sizeof why->error_detail, "%.*s", SLICE_ARG(job.last_attempt.detail));
+        finding->attempts = job.attempts;
+        finding->rounds = job.rounds;
+        finding->last_attempt = job.last_attempt;
+        /* Points to the copy of the detail, because the record is freed. */
+        finding->last_attempt.detail = slice_of(why->error_detail);
+        finding->last_attempt.text = SLICE("");
+        why->due_ms = job_due_ms(&job, job.created_ms);
+        why->has_schedule = job.has_schedule;
+        why->schedule = job.schedule;
+        why->wait_ms = job.wait_ms;
+        why->lacks = job.lacks.size > 0;
+        why->has_url = job.url.size > 0;
+        name_receiver(why, job.url);
+        job_fini(&job);
+    }
     if (view->state >= JOB_STATE_DEAD)
         keep_end(why, view);
 }

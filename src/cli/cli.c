@@ -334,18 +334,6 @@ static int cli_end(const struct command *command, const struct call *call, bool 
     return call->has_sent ? EXIT_FAILURE : EXIT_USAGE;
 }
 
-static int refuse_unknown(const char *name)
-{
-    struct suggestion meant = {.name = slice_of(name)};
-    char detail[SUGGESTION_DETAIL_SIZE];
-    for (size_t i = 0; i < COMMANDS; i++)
-        suggestion_weigh(&meant, commands[i].name);
-    suggestion_weigh(&meant, "--version");
-    suggestion_write_hint(&meant, "", "duepost help lists all commands", detail);
-    table_print_line(stderr, "duepost: unknown command %s%s\n", name, detail);
-    return EXIT_USAGE;
-}
-
 static void print_help(const struct command *command)
 {
     bool is_remote = command->run && !is_without_server(command);
@@ -516,8 +504,16 @@ int cli_run(int argc, char *const *argv)
     bool is_help = strcmp(argv[1], "help") == 0 && argc == 3 && argv[2][0] != '-';
     const struct command *command = find_command(argv[is_help ? 2 : 1]);
     struct call call = {.word_count = argc - 2, .words = argv + 2};
-    if (!command)
-        return refuse_unknown(argv[is_help ? 2 : 1]);
+    if (!command) {
+        struct suggestion meant = {.name = slice_of(argv[is_help ? 2 : 1])};
+        char detail[SUGGESTION_DETAIL_SIZE];
+        for (size_t i = 0; i < COMMANDS; i++)
+            suggestion_weigh(&meant, commands[i].name);
+        suggestion_weigh(&meant, "--version");
+        suggestion_write_hint(&meant, "", "duepost help lists all commands", detail);
+        table_print_line(stderr, "duepost: unknown command %s%s\n", argv[is_help ? 2 : 1], detail);
+        return EXIT_USAGE;
+    }
     if (is_help || wants_help(&call)) {
         print_help(command);
         return EXIT_SUCCESS;

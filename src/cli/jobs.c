@@ -379,27 +379,6 @@ static void print_head(const json_t *workflow)
                          call_text(parent, "workflowId"));
 }
 
-/* Prints the elements in their order, because each one follows from those before it. */
-static void print_elements(const json_t *workflow)
-{
-    static const char *const titles[] = {"ELEMENT", "AT", "KIND", "BYTES", "JOB"};
-    struct table table;
-    size_t i;
-    json_t *element;
-    table_init(&table, sizeof titles / sizeof *titles, titles);
-    json_array_foreach(json_object_get(workflow, "elements"), i, element)
-    {
-        table_add_number(&table, (long long)i + 1);
-        table_add(&table, call_text(element, "at"));
-        table_add(&table, call_text(element, "kind"));
-        table_add_number(&table, call_number(element, "bytes"));
-        add_job(&table, element);
-    }
-    puts("");
-    table_print(&table);
-    table_fini(&table);
-}
-
 static void print_open_jobs(const json_t *workflow)
 {
     static const char *const titles[] = {"OPEN JOB", "ROLE", "ELEMENT"};
@@ -444,7 +423,23 @@ static bool show_workflow(struct call *call)
         call_print_answer(call);
     } else if (workflow) {
         print_head(workflow);
-        print_elements(workflow);
+        /* Prints the elements in their order, because each one follows from those before it. */
+        static const char *const titles[] = {"ELEMENT", "AT", "KIND", "BYTES", "JOB"};
+        struct table table;
+        size_t i;
+        json_t *element;
+        table_init(&table, sizeof titles / sizeof *titles, titles);
+        json_array_foreach(json_object_get(workflow, "elements"), i, element)
+        {
+            table_add_number(&table, (long long)i + 1);
+            table_add(&table, call_text(element, "at"));
+            table_add(&table, call_text(element, "kind"));
+            table_add_number(&table, call_number(element, "bytes"));
+            add_job(&table, element);
+        }
+        puts("");
+        table_print(&table);
+        table_fini(&table);
         print_open_jobs(workflow);
     }
     json_decref(workflow);

@@ -252,27 +252,6 @@ bool schedule_run(struct call *call)
 
 /* ---- a list of schedules ---- */
 
-static bool list_schedules(struct call *call)
-{
-    struct listing listing = listing_schedules;
-    struct buffer path;
-    const char *topic = call->arguments.values[ARGUMENT_TOPIC];
-    if (topic && !name_is_topic(call, topic))
-        return false;
-    buffer_init(&path, CALL_TARGET_MAX);
-    buffer_printf(&path, "/schedules");
-    if (topic) {
-        buffer_printf(&path, "/");
-        call_add_encoded(&path, topic);
-    }
-    call->arguments.values[ARGUMENT_TOPIC] =
-        NULL; /* the request gets no parameter topic, because its path contains the topic */
-    listing.path = buffer_text(&path);
-    bool is_done = list_print(call, &listing);
-    buffer_fini(&path);
-    return is_done;
-}
-
 /* ---- one schedule ---- */
 
 /* Sends a request to "/schedules/topic/id", followed by suffix, from the word after the verb. The caller
@@ -410,8 +389,25 @@ bool schedules_run(struct call *call)
         {"resume", resume_schedule}, {"run", run_schedule},   {"delete", delete_schedule},
     };
     const char *word = call->arguments.word;
-    if (!word)
-        return list_schedules(call);
+    if (!word) {
+        struct listing listing = listing_schedules;
+        struct buffer path;
+        const char *topic = call->arguments.values[ARGUMENT_TOPIC];
+        if (topic && !name_is_topic(call, topic))
+            return false;
+        buffer_init(&path, CALL_TARGET_MAX);
+        buffer_printf(&path, "/schedules");
+        if (topic) {
+            buffer_printf(&path, "/");
+            call_add_encoded(&path, topic);
+        }
+        call->arguments.values[ARGUMENT_TOPIC] =
+            NULL; /* the request gets no parameter topic, because its path contains the topic */
+        listing.path = buffer_text(&path);
+        bool is_done = list_print(call, &listing);
+        buffer_fini(&path);
+        return is_done;
+    }
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
         if (strcmp(word, verbs[i].verb) == 0)
             return verbs[i].run(call);

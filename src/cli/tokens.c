@@ -19,23 +19,6 @@ enum { LINE_MAX_BYTES = 8192, TEXT_MAX_BYTES = 256 };
 
 #define FOR_QSTASH "--for-qstash"
 
-/* Makes the text of the token. createWebhook of QStash's client for workflows accepts only tokens that are an
- * object in base64, and writes the UserID into the address of the webhook. */
-static void make_text(bool is_for_qstash, struct buffer *text)
-{
-    uint8_t random[TOKEN_RANDOM_BYTES];
-    char made[TOKEN_TEXT_SIZE], object[TEXT_MAX_BYTES];
-    random_fill(random, sizeof random);
-    token_make(random, made);
-    if (is_for_qstash) {
-        int size = snprintf(object, sizeof object, "{\"UserID\":\"duepost\",\"Password\":\"%.*s\"}",
-                            TOKEN_TEXT_SIZE, made);
-        base64_append(text, slice_from(object, (size_t)size));
-    } else {
-        buffer_append(text, slice_from(made, sizeof made));
-    }
-}
-
 bool token_run(struct call *call)
 {
     char *const *words = call->words;
@@ -57,7 +40,19 @@ bool token_run(struct call *call)
         else
             buffer_printf(&fields, "%s%s", fields.size ? " " : "", words[i]);
     }
-    make_text(is_for_qstash, &text);
+    /* createWebhook of QStash's client for workflows accepts only tokens that are an object in base64, and
+     * writes the UserID into the address of the webhook. */
+    uint8_t random[TOKEN_RANDOM_BYTES];
+    char made[TOKEN_TEXT_SIZE], object[TEXT_MAX_BYTES];
+    random_fill(random, sizeof random);
+    token_make(random, made);
+    if (is_for_qstash) {
+        int size = snprintf(object, sizeof object, "{\"UserID\":\"duepost\",\"Password\":\"%.*s\"}",
+                            TOKEN_TEXT_SIZE, made);
+        base64_append(&text, slice_from(object, (size_t)size));
+    } else {
+        buffer_append(&text, slice_from(made, sizeof made));
+    }
     token_write(&line, slice_of(words[1]), buffer_slice(&text), buffer_slice(&fields));
     bool is_made = token_parse(buffer_slice(&line), &token, &call->problem) == STATUS_OK;
     if (is_made) {
@@ -102,29 +97,6 @@ static enum status read_keys(const char *path, struct signing_keys *keys, struct
     return status;
 }
 
-static bool post(struct call *call, const char *url, const struct signed_sample *made)
-{
-    const struct remote_options options = {.authorization = ""};
-    const char *const lines[HEADERS] = {made->lines[0], made->lines[1], made->lines[2], made->lines[3]};
-    struct remote *remote = remote_new(&options);
-    struct buffer answer, shown;
-    long status = 0;
-    buffer_init(&answer, ANSWER_MAX);
-    buffer_init(&shown, ANSWER_MAX);
-    bool is_posted =
-        remote_post(remote, url, lines, HEADERS, sample, &answer, &status, &call->problem) == STATUS_OK;
-    table_append_shown(&shown, buffer_slice(&answer));
-    if (is_posted)
-        printf("answer   %ld %.*s\n", status, SLICE_ARG(buffer_slice(&shown)));
-    call->has_sent = remote_has_sent(remote);
-    if (is_posted && status / 100 != 2)
-        problem_set(&call->problem, "the receiver did not answer 2xx");
-    buffer_fini(&answer);
-    buffer_fini(&shown);
-    remote_free(remote);
-    return is_posted && status / 100 == 2;
-}
-
 bool sign_run(struct call *call)
 {
     struct signing_keys keys;
@@ -149,5 +121,23 @@ bool sign_run(struct call *call)
     printf("signed   %s.%lld.%s\n", made.id, (long long)made.seconds, sample);
     for (size_t i = 0; i < HEADERS; i++)
         printf("header   %s\n", made.lines[i]);
-    return post(call, call->words[0], &made);
+    const struct remote_options options = {.authorization = ""};
+    const char *const lines[HEADERS] = {made.lines[0], made.lines[1], made.lines[2], made.lines[3]};
+    struct remote *remote = remote_new(&options);
+    struct buffer answer, shown;
+    long status = 0;
+    buffer_init(&answer, ANSWER_MAX);
+    buffer_init(&shown, ANSWER_MAX);
+    bool is_posted = remote_post(remote, call->words[0], lines, HEADERS, sample, &answer, &status,
+                                 &call->problem) == STATUS_OK;
+    table_append_shown(&shown, buffer_slice(&answer));
+    if (is_posted)
+        printf("answer   %ld %.*s\n", status, SLICE_ARG(buffer_slice(&shown)));
+    call->has_sent = remote_has_sent(remote);
+    if (is_posted && status / 100 != 2)
+        problem_set(&call->problem, "the receiver did not answer 2xx");
+    buffer_fini(&answer);
+    buffer_fini(&shown);
+    remote_free(remote);
+    return is_posted && status / 100 == 2;
 }

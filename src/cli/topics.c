@@ -387,28 +387,6 @@ bool limits_run(struct call *call)
 
 /* ---- tail ---- */
 
-static void print_changes(const json_t *before, const json_t *now)
-{
-    const char *name;
-    json_t *topic;
-    json_object_foreach((json_t *)(uintptr_t)now, name, topic)
-    {
-        if (json_equal(json_object_get(before, name), topic))
-            continue;
-        if (json_is_string(topic)) {
-            table_print_json(json_string_value(topic));
-        } else {
-            const json_t *jobs = json_object_get(topic, "jobs");
-            const char *held = call_text(topic, "heldBy");
-            table_print_line(stdout, "%s  delayed %lld  ready %lld  leased %lld  dead %lld%s%s\n", name,
-                             call_number(jobs, "delayed"), call_number(jobs, "ready"),
-                             call_number(jobs, "leased"), call_number(jobs, "dead"), held ? "  held by " : "",
-                             held ? held : "");
-        }
-    }
-    fflush(stdout);
-}
-
 /* Adds the topics of a page to all, by their names: as objects or, with --json, as the text that the server
  * sent. */
 static void add_topics(const struct call *call, const json_t *page, json_t *all)
@@ -455,7 +433,24 @@ bool tail_run(struct call *call)
     json_t *before = json_object(), *now;
     buffer_init(&target, CALL_TARGET_MAX);
     while (!ferror(stdout) && (now = read_topics(call, &target))) {
-        print_changes(before, now);
+        const char *name;
+        json_t *topic;
+        json_object_foreach((json_t *)(uintptr_t)now, name, topic)
+        {
+            if (json_equal(json_object_get(before, name), topic))
+                continue;
+            if (json_is_string(topic)) {
+                table_print_json(json_string_value(topic));
+            } else {
+                const json_t *jobs = json_object_get(topic, "jobs");
+                const char *held = call_text(topic, "heldBy");
+                table_print_line(stdout, "%s  delayed %lld  ready %lld  leased %lld  dead %lld%s%s\n", name,
+                                 call_number(jobs, "delayed"), call_number(jobs, "ready"),
+                                 call_number(jobs, "leased"), call_number(jobs, "dead"),
+                                 held ? "  held by " : "", held ? held : "");
+            }
+        }
+        fflush(stdout);
         json_decref(before);
         before = now;
         if (!ferror(stdout))

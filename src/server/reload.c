@@ -35,19 +35,6 @@ static void free_old(struct reload *reload)
     reload->old = NULL;
 }
 
-static void log_changes(const struct options *live, const struct options *fresh)
-{
-    struct buffer changed, fixed;
-    buffer_init(&changed, NAMES_MAX);
-    buffer_init(&fixed, NAMES_MAX);
-    options_compare(live, fresh, &changed, &fixed);
-    log_info("options_reloaded", LOG_SLICE("changed", buffer_slice(&changed)));
-    if (fixed.size)
-        log_warning("options_need_a_restart", LOG_SLICE("options", buffer_slice(&fixed)));
-    buffer_fini(&changed);
-    buffer_fini(&fixed);
-}
-
 /* Logs which options have changed, when all reactors use the new options. */
 static void count_reloaded(void *arg)
 {
@@ -58,7 +45,15 @@ static void count_reloaded(void *arg)
     if (live->tokens)
         token_file_log(live->tokens_file, live->tokens);
     if (reload->old) {
-        log_changes(reload->old, live);
+        struct buffer changed, fixed;
+        buffer_init(&changed, NAMES_MAX);
+        buffer_init(&fixed, NAMES_MAX);
+        options_compare(reload->old, live, &changed, &fixed);
+        log_info("options_reloaded", LOG_SLICE("changed", buffer_slice(&changed)));
+        if (fixed.size)
+            log_warning("options_need_a_restart", LOG_SLICE("options", buffer_slice(&fixed)));
+        buffer_fini(&changed);
+        buffer_fini(&fixed);
         options_log_warnings(live);
         log_set_level(live->log_level);
     }

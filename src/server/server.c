@@ -153,21 +153,6 @@ static void on_signal(void *arg, bool readable, bool writable)
 
 /* ---- the start: signals, listener, Redis, preflight, reactors ---- */
 
-/* Blocks the signals before any thread starts, so that only signal_fd receives them. */
-static void catch_signals(struct server *server)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGHUP);
-    pthread_sigmask(SIG_BLOCK, &set, NULL);
-    signal(SIGPIPE, SIG_IGN);
-    server->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-    server->signals = watch_new(server->loop, server->signal_fd, on_signal, server);
-    watch_set(server->signals, true, false);
-}
-
 /* Logs that the server listens. A program that waits for this line may send jobs at once. */
 static void tell_listening(struct server *server)
 {
@@ -388,11 +373,6 @@ static enum status prepare(void *arg, struct options *options, struct problem *p
     return STATUS_OK;
 }
 
-static bool text_equal(const char *a, const char *b)
-{
-    return strcmp(a ? a : "", b ? b : "") == 0;
-}
-
 static void use_password(struct secret *password, struct secret *fresh)
 {
     char *text = secret_copy(fresh);
@@ -409,7 +389,8 @@ static void use_redis_access(struct server *server, struct options *fresh)
     if (!address || strcmp(address, server->redis_text) != 0)
         return;
     use_password(server->redis.password, fresh->redis_address.password);
-    if (text_equal(fresh->redis_address.sentinel_user, server->redis.sentinel_user))
+    if (strcmp(fresh->redis_address.sentinel_user ? fresh->redis_address.sentinel_user : "",
+               server->redis.sentinel_user ? server->redis.sentinel_user : "") == 0)
         use_password(server->redis.sentinel_password, fresh->redis_address.sentinel_password);
     if (server->redis.tls && fresh->redis_tls) {
         redis_tls_replace(server->redis.tls, fresh->redis_tls);
@@ -424,21 +405,6 @@ static enum status prepare_reload(void *arg, struct options *fresh, struct probl
     if (status == STATUS_OK)
         use_redis_access(arg, fresh);
     return status;
-}
-
-/* Moves address and passwords of Redis out of the options, because the server uses this data after the
- * options have been freed. */
-static void take_redis(struct server *server, struct options *options)
-{
-    const char *text = options->settings[OPTION_REDIS].text;
-    server->redis_text = slice_dup(slice_of(text ? text : ""));
-    server->redis = options->redis_address;
-    if (!server->redis.password)
-        server->redis.password = secret_new((struct slice){NULL, 0});
-    if (!server->redis.sentinel_password)
-        server->redis.sentinel_password = secret_new((struct slice){NULL, 0});
-    options->redis_address = (struct redis_address){0};
-    options->redis_tls = NULL;
 }
 
 /* A libcurl that ends the process when it reads an answer is not used to read answers. */
@@ -464,7 +430,17 @@ static enum status open_all(struct server *server, struct problem *problem)
         status = listeners_open(options, &server->listeners, problem);
     if (status != STATUS_OK)
         return status;
-    take_redis(server, options);
+    /* Moves address and passwords of Redis out of the options, because the server uses this data after the
+     * options have been freed. */
+    const char *text = options->settings[OPTION_REDIS].text;
+    server->redis_text = slice_dup(slice_of(text ? text : ""));
+    server->redis = options->redis_address;
+    if (!server->redis.password)
+        server->redis.password = secret_new((struct slice){NULL, 0});
+    if (!server->redis.sentinel_password)
+        server->redis.sentinel_password = secret_new((struct slice){NULL, 0});
+    options->redis_address = (struct redis_address){0};
+    options->redis_tls = NULL;
     server->prefix = slice_dup(slice_of(options->prefix));
     status = prepare(server, options, problem);
     if (status != STATUS_OK)
@@ -522,7 +498,17 @@ int server_run(struct options *options, const struct options_input *input)
     server.lease_board = lease_board_new();
     server.live = live_board_new((size_t)options->reactors);
     server.timer = timer_new(server.loop, server_on_timer, &server);
-    catch_signals(&server);
+    /* The signals are blocked before any thread starts, so that only signal_fd receives them. */
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    server.signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    server.signals = watch_new(server.loop, server.signal_fd, on_signal, &server);
+    watch_set(server.signals, true, false);
     file_limit_raise(options);
     if (open_all(&server, &problem) != STATUS_OK) {
         server_fail(&server, "cannot_start", problem.text);

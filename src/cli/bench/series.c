@@ -82,41 +82,37 @@ static void write_batch(struct bench *bench, size_t size)
     json_end_array(&json);
 }
 
-/* Counts the accepted jobs of an answer. */
-static void read_results(struct bench *bench, struct slice answer)
-{
-    json_t *json = json_loadb(answer.data ? answer.data : "", answer.size, 0, NULL);
-    json_t *results = json_object_get(json, "results"), *result;
-    size_t i;
-    json_array_foreach(results, i, result)
-    {
-        const char *detail = call_text(json_array_get(json_object_get(result, "errors"), 0), "detail");
-        if (call_number(result, "status") == 201)
-            bench->accepted++;
-        else if (!bench_has_failed(bench))
-            problem_set(bench->problem, "a job was not accepted: %lld %s", call_number(result, "status"),
-                        detail                        ? detail
-                        : call_text(result, "detail") ? call_text(result, "detail")
-                                                      : "");
-    }
-    if (!results && !bench_has_failed(bench))
-        problem_set(bench->problem, "the answer has no results; is it a duepost server?");
-    json_decref(json);
-}
-
 static void on_answer(void *arg, long status, struct slice answer)
 {
     struct bench *bench = arg;
     bench->in_flight--;
-    if (status == 207)
-        read_results(bench, answer);
-    else if (status == 201)
+    if (status == 207) {
+        /* the accepted jobs of the answer */
+        json_t *json = json_loadb(answer.data ? answer.data : "", answer.size, 0, NULL);
+        json_t *results = json_object_get(json, "results"), *result;
+        size_t i;
+        json_array_foreach(results, i, result)
+        {
+            const char *detail = call_text(json_array_get(json_object_get(result, "errors"), 0), "detail");
+            if (call_number(result, "status") == 201)
+                bench->accepted++;
+            else if (!bench_has_failed(bench))
+                problem_set(bench->problem, "a job was not accepted: %lld %s", call_number(result, "status"),
+                            detail                        ? detail
+                            : call_text(result, "detail") ? call_text(result, "detail")
+                                                          : "");
+        }
+        if (!results && !bench_has_failed(bench))
+            problem_set(bench->problem, "the answer has no results; is it a duepost server?");
+        json_decref(json);
+    } else if (status == 201) {
         bench->accepted++;
-    else if (status == 0 && !bench_has_failed(bench))
+    } else if (status == 0 && !bench_has_failed(bench)) {
         problem_set(bench->problem, "%.*s; check the server (--server URL or DUEPOST_SERVER)",
                     SLICE_ARG(answer));
-    else if (!bench_has_failed(bench))
+    } else if (!bench_has_failed(bench)) {
         remote_explain(status, answer, bench->problem);
+    }
 }
 
 static void send_batches(struct bench *bench)
@@ -150,25 +146,6 @@ bool bench_schedule(struct bench *bench, uint32_t series, size_t count)
     return !bench_has_failed(bench);
 }
 
-/* Asks the server why a job has not come. */
-static void explain_stall(struct bench *bench)
-{
-    char target[2 * JOB_TOPIC_NAME_MAX];
-    struct problem problem;
-    snprintf(target, sizeof target, "/jobs/%s/%" PRIu32 "-%zu/why", bench->topic, bench->series,
-             bench_receiver_missing(bench->receiver));
-    json_t *answer = remote_ask_json(bench->call->remote, "GET", target, NULL, &problem);
-    const char *why = call_text(answer, "detail");
-    problem_set(bench->problem,
-                "no job has come for %d s: %.300s; --receiver-url must be a URL at which the server reaches "
-                "this command",
-                STALL_MS / 1000,
-                why      ? why
-                : answer ? "the server says that the job was delivered"
-                         : problem.text);
-    json_decref(answer);
-}
-
 bool bench_await(struct bench *bench, int64_t until_ms)
 {
     struct bench_received received = bench_receiver_count(bench->receiver);
@@ -180,8 +157,23 @@ bool bench_await(struct bench *bench, int64_t until_ms)
         int64_t now_ms = clock_wall_ms();
         if (received.jobs > before || now_ms < until_ms)
             moved_ms = now_ms;
-        if (now_ms - moved_ms > STALL_MS)
-            explain_stall(bench);
+        if (now_ms - moved_ms > STALL_MS) {
+            char target[2 * JOB_TOPIC_NAME_MAX];
+            struct problem problem;
+            snprintf(target, sizeof target, "/jobs/%s/%" PRIu32 "-%zu/why", bench->topic, bench->series,
+                     bench_receiver_missing(bench->receiver));
+            json_t *answer = remote_ask_json(bench->call->remote, "GET", target, NULL, &problem);
+            const char *why = call_text(answer, "detail");
+            problem_set(
+                bench->problem,
+                "no job has come for %d s: %.300s; --receiver-url must be a URL at which the server reaches "
+                "this command",
+                STALL_MS / 1000,
+                why      ? why
+                : answer ? "the server says that the job was delivered"
+                         : problem.text);
+            json_decref(answer);
+        }
     }
     return !bench_has_failed(bench);
 }

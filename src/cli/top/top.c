@@ -83,20 +83,6 @@ static void on_answer(void *arg, long status, struct slice text)
     top_draw(top);
 }
 
-static void ask_overview(struct top *top)
-{
-    char target[TARGET_SIZE] = "/overview";
-    int64_t after_ms = top_series_after_ms(&top->series);
-    int64_t now_us = clock_boot_us();
-    if (top->call || now_us < top->next_us)
-        return;
-    if (after_ms > 0)
-        snprintf(target, sizeof target, "/overview?after=%" PRId64, after_ms);
-    top->next_us = now_us + REFRESH_US;
-    top->call = remote_call_start(
-        top->calls, &(struct remote_request){.target = target, .timeout_ms = TIMEOUT_MS}, on_answer, top);
-}
-
 /* ---- keys and signals ---- */
 
 static void top_read_signals(struct top *top)
@@ -116,7 +102,17 @@ static void top_loop(struct top *top)
 {
     int descriptors[] = {STDIN_FILENO, top->signal_fd};
     while (!top->is_over) {
-        ask_overview(top);
+        char target[TARGET_SIZE] = "/overview";
+        int64_t after_ms = top_series_after_ms(&top->series);
+        int64_t now_us = clock_boot_us();
+        if (!top->call && now_us >= top->next_us) {
+            if (after_ms > 0)
+                snprintf(target, sizeof target, "/overview?after=%" PRId64, after_ms);
+            top->next_us = now_us + REFRESH_US;
+            top->call = remote_call_start(
+                top->calls, &(struct remote_request){.target = target, .timeout_ms = TIMEOUT_MS}, on_answer,
+                top);
+        }
         int64_t wait_us = top->next_us - clock_boot_us();
         remote_calls_wait(top->calls, descriptors, 2,
                           wait_us > 0 ? (int)(wait_us / 1000) + 1

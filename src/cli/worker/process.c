@@ -120,20 +120,6 @@ enum status command_process_start(struct command_process *process, char *const *
 
 /* ---- standard error ---- */
 
-static void keep_line(struct command_process *process, struct slice text)
-{
-    for (size_t i = 0; i < text.size; i++)
-        if (text.data[i] == '\n' || text.data[i] == '\r') {
-            if (slice_trim(slice_from(process->line, process->line_size)).size) {
-                memcpy(process->last, process->line, process->line_size);
-                process->last_size = process->line_size;
-            }
-            process->line_size = 0;
-        } else if (process->line_size < COMMAND_LINE_MAX) {
-            process->line[process->line_size++] = text.data[i];
-        }
-}
-
 /* Copies text to standard error of this process. Text that cannot be written is lost. */
 static void copy_out(struct slice text)
 {
@@ -152,8 +138,18 @@ void command_process_read(struct command_process *process)
     for (int i = 0; i < 64 && process->errors >= 0; i++) {
         ssize_t size = read(process->errors, chunk, sizeof chunk);
         if (size > 0) {
-            copy_out(slice_from(chunk, (size_t)size));
-            keep_line(process, slice_from(chunk, (size_t)size));
+            struct slice text = slice_from(chunk, (size_t)size);
+            copy_out(text);
+            for (size_t at = 0; at < text.size; at++)
+                if (text.data[at] == '\n' || text.data[at] == '\r') {
+                    if (slice_trim(slice_from(process->line, process->line_size)).size) {
+                        memcpy(process->last, process->line, process->line_size);
+                        process->last_size = process->line_size;
+                    }
+                    process->line_size = 0;
+                } else if (process->line_size < COMMAND_LINE_MAX) {
+                    process->line[process->line_size++] = text.data[at];
+                }
         } else if (size == 0) {
             close(process->errors);
             process->errors = -1;

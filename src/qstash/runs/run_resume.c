@@ -47,7 +47,7 @@ static struct slice member_of(struct slice object, struct slice wanted)
 /* Appends the body of an element. Returns false if the element cannot be read, or there is no memory. */
 static bool read_element_body(struct slice element, struct buffer *body)
 {
-    /* A text with escapes is no base64. */
+    /* A text with escapes is not base64. */
     struct slice value = member_of(element, SLICE("\"body\""));
     struct slice text =
         value.size >= 2 && json_is_text(value) ? slice_from(value.data + 1, value.size - 2) : SLICE("");

@@ -31,16 +31,6 @@ static bool is_duepost(const char *url)
     return is_one;
 }
 
-static void check_reach(struct check_report *report, const struct options *options, const char *name,
-                        const char *url, bool is_loopback)
-{
-    struct problem problem;
-    if (listeners_check_reach(options, url, is_loopback, &problem) != STATUS_OK)
-        check_add(report, CHECK_FAILURE, name, "%s", problem.text);
-    else if (!options->tls && !is_loopback)
-        check_add(report, CHECK_WARNING, name, "%s: " LISTENERS_RISK, url);
-}
-
 static void check_port(struct check_report *report, const struct options *options, const char *name,
                        const struct listen_address *address)
 {
@@ -61,7 +51,10 @@ static void check_port(struct check_report *report, const struct options *option
         check_add(report, CHECK_OK, name, "%s: a duepost is running there", url);
     else
         check_add(report, CHECK_FAILURE, name, "%s", problem.text);
-    check_reach(report, options, name, url, trial.is_loopback);
+    if (listeners_check_reach(options, url, trial.is_loopback, &problem) != STATUS_OK)
+        check_add(report, CHECK_FAILURE, name, "%s", problem.text);
+    else if (!options->tls && !trial.is_loopback)
+        check_add(report, CHECK_WARNING, name, "%s: " LISTENERS_RISK, url);
 }
 
 void check_ports(struct check_report *report, const struct options *options)

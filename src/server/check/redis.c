@@ -301,19 +301,6 @@ static void add_memory(const struct redis_check *check)
         check_add(check->report, CHECK_OK, "memory", "Redis uses %lld MiB, %lld %% of %s", mib, percent, of);
 }
 
-static void add_clock(const struct redis_check *check)
-{
-    long long skew_ms = check->skew_ms, distance_ms = skew_ms < 0 ? -skew_ms : skew_ms;
-    distance_ms = distance_ms > check->skew_rtt_us / 2000 ? distance_ms - check->skew_rtt_us / 2000 : 0;
-    if (distance_ms < SKEW_MS)
-        check_add(check->report, CHECK_OK, "clock", "this host and Redis differ by less than %d ms", SKEW_MS);
-    else
-        check_add(check->report, distance_ms < SKEW_MAX_MS ? CHECK_WARNING : CHECK_FAILURE, "clock",
-                  "this host's clock is %lld.%03lld s %s that of Redis. Due times follow the clock of Redis, "
-                  "signatures and logs follow that of this host: synchronize both (NTP)",
-                  distance_ms / 1000, distance_ms % 1000, skew_ms < 0 ? "behind" : "ahead of");
-}
-
 static void add_writes(const struct redis_check *check)
 {
     long long us = check->slowest_us;
@@ -380,8 +367,19 @@ static void try_writes(struct redis_check *check)
     loop_run(check->loop);
     check->is_over = true;
     add_writes(check);
-    if (check->write_status == STATUS_OK)
-        add_clock(check);
+    if (check->write_status == STATUS_OK) {
+        long long skew_ms = check->skew_ms, distance_ms = skew_ms < 0 ? -skew_ms : skew_ms;
+        distance_ms = distance_ms > check->skew_rtt_us / 2000 ? distance_ms - check->skew_rtt_us / 2000 : 0;
+        if (distance_ms < SKEW_MS)
+            check_add(check->report, CHECK_OK, "clock", "this host and Redis differ by less than %d ms",
+                      SKEW_MS);
+        else
+            check_add(
+                check->report, distance_ms < SKEW_MAX_MS ? CHECK_WARNING : CHECK_FAILURE, "clock",
+                "this host's clock is %lld.%03lld s %s that of Redis. Due times follow the clock of Redis, "
+                "signatures and logs follow that of this host: synchronize both (NTP)",
+                distance_ms / 1000, distance_ms % 1000, skew_ms < 0 ? "behind" : "ahead of");
+    }
 }
 
 static bool may_write(const struct redis_check *check)

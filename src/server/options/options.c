@@ -342,38 +342,6 @@ static const char *find_password(enum option_id id, const char *text, const char
     return colon ? colon + 1 : NULL;
 }
 
-static void options_print_config(const struct options *options, FILE *out)
-{
-    for (enum option_id id = 0; id < OPTION_COUNT; id++) {
-        if (option_table[id].kind == OPTION_KIND_SWITCH)
-            continue;
-        bool is_line = options->settings[id].text &&
-                       id != OPTION_CONFIG; /* a configuration file must not contain the option config */
-        print_source(options, id, out);
-        fprintf(out, "%s%s =%s", is_line ? "" : "#", option_table[id].name,
-                options->settings[id].text ? " " : "\n");
-        if (options->settings[id].text) {
-            const char *text = options->settings[id].text, *at;
-            const char *password = find_password(id, text, &at);
-            if (password)
-                fprintf(out, "%.*s***%s\n", (int)(password - text), text, at);
-            else
-                fprintf(out, "%s\n", text);
-        }
-    }
-}
-
-static void print_comment(const char *text, FILE *out)
-{
-    fprintf(out, "# ");
-    for (; *text; text++) {
-        fputc(*text, out);
-        if (*text == '\n')
-            fprintf(out, "# ");
-    }
-    fputc('\n', out);
-}
-
 static void options_print_reference(FILE *out)
 {
     fprintf(out,
@@ -388,8 +356,16 @@ static void options_print_reference(FILE *out)
         if (option->kind == OPTION_KIND_SWITCH || id == OPTION_CONFIG)
             continue;
         fprintf(out, "\n# %s: %s\n", option->placeholder, option->help);
-        if (option->text)
-            print_comment(option->text, out);
+        if (option->text) {
+            const char *text = option->text;
+            fprintf(out, "# ");
+            for (; *text; text++) {
+                fputc(*text, out);
+                if (*text == '\n')
+                    fprintf(out, "# ");
+            }
+            fputc('\n', out);
+        }
         const char *fallback = option->fallback ? option->fallback : "";
         fprintf(out, "#%s =%s%s\n", option->name, fallback[0] ? " " : "", fallback);
     }
@@ -413,7 +389,23 @@ bool options_answer(const struct options *options, FILE *out)
     } else if (settings[OPTION_PRINT_REFERENCE].text) {
         options_print_reference(out);
     } else if (settings[OPTION_PRINT_CONFIG].text) {
-        options_print_config(options, out);
+        for (enum option_id id = 0; id < OPTION_COUNT; id++) {
+            if (option_table[id].kind == OPTION_KIND_SWITCH)
+                continue;
+            bool is_line = options->settings[id].text &&
+                           id != OPTION_CONFIG; /* a configuration file must not contain the option config */
+            print_source(options, id, out);
+            fprintf(out, "%s%s =%s", is_line ? "" : "#", option_table[id].name,
+                    options->settings[id].text ? " " : "\n");
+            if (options->settings[id].text) {
+                const char *text = options->settings[id].text, *at;
+                const char *password = find_password(id, text, &at);
+                if (password)
+                    fprintf(out, "%.*s***%s\n", (int)(password - text), text, at);
+                else
+                    fprintf(out, "%s\n", text);
+            }
+        }
     } else {
         return false;
     }

@@ -41,8 +41,19 @@ static const char *environment_get(char *const *environment, const char *name)
 
 /* ---- defaults ---- */
 
-static void default_data(struct option_layer *defaults, char *const *environment)
+void options_fill_defaults(struct option_layer *defaults, char *const *environment)
 {
+    for (enum option_id id = 0; id < OPTION_COUNT; id++)
+        if (option_table[id].fallback)
+            option_layer_set(defaults, id, slice_of(option_table[id].fallback), OPTION_SOURCE_DEFAULT, 0);
+    /* Sets the default number of reactors: one core is left for Redis, and there are at most 4 reactors,
+     * because few reactors send larger batches, which need fewer fsyncs. */
+    cpu_set_t cores;
+    char text[16];
+    int count = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) - 1 : 1;
+    count = count < 1 ? 1 : count > REACTORS_MAX ? REACTORS_MAX : count;
+    snprintf(text, sizeof text, "%d", count);
+    option_layer_set(defaults, OPTION_REACTORS, slice_of(text), OPTION_SOURCE_DEFAULT, 0);
     const char *state = environment_get(environment, "STATE_DIRECTORY");
     const char *base = environment_get(environment, "XDG_STATE_HOME");
     const char *home = environment_get(environment, "HOME");
@@ -60,22 +71,6 @@ static void default_data(struct option_layer *defaults, char *const *environment
     if (path.size)
         option_layer_set(defaults, OPTION_DATA, buffer_slice(&path), OPTION_SOURCE_DEFAULT, 0);
     buffer_fini(&path);
-}
-
-void options_fill_defaults(struct option_layer *defaults, char *const *environment)
-{
-    for (enum option_id id = 0; id < OPTION_COUNT; id++)
-        if (option_table[id].fallback)
-            option_layer_set(defaults, id, slice_of(option_table[id].fallback), OPTION_SOURCE_DEFAULT, 0);
-    /* Sets the default number of reactors: one core is left for Redis, and there are at most 4 reactors,
-     * because few reactors send larger batches, which need fewer fsyncs. */
-    cpu_set_t cores;
-    char text[16];
-    int count = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) - 1 : 1;
-    count = count < 1 ? 1 : count > REACTORS_MAX ? REACTORS_MAX : count;
-    snprintf(text, sizeof text, "%d", count);
-    option_layer_set(defaults, OPTION_REACTORS, slice_of(text), OPTION_SOURCE_DEFAULT, 0);
-    default_data(defaults, environment);
 }
 
 /* ---- flags ---- */

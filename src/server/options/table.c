@@ -831,16 +831,13 @@ void option_variable(const struct option *option, char variable[OPTION_VARIABLE_
         variable[i] = variable[i] == '-' ? '_' : (char)toupper((unsigned char)variable[i]);
 }
 
-static bool is_equal(const char *a, const char *b)
-{
-    return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
 void options_compare(const struct options *live, const struct options *fresh, struct buffer *changed,
                      struct buffer *fixed)
 {
     for (enum option_id id = 0; id < OPTION_COUNT; id++) {
-        if (is_equal(live->settings[id].text, fresh->settings[id].text))
+        const char *a = live->settings[id].text;
+        const char *b = fresh->settings[id].text;
+        if (a && b ? strcmp(a, b) == 0 : a == b)
             continue;
         struct buffer *names = option_table[id].may_reload ? changed : fixed;
         buffer_printf(names, "%s%s", names->size ? " " : "", option_table[id].name);

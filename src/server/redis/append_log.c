@@ -89,23 +89,19 @@ static enum piece read_number(struct reader *reader, char sign, uint64_t *number
     return PIECE_WHOLE;
 }
 
-/* Reads a line "#TS:...", which Redis writes with aof-timestamp-enabled. */
-static enum piece read_annotation(struct reader *reader)
-{
-    enum { ANNOTATION_MAX = 1024 };
-    struct slice text = append_log_look(reader, ANNOTATION_MAX), line, rest;
-    if (!slice_cut(text, '\n', &line, &rest))
-        return text.size < ANNOTATION_MAX ? PIECE_TORN : PIECE_DAMAGED;
-    reader->at += (int64_t)line.size + 1;
-    return PIECE_WHOLE;
-}
-
 /* Reads one command. *depth is 1 after MULTI and 0 after EXEC. */
 static enum piece read_command(struct reader *reader, int *depth)
 {
     uint64_t arguments, size;
-    if (append_log_look(reader, 1).data[0] == '#')
-        return read_annotation(reader);
+    if (append_log_look(reader, 1).data[0] == '#') {
+        /* a line "#TS:...", which Redis writes with aof-timestamp-enabled */
+        enum { ANNOTATION_MAX = 1024 };
+        struct slice text = append_log_look(reader, ANNOTATION_MAX), line, rest;
+        if (!slice_cut(text, '\n', &line, &rest))
+            return text.size < ANNOTATION_MAX ? PIECE_TORN : PIECE_DAMAGED;
+        reader->at += (int64_t)line.size + 1;
+        return PIECE_WHOLE;
+    }
     enum piece piece = read_number(reader, '*', &arguments);
     for (uint64_t i = 0; piece == PIECE_WHOLE && i < arguments; i++) {
         piece = read_number(reader, '$', &size);
