@@ -117,8 +117,9 @@ unsigned sends_write(struct buffer *members, const struct exchange *exchange, co
     }
 }
 
-static void answer_sent(struct exchange *exchange, const struct app_verdict *verdict)
+static void on_sent(void *arg, const struct app_verdict *verdict)
 {
+    struct exchange *exchange = arg;
     const struct submission *submission = exchange->state;
     struct buffer *members = exchange_members(exchange);
     unsigned status = sends_write(members, exchange, submission->send, verdict, SENDS_WITH_JOBS);
@@ -133,11 +134,6 @@ static void answer_sent(struct exchange *exchange, const struct app_verdict *ver
     } else {
         problem_answer_members(exchange, status, buffer_slice(members));
     }
-}
-
-static void on_sent(void *arg, const struct app_verdict *verdict)
-{
-    answer_sent(arg, verdict);
 }
 
 /* Creates a submission. Takes the job. */
@@ -169,7 +165,7 @@ static void on_sends_replaced(void *arg, const struct app_verdict *verdict)
                         "If-None-Match requires that no jobs were sent to a group under this jobId, but such "
                         "jobs exist; nothing changed.");
     else
-        answer_sent(exchange, verdict);
+        on_sent(exchange, verdict);
 }
 
 void sends_replace(struct exchange *exchange, struct job *job)

@@ -19,6 +19,10 @@
 void use_case_end(const struct app *, struct slice id, enum status, const struct stored_job *job,
                   app_verdict_fn *, void *arg);
 
+/* Returns the verdict with which use_case_end ends a use case that has no job. why gets the reason, to which
+ * the verdict points. */
+struct app_verdict use_case_verdict(const struct app *, struct slice id, enum status, struct problem *why);
+
 /* Ends a use case with a verdict that contains only this end. */
 void use_case_refuse(enum status, app_verdict_fn *, void *arg);
 

@@ -58,7 +58,8 @@ static void end_done(struct definition *definition)
         definition_end(definition, STATUS_UNKNOWN);
         return;
     }
-    definition->each(definition->arg, &view.schedule);
+    if (definition->each)
+        definition->each(definition->arg, &view.schedule);
     schedule_view_fini(&view);
     definition->fn(definition->arg,
                    &(struct app_verdict){.end = STATUS_OK, .was_there = definition->was_there});

@@ -47,8 +47,9 @@ struct app_schedule_call {
     bool is_paused;
 };
 
-/* Defines a schedule, or changes one. Calls each() with the schedule, and then fn with OK; was_there says
- * whether the schedule existed before. A schedule whose times do not change keeps its next time. */
+/* Defines a schedule, or changes one. Calls each(), unless it is NULL, with the schedule, and then fn with
+ * OK; was_there says whether the schedule existed before. A schedule whose times do not change keeps its next
+ * time. */
 void app_schedule_define(struct app *, const struct app_caller *, const struct app_schedule_call *,
                          app_schedule_fn *each, app_verdict_fn *fn, void *arg);
 

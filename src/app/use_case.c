@@ -59,24 +59,31 @@ static bool is_ready(const struct store *store, struct slice id, struct problem 
     return id.size ? store_is_ready_for(store, id, why) : store_is_ready(store, why);
 }
 
+struct app_verdict use_case_verdict(const struct app *app, struct slice id, enum status status,
+                                    struct problem *why)
+{
+    struct app_verdict verdict = {.end = status};
+    if (status == STATUS_UNAVAILABLE || status == STATUS_INVALID || status == STATUS_REPLACED ||
+        status == STATUS_FAILED) { /* the caller's input is valid, so Redis did not answer as it should */
+        verdict.end = STATUS_UNAVAILABLE;
+        if (is_ready(app->store, id, why))
+            problem_set(why, "Redis is unavailable at the moment");
+        verdict.why = slice_of(why->text);
+    }
+    return verdict;
+}
+
 void use_case_end(const struct app *app, struct slice id, enum status status, const struct stored_job *job,
                   app_verdict_fn *fn, void *arg)
 {
-    struct app_verdict verdict = {.end = status};
     struct problem why;
     if (status == STATUS_NO_URL) {
         use_case_refuse_field("url", "is required, because neither the job nor its topic has a url", fn, arg);
         return;
     }
+    struct app_verdict verdict = use_case_verdict(app, id, status, &why);
     if (job)
         verdict.job = *job;
-    if (status == STATUS_UNAVAILABLE || status == STATUS_INVALID || status == STATUS_REPLACED ||
-        status == STATUS_FAILED) { /* the caller's input is valid, so Redis did not answer as it should */
-        verdict.end = STATUS_UNAVAILABLE;
-        if (is_ready(app->store, id, &why))
-            problem_set(&why, "Redis is unavailable at the moment");
-        verdict.why = slice_of(why.text);
-    }
     fn(arg, &verdict);
 }
 

@@ -26,25 +26,18 @@ struct workflow_beginning {
     struct workflow_begin begin;
     app_workflow_begun_fn *fn;
     void *arg;
-    const struct workflow_begun *begun;
 };
-
-static void beginning_end(void *arg, const struct app_verdict *verdict)
-{
-    const struct workflow_beginning *beginning = arg;
-    const struct workflow_begun *begun = beginning->begun;
-    beginning->fn(beginning->arg, verdict, begun ? begun->made_ms : 0, begun ? begun->first_job : SLICE(""));
-}
 
 static void on_begun(void *arg, enum status status, const struct workflow_begun *begun)
 {
     struct workflow_beginning *beginning = arg;
-    beginning->begun = begun;
+    struct problem why;
     if (status == STATUS_OK && begun->is_new)
         use_case_count_accepted(beginning->app, beginning->begin.first.job);
     else if (status == STATUS_OK)
         status = STATUS_REPEATED;
-    use_case_end(beginning->app, beginning->begin.id, status, NULL, beginning_end, beginning);
+    struct app_verdict verdict = use_case_verdict(beginning->app, beginning->begin.id, status, &why);
+    beginning->fn(beginning->arg, &verdict, begun ? begun->made_ms : 0, begun ? begun->first_job : SLICE(""));
     free(beginning);
 }
 
@@ -66,25 +59,19 @@ struct workflow_appending {
     struct slice id;
     const struct workflow_entry *entries;
     size_t count;
-    const struct slice *firsts;
     app_workflow_appended_fn *fn;
     void *arg;
 };
 
-static void appending_end(void *arg, const struct app_verdict *verdict)
-{
-    const struct workflow_appending *appending = arg;
-    appending->fn(appending->arg, verdict, appending->firsts);
-}
-
 static void on_appended(void *arg, enum status status, const struct slice *firsts)
 {
     struct workflow_appending *appending = arg;
+    struct problem why;
     for (size_t i = 0; status == STATUS_OK && i < appending->count; i++)
         if (!firsts || firsts[i].size == 0)
             use_case_count_accepted(appending->app, appending->entries[i].job);
-    appending->firsts = firsts;
-    use_case_end(appending->app, appending->id, status, NULL, appending_end, appending);
+    struct app_verdict verdict = use_case_verdict(appending->app, appending->id, status, &why);
+    appending->fn(appending->arg, &verdict, firsts);
     free(appending);
 }
 
@@ -151,22 +138,16 @@ enum { PAGES_MAX = 10 /* maximum number of pages of the store that a page has */
 struct workflow_reading {
     struct app *app;
     struct slice id;
-    const struct workflow *workflow;
     app_workflow_fn *fn;
     void *arg;
 };
 
-static void reading_end(void *arg, const struct app_verdict *verdict)
-{
-    const struct workflow_reading *reading = arg;
-    reading->fn(reading->arg, verdict, reading->workflow);
-}
-
 static void on_workflow(void *arg, enum status status, const struct workflow *workflow)
 {
     struct workflow_reading *reading = arg;
-    reading->workflow = workflow;
-    use_case_end(reading->app, reading->id, status, NULL, reading_end, reading);
+    struct problem why;
+    struct app_verdict verdict = use_case_verdict(reading->app, reading->id, status, &why);
+    reading->fn(reading->arg, &verdict, workflow);
     free(reading);
 }
 
@@ -265,28 +246,21 @@ void app_workflow_list(struct app *app, const struct workflow_list *list, app_wo
     app_walk_begin(&listing->walk);
 }
 
-/* ---- waits for events ---- */
-
-/* ---- wait ---- */
+/* ---- waits for events: wait ---- */
 
 struct workflow_waiting_call {
     struct app *app;
-    struct slice id, kept;
+    struct slice id;
     app_workflow_waiting_fn *fn;
     void *arg;
 };
 
-static void waiting_end(void *arg, const struct app_verdict *verdict)
-{
-    const struct workflow_waiting_call *call = arg;
-    call->fn(call->arg, verdict, call->kept);
-}
-
 static void on_waiting(void *arg, enum status status, const struct workflow_waiting *waiting)
 {
     struct workflow_waiting_call *call = arg;
-    call->kept = waiting->kept;
-    use_case_end(call->app, call->id, status, NULL, waiting_end, call);
+    struct problem why;
+    struct app_verdict verdict = use_case_verdict(call->app, call->id, status, &why);
+    call->fn(call->arg, &verdict, waiting->kept);
     free(call);
 }
 
@@ -298,32 +272,22 @@ void app_workflow_wait(struct app *app, const struct workflow_wait *wait, app_wo
     workflow_wait(app->store, wait, on_waiting, call);
 }
 
-/* ---- waiters ---- */
+/* ---- waits for events: who waits ---- */
 
 struct workflow_waiters_call {
     struct app *app;
     struct slice owner;
-    const struct workflow_waiter *waiters;
-    size_t count;
-    struct slice next;
     app_workflow_waiters_fn *fn;
     void *arg;
 };
-
-static void waiters_end(void *arg, const struct app_verdict *verdict)
-{
-    const struct workflow_waiters_call *call = arg;
-    call->fn(call->arg, verdict, call->waiters, call->count, call->next);
-}
 
 static void on_waiters(void *arg, enum status status, const struct workflow_waiter *waiters, size_t count,
                        struct slice next)
 {
     struct workflow_waiters_call *call = arg;
-    call->waiters = waiters;
-    call->count = count;
-    call->next = next;
-    use_case_end(call->app, call->owner, status, NULL, waiters_end, call);
+    struct problem why;
+    struct app_verdict verdict = use_case_verdict(call->app, call->owner, status, &why);
+    call->fn(call->arg, &verdict, waiters, count, next);
     free(call);
 }
 
@@ -335,32 +299,26 @@ void app_workflow_waiters(struct app *app, const struct workflow_waiters_query *
     workflow_waiters(app->store, query, on_waiters, call);
 }
 
-/* ---- notify ---- */
+/* ---- waits for events: notify ---- */
 
 struct workflow_notify_call {
     struct app *app;
     struct slice owner;
     const struct workflow_notice *notices;
     size_t count;
-    const bool *was_waiting;
     app_workflow_notified_fn *fn;
     void *arg;
 };
 
-static void notify_end(void *arg, const struct app_verdict *verdict)
-{
-    const struct workflow_notify_call *call = arg;
-    call->fn(call->arg, verdict, call->was_waiting);
-}
-
 static void on_notified(void *arg, enum status status, const struct workflow_notified *notified)
 {
     struct workflow_notify_call *call = arg;
-    call->was_waiting = notified->was_waiting;
+    struct problem why;
     for (size_t i = 0; status == STATUS_OK && i < call->count; i++)
         if (notified->was_waiting[i])
             use_case_count_accepted(call->app, call->notices[i].entry.job);
-    use_case_end(call->app, call->owner, status, NULL, notify_end, call);
+    struct app_verdict verdict = use_case_verdict(call->app, call->owner, status, &why);
+    call->fn(call->arg, &verdict, notified->was_waiting);
     free(call);
 }
 

@@ -391,7 +391,7 @@ static void on_store_change(void *arg)
         }
     }
     atomic_fetch_sub(reactor->options.awaited, 1);
-    reactor->options.on_ready(reactor->options.arg);
+    loop_post(reactor->options.owner, reactor->options.on_ready, reactor->options.arg);
 }
 
 static void open_server(void *arg)
@@ -400,7 +400,7 @@ static void open_server(void *arg)
     if (reactor->server || reactor->is_closed)
         return;
     start_server(reactor);
-    reactor->options.on_opened(reactor->options.arg);
+    loop_post(reactor->options.owner, reactor->options.on_opened, reactor->options.arg);
 }
 
 void reactor_open(struct reactor *reactor)
@@ -499,7 +499,7 @@ static void reactor_on_turn_end(void *arg)
         (reactor->server && http_server_pending(reactor->server) > 0))
         return;
     reactor->is_drained = true;
-    reactor->options.on_drained(reactor->options.arg);
+    loop_post(reactor->options.owner, reactor->options.on_drained, reactor->options.arg);
 }
 
 static void on_consumer_drained(void *arg)

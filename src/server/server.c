@@ -86,17 +86,11 @@ static void stop_all(struct server *server)
         loop_stop(server->loop);
 }
 
-static void count_drained(void *arg)
+static void on_reactor_drained(void *arg)
 {
     struct server *server = arg;
     if (++server->drained_count == server->reactor_count)
         stop_all(server);
-}
-
-static void on_reactor_drained(void *arg)
-{
-    struct server *server = arg;
-    loop_post(server->loop, count_drained, server);
 }
 
 static void on_drain_timeout(struct server *server)
@@ -164,17 +158,11 @@ static void tell_listening(struct server *server)
     fflush(stdout);
 }
 
-static void count_opened(void *arg)
+static void on_reactor_opened(void *arg)
 {
     struct server *server = arg;
     if (++server->opened_count == server->reactor_count && !server->is_stopping)
         tell_listening(server);
-}
-
-static void on_reactor_opened(void *arg)
-{
-    struct server *server = arg;
-    loop_post(server->loop, count_opened, server);
 }
 
 static void open_reactors(struct server *server)
@@ -184,7 +172,7 @@ static void open_reactors(struct server *server)
         reactor_open(server->reactors[i]);
 }
 
-static void count_ready(void *arg)
+static void on_reactor_ready(void *arg)
 {
     struct server *server = arg;
     if (++server->ready_count < server->reactor_count || server->is_stopping)
@@ -193,12 +181,6 @@ static void count_ready(void *arg)
         open_reactors(server);
     else
         tell_listening(server);
-}
-
-static void on_reactor_ready(void *arg)
-{
-    struct server *server = arg;
-    loop_post(server->loop, count_ready, server);
 }
 
 static void start_history(struct server *server)
@@ -257,6 +239,7 @@ static void start_reactors(struct server *server, bool is_redis_ready)
             .count = count,
             .is_alone = server->embedded != NULL,
             .awaited = &server->awaited,
+            .owner = server->loop,
             .on_ready = on_reactor_ready,
             .on_opened = on_reactor_opened,
             .on_drained = on_reactor_drained,

@@ -140,9 +140,9 @@ struct reactor_options {
     size_t count;                    /* number of reactors, which share max_in_flight and the shards */
     bool is_alone;                   /* see carry_worker.h */
     atomic_size_t *awaited; /* borrowed: number of reactors of this process that have not been ready yet */
-    /* Each callback is called once, in the reactor's thread. on_ready: Redis provides the durability class
-     * for the first time. on_opened: the reactor listens after reactor_open. on_drained: a drain has
-     * ended. */
+    struct loop *owner;     /* borrowed: the loop, of another thread, in which the callbacks run */
+    /* Each callback is called once. on_ready: Redis provides the durability class for the first time.
+     * on_opened: the reactor listens after reactor_open. on_drained: a drain has ended. */
     loop_fn *on_ready;
     loop_fn *on_opened;
     loop_fn *on_drained;

@@ -347,8 +347,9 @@ static void message_refuse(struct run_message *message, unsigned status, struct 
     message->fn(message->arg, &(struct message_sent){.status = status, .error = error});
 }
 
-static void refuse_verdict(struct run_message *message, const struct app_verdict *verdict)
+static void refuse_verdict(void *arg, const struct app_verdict *verdict)
 {
+    struct run_message *message = arg;
     char text[ANSWER_TEXT_SIZE];
     unsigned status = answer_of_verdict(verdict, text);
     message_refuse(message, status, slice_of(text));
@@ -417,11 +418,6 @@ static void begin_run(struct run_message *message)
     app_workflow_begin(message->app, &begin, on_begun, message);
 }
 
-static void on_not_admitted(void *arg, const struct app_verdict *verdict)
-{
-    refuse_verdict(arg, verdict);
-}
-
 static void message_on_topic(void *arg, const struct app_verdict *verdict, struct slice topic)
 {
     struct run_message *message = arg;
@@ -432,7 +428,7 @@ static void message_on_topic(void *arg, const struct app_verdict *verdict, struc
     const char *fault = run_step_make(&message->step, &message->request, topic, app_now_ms(message->app));
     if (fault) {
         message_refuse(message, 400, slice_of(fault));
-    } else if (!app_workflow_admit(message->app, message->request.caller, &message->step.job, on_not_admitted,
+    } else if (!app_workflow_admit(message->app, message->request.caller, &message->step.job, refuse_verdict,
                                    message)) {
         return;
     } else if (!run_step_write(&message->step)) {

@@ -176,8 +176,9 @@ static void resumption_refuse_unknown(struct resumption *resumption)
     resumption_refuse(resumption, 404, "there is no such dead letter, or its run has been removed");
 }
 
-static void resumption_refuse_verdict(struct resumption *resumption, const struct app_verdict *verdict)
+static void resumption_refuse_verdict(void *arg, const struct app_verdict *verdict)
 {
+    struct resumption *resumption = arg;
     char text[ANSWER_TEXT_SIZE];
     unsigned status = answer_of_verdict(verdict, text);
     resumption_refuse(resumption, status, text);
@@ -217,11 +218,6 @@ static void begin(struct resumption *resumption)
 
 /* ---- 3. topic ---- */
 
-static void resumption_on_refused(void *arg, const struct app_verdict *verdict)
-{
-    resumption_refuse_verdict(arg, verdict);
-}
-
 static void resumption_on_topic(void *arg, const struct app_verdict *verdict, struct slice topic)
 {
     struct resumption *resumption = arg;
@@ -246,7 +242,7 @@ static void resumption_on_topic(void *arg, const struct app_verdict *verdict, st
     if (fault)
         resumption_refuse(resumption, 400, fault);
     else if (!app_workflow_admit(app_of(resumption->exchange), request.caller, &resumption->step.job,
-                                 resumption_on_refused, resumption))
+                                 resumption_refuse_verdict, resumption))
         return;
     else if (!run_step_write(&resumption->step))
         resumption_refuse(resumption, 503, "there is no memory for the message");

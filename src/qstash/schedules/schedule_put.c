@@ -44,11 +44,6 @@ static void schedule_put_free(void *state)
 
 /* ---- define ---- */
 
-static void on_schedule(void *arg, const struct app_schedule *schedule)
-{
-    (void)arg, (void)schedule;
-}
-
 static void on_defined(void *arg, const struct app_verdict *verdict)
 {
     const struct schedule_put *put = arg;
@@ -127,7 +122,7 @@ static void on_topic(void *arg, const struct app_verdict *verdict, struct slice 
         .into = set_into(put, topic),
         .delay_ms = publication->settings.has_delay ? publication->settings.delay_ms : 0,
     };
-    app_schedule_define(app_of(exchange), &exchange->caller, &put->call, on_schedule, on_defined, put);
+    app_schedule_define(app_of(exchange), &exchange->caller, &put->call, NULL, on_defined, put);
 }
 
 /* ---- topic ---- */

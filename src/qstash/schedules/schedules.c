@@ -378,11 +378,6 @@ HANDLER(message_schedule_delete_handle)
                             request);
 }
 
-static void on_paused(void *arg, const struct app_schedule *schedule)
-{
-    (void)arg, (void)schedule;
-}
-
 static void pause_schedule(struct exchange *exchange, bool is_paused)
 {
     struct schedule_request *request = schedule_request_new(exchange, exchange->key);
@@ -393,7 +388,7 @@ static void pause_schedule(struct exchange *exchange, bool is_paused)
                                                .is_by_server = true,
                                                .has_paused = true,
                                                .is_paused = is_paused};
-    app_schedule_define(app_of(exchange), &exchange->caller, &request->call, on_paused, on_changed, request);
+    app_schedule_define(app_of(exchange), &exchange->caller, &request->call, NULL, on_changed, request);
 }
 
 HANDLER(message_schedule_pause_handle)
