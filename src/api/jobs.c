@@ -35,8 +35,12 @@ static void free_submission(void *submission)
     free(submission);
 }
 
-static void submit_one(struct exchange *exchange)
+HANDLER(submit_handle)
 {
+    if (job_batch_is_meant(exchange)) {
+        job_batch_begin(exchange);
+        return;
+    }
     struct slice body = http_request_body(exchange->request);
     struct trace_context trace;
     struct job job;
@@ -60,14 +64,6 @@ static void submit_one(struct exchange *exchange)
         app_submission_send(submission, &job);
     }
     job_fini(&job);
-}
-
-HANDLER(submit_handle)
-{
-    if (job_batch_is_meant(exchange))
-        job_batch_begin(exchange);
-    else
-        submit_one(exchange);
 }
 
 static struct http_header tag_header(const struct stored_job *job, struct etag *etag)

@@ -68,27 +68,25 @@ static void on_answered(void *arg, bool was_sent)
     app_grant_end(arg, was_sent);
 }
 
-static void refuse_lease(struct exchange *exchange, const struct app_verdict *verdict)
-{
-    if (verdict->end == STATUS_UNREADABLE)
-        exchange_refuse(exchange, 409,
-                        "The settings of the topic in Redis cannot be read. PUT /topics/%.*s replaces them.",
-                        SLICE_ARG(exchange->topic));
-    else if (verdict->end == STATUS_LACKING)
-        exchange_refuse(exchange, 409,
-                        "The topic's settings need a later version of duepost: send the request to a process "
-                        "of that version.");
-    else
-        problem_answer_verdict(exchange, verdict, &lease_words);
-}
-
 static void on_leased(void *arg, const struct app_verdict *verdict, const struct app_leased *leased)
 {
     struct leasing *leasing = arg;
     struct exchange *exchange = leasing->exchange;
     leasing->wait = NULL;
+    if (verdict->end == STATUS_UNREADABLE) {
+        exchange_refuse(exchange, 409,
+                        "The settings of the topic in Redis cannot be read. PUT /topics/%.*s replaces them.",
+                        SLICE_ARG(exchange->topic));
+        return;
+    }
+    if (verdict->end == STATUS_LACKING) {
+        exchange_refuse(exchange, 409,
+                        "The topic's settings need a later version of duepost: send the request to a process "
+                        "of that version.");
+        return;
+    }
     if (verdict->end != STATUS_OK) {
-        refuse_lease(exchange, verdict);
+        problem_answer_verdict(exchange, verdict, &lease_words);
         return;
     }
     struct buffer *body = exchange_scratch(exchange);
@@ -114,12 +112,21 @@ static void on_left(void *arg)
         app_lease_leave(leasing->wait);
 }
 
-static void leasing_begin(struct exchange *exchange, const struct lease_request *request)
+HANDLER(lease_handle)
 {
+    struct lease_request request;
+    struct job_errors errors;
+    enum status status = lease_request_parse(http_request_body(exchange->request), &request, &errors);
+    if (status != STATUS_OK) {
+        problem_answer_unparsed(exchange, status, "request", &errors);
+        return;
+    }
+    if (!idempotency_begin(exchange, exchange->topic, http_request_body(exchange->request)))
+        return;
     struct leasing *leasing = NEW(struct leasing);
     leasing->exchange = exchange;
     exchange_keep(exchange, leasing, free_leasing);
-    if (request->wait_ms > 0 && !http_request_linger(exchange->request, on_left, leasing)) {
+    if (request.wait_ms > 0 && !http_request_linger(exchange->request, on_left, leasing)) {
         exchange_refuse(exchange, 503,
                         "Too many requests wait for jobs (--max-waiting-leases); nothing was leased.");
         return;
@@ -127,25 +134,14 @@ static void leasing_begin(struct exchange *exchange, const struct lease_request 
     const struct app_lease lease = {
         .caller = &exchange->caller,
         .topic = exchange->topic,
-        .max = (size_t)request->max,
-        .lease_ms = request->lease_ms,
-        .wait_ms = request->wait_ms,
+        .max = (size_t)request.max,
+        .lease_ms = request.lease_ms,
+        .wait_ms = request.wait_ms,
         .once = buffer_slice(&exchange->once),
     };
     struct app_lease_wait *wait = app_lease(app_of(exchange), &lease, on_leased, leasing);
     if (wait) /* if wait is NULL, the answer has already freed leasing */
         leasing->wait = wait;
-}
-
-HANDLER(lease_handle)
-{
-    struct lease_request request;
-    struct job_errors errors;
-    enum status status = lease_request_parse(http_request_body(exchange->request), &request, &errors);
-    if (status != STATUS_OK)
-        problem_answer_unparsed(exchange, status, "request", &errors);
-    else if (idempotency_begin(exchange, exchange->topic, http_request_body(exchange->request)))
-        leasing_begin(exchange, &request);
 }
 
 /* ---- the end of leases: a request has one lease, or an array of leases ---- */
@@ -190,27 +186,14 @@ static void free_ends(void *arg)
 
 /* ---- the answer to the end of leases ---- */
 
-static void answer_one(const struct lease_ends *ends)
-{
-    const struct lease_item *item = &ends->items[0];
-    if (item->status != 200) {
-        problem_answer_members(ends->exchange, item->status, buffer_slice(&item->members));
-        return;
-    }
-    struct buffer *body = exchange_scratch(ends->exchange);
-    buffer_append_byte(body, '{');
-    buffer_append(body, buffer_slice(&item->members));
-    buffer_append_byte(body, '}');
-    exchange_answer(ends->exchange, 200, NULL, 0, buffer_slice(body));
-}
-
 /* Counts one item as ended, and answers when all items have ended. */
 static void answer_if_ended(struct lease_ends *ends)
 {
     if (--ends->pending > 0)
         return;
+    struct buffer *body = exchange_scratch(ends->exchange);
+    const struct lease_item *only = &ends->items[0];
     if (ends->is_many) {
-        struct buffer *body = exchange_scratch(ends->exchange);
         struct json_writer json = json_writer_to(body);
         json_put_object(&json);
         json_add_array(&json, "results");
@@ -223,8 +206,13 @@ static void answer_if_ended(struct lease_ends *ends)
         json_end_array(&json);
         json_end_object(&json);
         exchange_answer(ends->exchange, 207, NULL, 0, buffer_slice(body));
+    } else if (only->status != 200) {
+        problem_answer_members(ends->exchange, only->status, buffer_slice(&only->members));
     } else {
-        answer_one(ends);
+        buffer_append_byte(body, '{');
+        buffer_append(body, buffer_slice(&only->members));
+        buffer_append_byte(body, '}');
+        exchange_answer(ends->exchange, 200, NULL, 0, buffer_slice(body));
     }
 }
 

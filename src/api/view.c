@@ -45,15 +45,6 @@ static void add_state(struct json_writer *json, const struct stored_job *stored,
         json_add_time(json, "keptUntil", stored->until_ms);
 }
 
-static void add_retries(struct json_writer *json, const struct job *job,
-                        const struct retry_schedule *fallback)
-{
-    const struct retry_schedule *schedule = job->has_schedule ? &job->schedule : fallback;
-    json_add_number(json, "retry", job_max_retries(job, fallback));
-    json_put_name(json, "retrySchedule");
-    retry_schedule_write(schedule, json_put(json));
-}
-
 void view_add_headers(struct json_writer *json, const struct topic_settings *settings, const struct job *job,
                       bool is_hidden)
 {
@@ -116,7 +107,10 @@ static void put_job(struct json_writer *json, const struct stored_job *stored, c
     }
     if (!job->has_due_at)
         json_add_seconds(json, "delay", job->delay_ms);
-    add_retries(json, job, topic_defaults_schedule(settings, fallback));
+    const struct retry_schedule *schedule = topic_defaults_schedule(settings, fallback);
+    json_add_number(json, "retry", job_max_retries(job, schedule));
+    json_put_name(json, "retrySchedule");
+    retry_schedule_write(job->has_schedule ? &job->schedule : schedule, json_put(json));
     json_add_seconds(json, "timeout", topic_defaults_timeout_ms(settings, job));
     view_add_headers(json, settings, job, true);
     members_write(&job_members, job, MEMBERS_FOR_PEOPLE, json);

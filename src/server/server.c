@@ -93,37 +93,6 @@ static void on_reactor_drained(void *arg)
         stop_all(server);
 }
 
-static void on_drain_timeout(struct server *server)
-{
-    if (server->is_cut) {
-        stop_all(server);
-        return;
-    }
-    log_warning("drain_timeout",
-                LOG_TEXT("then", "attempts that still run are aborted and their leases released"));
-    server->is_cut = true;
-    for (size_t i = 0; i < server->reactor_count; i++)
-        reactor_cut(server->reactors[i]);
-    timer_start(server->timer, CUT_US);
-}
-
-static void begin_stop(struct server *server)
-{
-    server->is_stopping = true;
-    reload_use(server->reload, NULL, 0);
-    if (server->reactor_count == 0) {
-        stop_all(server);
-        return;
-    }
-    bool has_partner = listeners_has_partner(server->listeners);
-    log_info("draining", LOG_NUMBER("timeout_ms", server->options->drain_timeout_ms),
-             LOG_TEXT("new_connections",
-                      has_partner ? "accepted, because another process shares the port" : "refused"));
-    for (size_t i = 0; i < server->reactor_count; i++)
-        reactor_drain(server->reactors[i], has_partner);
-    timer_start(server->timer, server->options->drain_timeout_ms * 1000);
-}
-
 static void on_signal(void *arg, bool readable, bool writable)
 {
     struct server *server = arg;
@@ -141,7 +110,19 @@ static void on_signal(void *arg, bool readable, bool writable)
             kill(redis, SIGTERM);
         _exit(EXIT_FAILURE);
     } else {
-        begin_stop(server);
+        server->is_stopping = true;
+        reload_use(server->reload, NULL, 0);
+        if (server->reactor_count == 0) {
+            stop_all(server);
+            return;
+        }
+        bool has_partner = listeners_has_partner(server->listeners);
+        log_info("draining", LOG_NUMBER("timeout_ms", server->options->drain_timeout_ms),
+                 LOG_TEXT("new_connections",
+                          has_partner ? "accepted, because another process shares the port" : "refused"));
+        for (size_t i = 0; i < server->reactor_count; i++)
+            reactor_drain(server->reactors[i], has_partner);
+        timer_start(server->timer, server->options->drain_timeout_ms * 1000);
     }
 }
 
@@ -277,14 +258,22 @@ static void end_preflight(void *arg)
 static void server_on_timer(void *arg)
 {
     struct server *server = arg;
-    if (server->is_stopping)
-        on_drain_timeout(server);
-    else if (server->preflight)
+    if (server->is_stopping && server->is_cut) {
+        stop_all(server);
+    } else if (server->is_stopping) {
+        log_warning("drain_timeout",
+                    LOG_TEXT("then", "attempts that still run are aborted and their leases released"));
+        server->is_cut = true;
+        for (size_t i = 0; i < server->reactor_count; i++)
+            reactor_cut(server->reactors[i]);
+        timer_start(server->timer, CUT_US);
+    } else if (server->preflight) {
         end_preflight(server);
-    else if (server->waits_to_listen)
+    } else if (server->waits_to_listen) {
         open_reactors(server);
-    else
+    } else {
         tell_listening(server);
+    }
 }
 
 /* Ends the preflight, the check of Redis before the server serves clients, when Redis can be used or is

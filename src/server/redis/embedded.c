@@ -287,23 +287,18 @@ void embedded_redis_stop(struct embedded_redis *redis, embedded_redis_fn *on_sto
     timer_start(redis->deadline, STOP_MAX_US);
 }
 
-static void on_stop_deadline(struct embedded_redis *redis)
-{
-    if (!redis->process.pid) {
-        tell_stopped(redis);
-        return;
-    }
-    redis->was_killed = true;
-    log_warning("embedded_redis_killed", LOG_NUMBER("pid", redis->process.pid));
-    redis_process_signal(&redis->process, SIGKILL);
-}
-
 static void on_deadline(void *arg)
 {
     struct embedded_redis *redis = arg;
     struct problem problem;
+    if (redis->state == STATE_STOPPING && !redis->process.pid) {
+        tell_stopped(redis);
+        return;
+    }
     if (redis->state == STATE_STOPPING) {
-        on_stop_deadline(redis);
+        redis->was_killed = true;
+        log_warning("embedded_redis_killed", LOG_NUMBER("pid", redis->process.pid));
+        redis_process_signal(&redis->process, SIGKILL);
         return;
     }
     if (redis->last_answer == REDIS_ANSWER_LOADING) {
