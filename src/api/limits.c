@@ -2,6 +2,7 @@
 #include "api/api_private.h"
 #include "app/limits.h"
 #include "http/request_headers.h"
+#include "job/job_id.h"
 #include "job/topic/topic_settings.h"
 
 /* ---- GET ---- */
@@ -105,7 +106,8 @@ static void on_limit(void *arg, const struct limit *limit)
     json_add_array(&json, "waiting");
     while (rest.size) {
         slice_cut(rest, ' ', &topic, &rest);
-        json_put_text(&json, topic);
+        if (topic_is_valid(topic))
+            json_put_text(&json, topic);
     }
     json_end_array(&json);
     json_end_object(&json);

@@ -1,4 +1,5 @@
 /* limit.c - reads and writes the limits that several topics share. */
+#include "job/topic/topic_patterns.h"
 #include "store/store_private.h"
 
 enum {
@@ -37,10 +38,11 @@ static void limits_end(struct store_call *call, enum status status, const struct
         status = reply_refuse("limits");
     for (size_t at = FIRST_LIMIT; status == STATUS_OK && at + LIMIT_PARTS <= redis_reply_size(reply);
          at += LIMIT_PARTS) {
+        struct limit limit = read_limit(reply, at);
         if (count == LIMITS_MAX)
             status = reply_refuse("limits");
-        else
-            limits[count++] = read_limit(reply, at);
+        else if (reply_has_topic(limit.name))
+            limits[count++] = limit;
     }
     CALL_FN(call, store_limits_fn)
     (call->arg, status, limits, count,
@@ -67,8 +69,11 @@ static void set_end(struct store_call *call, enum status status, const struct re
     if (status_is_done(status) && code != LIMIT_DONE)
         status = code == LIMIT_IN_USE ? STATUS_IN_USE : STATUS_STALE;
     for (size_t at = FIRST_NAME;
-         status == STATUS_IN_USE && at < redis_reply_size(reply) && count < STORE_LIMIT_NAMES_MAX; at++)
-        names[count++] = redis_reply_text(redis_reply_at(reply, at));
+         status == STATUS_IN_USE && at < redis_reply_size(reply) && count < STORE_LIMIT_NAMES_MAX; at++) {
+        struct slice name = redis_reply_text(redis_reply_at(reply, at));
+        if (topic_pattern_is_open(name) || reply_has_topic(name))
+            names[count++] = name;
+    }
     CALL_FN(call, store_set_limit_fn)(call->arg, status, names, count);
 }
 

@@ -259,18 +259,19 @@ def test_lists_are_json_whatever_records_hold(start, behind):
         server.schedule(**job, jobId=f"waits{job_id}", delay=3600)
         server.schedule(**job, jobId=f"dies{job_id}", retry=0)
     server.request("PUT", "/topics/t", '{"rate": {"jobs": 1000, "per": 1}, "headers": {"A": "b"}}', {"Content-Type": "application/json"}).expect(200)
+    server.request("PUT", "/limits/l", '{"maxInFlight": 5, "rate": {"jobs": 1000, "per": 1}}', {"Content-Type": "application/json"}).expect(201)
     server.request("PUT", "/groups/g", '{"endpoints": {"a": {"url": "http://a/"}}}', {"Content-Type": "application/json"}).expect(201)
     server.request("PUT", "/schedules/t/s", '{"every": 3600, "job": {"url": "http://a/", "body": {"a": 1.50}}}', {"Content-Type": "application/json"}).expect(201)
     until(lambda: server.get("/jobs/count?state=dead").expect(200)["count"] == len(ids), 20, "the jobs without a receiver are dead")
     until(lambda: server.get("/jobs/count?state=any").expect(200)["count"] == len(ids), 20, "they are in the history")
     fields = [(key, field) for key, name in (("jobs", "waits"), ("kept", "dies"), ("attempts", "waits")) for field in (f"t/{name}{job_id}" for job_id in ids)]
-    fields += [("topics", "t"), ("groups", "g"), ("schedules", "t/s"), ("receivers", "127.0.0.1:9")]
+    fields += [("topics", "t"), ("limits", "l"), ("groups", "g"), ("schedules", "t/s"), ("receivers", "127.0.0.1:9")]
     sound = {}
     for key, field in fields:
         reply = behind.command("HGET", KEYS + key, field)
         sound[key, field] = reply.split(b"\r\n", 1)[1][:-2] if not reply.startswith(b"$-1") else b"1 1 503 1 {}\n"
     lists = ["/jobs", "/jobs?state=dead", "/jobs?state=any", "/jobs?state=delayed&order=newest", "/jobs?label=l", "/topics", "/topics/t", "/topics?patterns=true",
-             "/groups", "/groups/g", "/schedules", "/schedules/t/s", "/receivers", "/overview"]
+             "/limits", "/limits/l", "/groups", "/groups/g", "/schedules", "/schedules/t/s", "/receivers", "/overview"]
     single = [f"/jobs/t/{name}{job_id}{suffix}" for name in ("waits", "dies") for job_id in ids[:5] for suffix in ("", "/why", "/attempts")]
     for number in range(5):
         for (key, field), text in sound.items():
