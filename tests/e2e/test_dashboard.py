@@ -6,6 +6,7 @@ import re
 import pytest
 
 from duepost import ROOT
+from patience import until
 
 BOARD = json.loads((ROOT / "config" / "grafana.json").read_text())
 PANELS = BOARD["panels"] + [inner for panel in BOARD["panels"] for inner in panel.get("panels", [])]
@@ -21,6 +22,8 @@ def series(server):
     """Returns {metric: label names} of a server whose metrics have all counted something."""
     server.schedule(topic="dashboard", jobId="a", url="http://127.0.0.1:9/", retry=0)
     server.wait_for_state("dashboard", "a", "dead")
+    server.request("PUT", "/limits/dashboard", "{}", {"Content-Type": "application/json"}).expect(201)
+    until(lambda: b"duepost_limit_in_flight{" in server.get("/metrics").body, 10, "the gauges of the limit")
     found = {}
     for line in server.get("/metrics").body.decode().splitlines():
         if not line.startswith("#"):
