@@ -5,7 +5,7 @@ import control
 from nemesis import Nemesis, bursts
 from premises import Site
 
-SETTLE_S = 100  # the fourth loss of a consumer is followed by a wait of up to 16 leases
+SETTLE_S = 200  # of the jobs that have lost two consumers, one is attempted at a time; the fourth loss is followed by a wait of up to 16 leases
 
 
 def one_run(seed, jobs, kills, rounds, binary=None):
