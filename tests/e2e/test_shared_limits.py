@@ -367,3 +367,28 @@ def test_leases_of_workers_count(server, receiver, topic):
     assert receiver.count(pushed) == 1 and server.get(f"/limits/{topic}").expect(200)["inFlight"] == 1
     set_topic(server, pulled, limit=None).expect(200)  # now the lease does not count
     until(lambda: receiver.count(pushed) == 2, 10, "the job that has waited")
+
+
+# ---- what is refused although the request is right ----
+
+def test_a_limit_that_cannot_be_read_is_refused_and_replaced(start, redis, topic):
+    behind = redis()
+    server = start(redis=behind)
+    behind.command("HSET", "duepost:{0}:limits", topic, "nonsense")
+    patch(server, topic, {"maxInFlight": 1}).expect(409)
+    put(server, topic, {"maxInFlight": 1}).expect(200)
+    behind.command("HSET", "duepost:{0}:limits", topic, '{"later":1,"needs":["later"]}')
+    patch(server, topic, {"maxInFlight": 1}).expect(409)
+    assert "later" in put(server, topic, {"maxInFlight": 1}).expect(409)["detail"]
+
+
+def test_a_text_that_is_too_long_is_refused(start, topic):
+    server = start("--max-body", "1KiB")
+    for method in ("PUT", "PATCH"):
+        server.request(method, f"/limits/{topic}", " " * 1025, JSON).expect(413)
+
+
+def test_without_redis_nothing_is_answered(start, topic):
+    server = start("--redis", "redis://127.0.0.1:1", ready=False)
+    for reply in (server.get("/limits"), server.get(f"/limits/{topic}"), put(server, topic, {}), patch(server, topic, {}), remove(server, topic)):
+        reply.expect(503)
