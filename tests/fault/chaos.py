@@ -24,7 +24,7 @@ def one_run(seed, jobs, kills, rounds, binary=None):
 
 
 def run(report):
-    jobs, kills, rounds = report.amount(40_000, 400_000), report.amount(100, 1000), report.amount(7, 70)
+    jobs, kills, rounds = report.amount(24_000, 400_000), report.amount(100, 1000), report.amount(7, 70)
     nemesis, settled, verdict = one_run(report.seed, jobs, kills, rounds)
     report.say(f"{nemesis.kills} kills, {nemesis.counted} of them with something under way; "
                + ", ".join(f"{n} {kind}" for kind, n in sorted(nemesis.done.items()) if not kind.startswith("kill")))
