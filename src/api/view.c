@@ -113,6 +113,7 @@ static void put_job(struct json_writer *json, const struct stored_job *stored, c
     retry_schedule_write(job->has_schedule ? &job->schedule : schedule, json_put(json));
     json_add_seconds(json, "timeout", topic_defaults_timeout_ms(settings, job));
     view_add_headers(json, settings, job, true);
+    json_add_number(json, "priority", job_priority(job));
     members_write(&job_members, job, MEMBERS_FOR_PEOPLE, json);
     add_body(json, stored, job);
     /* The record does not count the attempt that delivered the job, so it is added here. */

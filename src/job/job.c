@@ -136,7 +136,17 @@ const struct slice *job_header(const struct job *job, struct slice name)
     return headers_find(job->headers, job->header_count, name);
 }
 
-/* ---- labels ---- */
+/* ---- keys, priorities, labels ---- */
+
+bool lane_key_is_valid(struct slice text)
+{
+    return text.size <= LANE_KEY_MAX && utf8_is_text(text.data, text.size);
+}
+
+int job_priority(const struct job *job)
+{
+    return job->has_priority ? job->priority : JOB_PRIORITY_DEFAULT;
+}
 
 bool job_label_is_valid(struct slice text)
 {

@@ -48,6 +48,21 @@ bool job_labels_have(const struct job_labels *, struct slice label);
 /* Returns whether both lists have the same labels, in any order. No list has a label twice. */
 bool job_labels_are_same(const struct job_labels *, const struct job_labels *);
 
+/* ---- keys and priorities ----
+ *
+ * The jobs of a topic with the same key form a lane. In a topic, jobs with a higher priority go first. */
+
+enum {
+    LANE_KEY_MAX = 128,       /* bytes */
+    JOB_PRIORITY_DEFAULT = 5, /* priority of a job without this member */
+    JOB_PRIORITY_MAX = 9,
+};
+
+#define LANE_KEY_EXPECTED "must be UTF-8 of 1 to 128 bytes without control characters"
+
+/* Returns whether text is a key: UTF-8 of 1 to LANE_KEY_MAX bytes without control characters. */
+bool lane_key_is_valid(struct slice);
+
 /* ---- a job ---- */
 
 enum {
@@ -118,6 +133,8 @@ enum job_member {
     JOB_RETRY_WAIT,
     JOB_TIMEOUT,
     JOB_HEADERS,
+    JOB_KEY,
+    JOB_PRIORITY,
     JOB_LABELS,
     JOB_ON_DELIVERED,
     JOB_ON_DEAD,
@@ -167,6 +184,9 @@ struct job {
     int64_t timeout_ms;             /* the default unless has_timeout */
     struct job_header headers[JOB_HEADERS_MAX];
     size_t header_count;
+    struct slice key;  /* empty: the job belongs to the lane without a key */
+    bool has_priority; /* false if the priority is JOB_PRIORITY_DEFAULT */
+    int priority;      /* value that the client sent; job_priority returns the one that counts */
     struct job_labels labels;
     struct slice on_delivered, on_dead, on_attempt; /* see callback.h; empty: those of the topic */
 
@@ -228,6 +248,8 @@ void job_write_plain(const struct job *, struct buffer *);
 /* Completes the record of a new job as the script has done. written: JOB_OPENING_MAX free bytes, and the text
  * that job_write wrote. Changes written in place, and returns the record, a part of it. */
 struct slice job_record_complete(struct buffer *written, int64_t created_ms);
+
+int job_priority(const struct job *);
 
 /* Returns whether all members that clients can send are equal in both jobs. body is compared byte for byte,
  * numbers by value, and headers in any order. Unknown members are ignored, but a job whose lacks is not empty

@@ -89,6 +89,21 @@ static void check_retry_wait(struct member_parse *parse, const struct member *me
         job_refuse(parse, member, problem.text);
 }
 
+static void check_key(struct member_parse *parse, const struct member *member)
+{
+    const struct job *job = parse->of;
+    if (!lane_key_is_valid(job->key))
+        job_refuse(parse, member, LANE_KEY_EXPECTED);
+}
+
+/* Drops the default, so that a job with it is the same as a job without a priority. */
+static void check_priority(struct member_parse *parse, const struct member *member)
+{
+    struct job *job = parse->of;
+    (void)member;
+    job->has_priority = job->priority != JOB_PRIORITY_DEFAULT;
+}
+
 static void check_body(struct member_parse *parse, const struct member *member)
 {
     const struct job *job = parse->of;
@@ -112,6 +127,12 @@ static bool is_retry_wait_sound(const void *of)
     const struct job *job = of;
     struct problem ignored;
     return retry_expression_check(job->retry_wait, 0, &ignored) == STATUS_OK;
+}
+
+static bool is_key_sound(const void *of)
+{
+    const struct job *job = of;
+    return lane_key_is_valid(job->key);
 }
 
 static bool is_uncounted_sound(const void *of)
@@ -201,6 +222,12 @@ static const struct member rows[] = {
                      .min = JOB_TIMEOUT_MIN_MS, .max = JOB_TIMEOUT_MAX_MS, .fallback = JOB_TIMEOUT_MS},
     [JOB_HEADERS] = {NAMED("headers"), MEMBER_HEADERS, RESOLVED, FIELD(headers), HAS(has_headers),
                      .count = offsetof(struct job, header_count), .max = JOB_HEADERS_MAX},
+    [JOB_KEY] = {NAMED("key"), MEMBER_TEXT,
+                 .flags = MEMBER_SENT | MEMBER_STORED | MEMBER_SHOWN | MEMBER_SCHEDULED, FIELD(key),
+                 HAS(key.size), .min = 1, .max = LANE_KEY_MAX, .check = check_key, .is_sound = is_key_sound,
+                 .kept = "cannot be changed by PATCH; PUT replaces the job, with another key"},
+    [JOB_PRIORITY] = {NAMED("priority"), MEMBER_INTEGER, RESOLVED, FIELD(priority), HAS(has_priority),
+                      .max = JOB_PRIORITY_MAX, .check = check_priority},
     [JOB_LABELS] = {NAMED("labels"), MEMBER_LABELS, .flags = MEMBER_EVERYWHERE, FIELD(labels),
                     HAS(labels.count), .max = JOB_LABELS_MAX},
     [JOB_ON_DELIVERED] = {NAMED("onDelivered"), MEMBER_CALLBACK, .flags = MEMBER_EVERYWHERE,
@@ -254,7 +281,7 @@ const struct members job_members = {MEMBER_ROWS(rows), .noun = "field", .prefix 
 /* Maximum size of all decoded strings of a record together. */
 enum {
     TEXT_MAX = JOB_URL_MAX + JOB_HEADER_BYTES_MAX + TRACE_STATE_MAX + JOB_LABELS_MAX * JOB_LABEL_MAX +
-               RETRY_EXPRESSION_MAX + JOB_WORKFLOW_MAX
+               RETRY_EXPRESSION_MAX + JOB_WORKFLOW_MAX + LANE_KEY_MAX
 };
 
 /* Writes the names of the features that earlier versions must not ignore. If this version does not know one
@@ -285,28 +312,39 @@ static void put_needs(const struct job *job, struct json_writer *json)
 
 /* ---- the head ---- */
 
-enum { HEAD_MAX = 96 };
+enum {
+    HEAD_KEY_MAX = 2 * LANE_KEY_MAX + 2, /* a key as a JSON string, in which \" and \\ are its only escapes */
+    HEAD_MAX = 96 + HEAD_KEY_MAX,
+};
 #define HEAD_OPENING "\"head\":\"1 "
 
 /* Writes the head, a text for scripts (store/scripts/lib/records.lua), in front of the members, which begin
  * at the position at. The head is written last, because it has the size of the members. A script completes
- * the head of a new job: it replaces "+<ttl>" by the time at which the job expires. */
+ * the head of a new job: it replaces "+<ttl>" by the time at which the job expires.
+ *
+ * Priority and key are in the head only of jobs that have one of them: the first flag is then k. */
 static void insert_head(const struct job *job, size_t at, struct buffer *out)
 {
-    char head[HEAD_MAX], flags[8];
+    char head[HEAD_MAX], flags[8], key_text[HEAD_KEY_MAX + 1];
+    struct buffer key = buffer_of(key_text, sizeof key_text);
     bool is_new = job->created_ms == 0;
     bool is_relative = is_new && job->has_ttl && !job->has_expires_at;
     int64_t expires_ms = is_relative ? job->ttl_ms : job_expires_ms(job, job->created_ms);
-    snprintf(flags, sizeof flags, "%s%s%s%s", job->url.size ? "" : "u",
+    bool is_in_lane = job->key.size || job_priority(job) != JOB_PRIORITY_DEFAULT;
+    buffer_append_json(&key, job->key);
+    assert(!key.failed);
+    snprintf(flags, sizeof flags, "%s%s%s%s%s", is_in_lane ? "k" : "", job->url.size ? "" : "u",
              job->on_delivered.size || job->on_attempt.size ? "c" : "", job->labels.count ? "l" : "",
              job->last_attempt.at_ms ? "a" : "");
     if (out->failed)
         return;
     size_t members_size = out->size - at;
-    /* The size of the members counts from the end of the number, and includes the end of the head. */
-    int size = snprintf(head, sizeof head, "%s" HEAD_OPENING "%s%lld 0 0 %s %zu \"%s", is_new ? "" : ",",
-                        is_relative ? "+" : "", (long long)(expires_ms == JOB_NEVER_MS ? 0 : expires_ms),
-                        flags[0] ? flags : "-", members_size + (is_new ? 2 : 1), is_new ? "," : "");
+    /* The size of the members counts from the key, and includes the end of the head. */
+    int size =
+        snprintf(head, sizeof head, "%s" HEAD_OPENING "%s%lld 0 %d %s %zu %.*s%s", is_new ? "" : ",",
+                 is_relative ? "+" : "", (long long)(expires_ms == JOB_NEVER_MS ? 0 : expires_ms),
+                 is_in_lane ? job_priority(job) : 0, flags[0] ? flags : "-",
+                 key.size - 1 + members_size + is_new, (int)key.size - 1, key.data + 1, is_new ? "," : "");
     assert(size > 0 && size < HEAD_MAX);
     if (!buffer_extend(out, (size_t)size))
         return;

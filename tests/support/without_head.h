@@ -12,9 +12,11 @@ static inline const char *without_head(const char *text)
     ck_assert_uint_lt(strlen(text), sizeof copy);
     strcpy(copy, text);
     for (char *head = strstr(copy, "\"head\":\"1 "); head; head = strstr(head, "\"head\":\"1 ")) {
-        const char *end = strstr(head, " \",");
-        ck_assert_ptr_nonnull(end);
-        memmove(head, end + 3, strlen(end + 3) + 1);
+        const char *end = head + sizeof "\"head\":\"1";
+        while (*end && *end != '"') /* the head may have a key with escapes */
+            end += *end == '\\' && end[1] ? 2 : 1;
+        ck_assert(strncmp(end, "\",", 2) == 0);
+        memmove(head, end + 2, strlen(end + 2) + 1);
     }
     return copy;
 }

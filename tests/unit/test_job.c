@@ -187,6 +187,8 @@ START_TEST(same_is_every_member_as_sent)
          "{" BASE ",\"expiresAt\":\"1975-01-01T01:00:00.000+01:00\"}"},
         {"{" BASE ",\"labels\":[\"a\",\"b\"]}", "{" BASE ",\"labels\":[\"b\",\"\\u0061\"]}"},
         {"{" BASE ",\"method\":\"POST\",\"labels\":[]}", "{" BASE "}"},
+        {"{" BASE ",\"priority\":5,\"key\":null}", "{" BASE "}"},
+        {"{" BASE ",\"priority\":7.0,\"key\":\"\\u0061\"}", "{" BASE ",\"key\":\"a\",\"priority\":7}"},
         {"{" BASE ",\"body\": 1.10 }", "{" BASE ",\"body\":1.10}"},
     };
     static const char *const other[][2] = {
@@ -219,6 +221,10 @@ START_TEST(same_is_every_member_as_sent)
         {"{" BASE ",\"bodyBase64\":\"AA==\"}", "{" BASE ",\"bodyBase64\":\"AQ==\"}"},
         {"{" BASE ",\"labels\":[\"a\",\"b\"]}", "{" BASE ",\"labels\":[\"a\",\"c\"]}"},
         {"{" BASE ",\"labels\":[\"a\",\"b\"]}", "{" BASE ",\"labels\":[\"a\"]}"},
+        {"{" BASE ",\"key\":\"a\"}", "{" BASE "}"},
+        {"{" BASE ",\"key\":\"a\"}", "{" BASE ",\"key\":\"A\"}"},
+        {"{" BASE ",\"priority\":0}", "{" BASE "}"},
+        {"{" BASE ",\"priority\":4}", "{" BASE ",\"priority\":6}"},
         {"{" BASE ",\"body\":1.1}", "{" BASE ",\"body\":1.10}"},
     };
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)

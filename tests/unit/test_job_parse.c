@@ -276,6 +276,31 @@ START_TEST(takes_durations_where_seconds_are)
 }
 END_TEST
 
+START_TEST(reads_keys_and_priorities)
+{
+    take("\"key\":\"\\u0022\\u00e9 c\",\"priority\":9.0");
+    ck_assert(slice_equal(job.key, SLICE("\"\xc3\xa9 c")));
+    ck_assert(job.has_priority);
+    ck_assert_int_eq(job_priority(&job), 9);
+    job_fini(&job);
+    take("\"key\":null,\"priority\":5");
+    ck_assert(!job.has_priority && job.key.size == 0);
+    ck_assert_int_eq(job_priority(&job), 5);
+    job_fini(&job);
+    take("\"priority\":0");
+    ck_assert_int_eq(job_priority(&job), 0);
+    job_fini(&job);
+    for (int size = LANE_KEY_MAX; size <= LANE_KEY_MAX + 1; size++) {
+        char members[200];
+        snprintf(members, sizeof members, "\"key\":\"%0*d\"", size, 1);
+        ck_assert_int_eq(parse_with(members), size > LANE_KEY_MAX ? STATUS_INVALID : STATUS_OK);
+        if (size == LANE_KEY_MAX)
+            job_fini(&job);
+    }
+    ck_assert_str_eq(said(), "key: " LANE_KEY_EXPECTED);
+}
+END_TEST
+
 START_TEST(reads_methods_bytes_and_labels)
 {
     take("\"method\":\"DELETE\",\"bodyBase64\":\"\\/w==\",\"labels\":[\"a\",\"\\u00e9\\\"\"]");
@@ -375,6 +400,14 @@ START_TEST(says_what_is_wrong_with_a_member)
         {"\"bodyBase64\":\"AA=\"", "bodyBase64: must be base64 with padding, without white space"},
         {"\"bodyBase64\":[]", "bodyBase64: must be a string"},
         {"\"bodyBase64\":\"\",\"body\":1", "body: cannot be combined with bodyBase64"},
+        {"\"key\":\"\"", "key: " LANE_KEY_EXPECTED},
+        {"\"key\":\"a\\u0000\"", "key: " LANE_KEY_EXPECTED},
+        {"\"key\":\"\\u0085\"", "key: " LANE_KEY_EXPECTED},
+        {"\"key\":7", "key: must be a string"},
+        {"\"priority\":10,\"key\":[]", "key: must be a string\npriority: must be an integer from 0 to 9"},
+        {"\"priority\":-1", "priority: must be an integer from 0 to 9"},
+        {"\"priority\":1.5", "priority: must be an integer from 0 to 9"},
+        {"\"priority\":\"high\"", "priority: must be an integer from 0 to 9"},
         {"\"labels\":\"a\"", "labels: must be an array of labels"},
         {"\"labels\":[1,\"\",\"a\",\"a\\n\",\"a\",\"\\u0085\"]",
          "labels[0]: " JOB_LABEL_EXPECTED "\nlabels[1]: " JOB_LABEL_EXPECTED
@@ -563,6 +596,7 @@ Suite *suite(void)
     tcase_add_test(tests, takes_the_bounds);
     tcase_add_test(tests, takes_null_for_what_is_not_there);
     tcase_add_test(tests, takes_durations_where_seconds_are);
+    tcase_add_test(tests, reads_keys_and_priorities);
     tcase_add_test(tests, reads_methods_bytes_and_labels);
     tcase_add_test(tests, says_what_is_wrong_with_a_member);
     tcase_add_test(tests, says_all_at_once_in_the_order_of_the_table);

@@ -124,6 +124,18 @@ START_TEST(a_callback_is_replaced_as_a_whole)
 }
 END_TEST
 
+/* Also escapes in the key, whose text belongs to the old job. */
+START_TEST(the_key_stays_and_the_priority_changes)
+{
+    static const char old[] = HEAD ",\"key\":\"a\\\"b\",\"priority\":7}";
+    ck_assert_str_eq(become(old, "{\"priority\":2}"), HEAD ",\"key\":\"a\\\"b\",\"priority\":2}");
+    ck_assert_str_eq(become(old, "{\"priority\":5}"), HEAD ",\"key\":\"a\\\"b\"}");
+    ck_assert_str_eq(become(old, "{\"priority\":null,\"retry\":1}"), HEAD ",\"retry\":1,\"key\":\"a\\\"b\"}");
+    ck_assert_str_eq(become(old, "{}"), old);
+    ck_assert_str_eq(become(HEAD "}", "{\"priority\":0}"), HEAD ",\"priority\":0}");
+}
+END_TEST
+
 START_TEST(of_two_bodies_the_new_one_stays)
 {
     static const char bytes[] =
@@ -189,6 +201,10 @@ START_TEST(says_what_is_wrong)
         {"{\"delay\":1,\"delay\":2}", ": has a member twice, at byte 11"},
         {"{\"topic\":\"t\",\"jobId\":null,\"x\":null}",
          "topic: cannot be changed\njobId: cannot be changed\nx: unknown field"},
+        {"{\"key\":\"c1\",\"priority\":10}",
+         "key: cannot be changed by PATCH; PUT replaces the job, with another key\n"
+         "priority: must be an integer from 0 to 9"},
+        {"{\"key\":null}", "key: cannot be changed by PATCH; PUT replaces the job, with another key"},
         {"{\"createdAt\":5,\"attempts\":0}", "createdAt: unknown field\nattempts: unknown field"},
         {"{\"url\":\"\"}", "url: must begin with http:// or https://"},
         {"{\"url\":\"x\",\"delay\":-1,\"timeout\":0,\"headers\":{\"Host\":\"x\"}}",
@@ -320,6 +336,7 @@ Suite *suite(void)
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, changes_what_the_patch_names);
     tcase_add_test(tests, a_callback_is_replaced_as_a_whole);
+    tcase_add_test(tests, the_key_stays_and_the_priority_changes);
     tcase_add_test(tests, of_two_bodies_the_new_one_stays);
     tcase_add_test(tests, of_two_times_the_new_one_stays);
     tcase_add_test(tests, keeps_why_it_is_dead);

@@ -144,6 +144,56 @@ START_TEST(writes_a_head_for_scripts)
 }
 END_TEST
 
+/* The first flag of a job with a key or a priority is k. The size counts from the key. */
+START_TEST(a_head_has_key_and_priority)
+{
+    static char longest[LANE_KEY_MAX + 1], escaped[2 * LANE_KEY_MAX + 1];
+    static const struct {
+        const char *members, *head, *key;
+    } cases[] = {
+        {"\"key\":\"c1\"", "0 0 5 k 32", "c1"},
+        {"\"priority\":9", "0 0 9 k 32", ""},
+        {"\"priority\":0", "0 0 0 k 32", ""},
+        {"\"priority\":5", "0 0 0 - 19", ""},
+        {"\"key\":\"c1\",\"priority\":7,\"labels\":[\"a\"]", "0 0 7 kl 60", "c1"},
+        {"\"key\":\"c1\",\"ttl\":90", "+90000 0 5 k 41", "c1"},
+        {"\"key\":\"a \\\"b\\\" \\\\\"", "0 0 5 k 48", "a \\\"b\\\" \\\\"},
+        {"\"key\":\"\\u0022\\/\\u00e9\\ud83d\\ude00 k\"", "0 0 5 k 50", "\\\"/\xc3\xa9\xf0\x9f\x98\x80 k"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char json[300], head[300];
+        snprintf(json, sizeof json, "{\"url\":\"http://h/\",\"topic\":\"t\",\"jobId\":\"i\",%s}",
+                 cases[i].members);
+        parse(json);
+        buffer_clear(&record);
+        job_write(&job, &record);
+        int size = snprintf(head, sizeof head, "\"head\":\"1 %s ", cases[i].head);
+        ck_assert_msg(strncmp(buffer_text(&record), head, (size_t)size) == 0, "%s", buffer_text(&record));
+        const char *key = buffer_text(&record) + size;
+        snprintf(head, sizeof head, "%s\",\"url\":", cases[i].key);
+        ck_assert_msg(strncmp(key, head, strlen(head)) == 0, "%s instead of %s", key, head);
+        ck_assert_str_eq(key + atoi(strrchr(cases[i].head, ' ') + 1), "}");
+        job_fini(&job);
+    }
+    memset(longest, '"', LANE_KEY_MAX);
+    for (size_t i = 0; i < sizeof escaped - 1; i += 2)
+        memcpy(escaped + i, "\\\"", 2);
+    job = (struct job){.topic = SLICE("t"),
+                       .job_id = SLICE("i"),
+                       .url = SLICE("http://h/"),
+                       .key = slice_from(longest, LANE_KEY_MAX),
+                       .created_ms = INT64_C(253402300799999),
+                       .has_expires_at = true,
+                       .expires_at_ms = INT64_C(253402300799999)};
+    buffer_clear(&record);
+    job_write(&job, &record);
+    ck_assert_ptr_nonnull(strstr(buffer_text(&record), escaped));
+    ck_assert_int_eq(read_own(), STATUS_OK);
+    ck_assert(slice_equal(again.key, job.key));
+    job_fini(&again);
+}
+END_TEST
+
 /* Scripts complete the record of a new job; C computes the same text. */
 START_TEST(completes_the_record_as_a_script_does)
 {
@@ -151,6 +201,8 @@ START_TEST(completes_the_record_as_a_script_does)
     static const char *const cases[][2] = {
         {"\"ttl\":1.5", "{\"createdAt\":1700000000000,\"head\":\"1 1700000001500 0 0 - 29 \",\"url\":"},
         {"\"retry\":1", "{\"createdAt\":1700000000000,\"head\":\"1 0 0 0 - 29 \",\"url\":"},
+        {"\"ttl\":1.5,\"key\":\"\\\"\"",
+         "{\"createdAt\":1700000000000,\"head\":\"1 1700000001500 0 5 k 42 \\\"\",\"url\":"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char json[100];
@@ -266,6 +318,15 @@ static void fill_labels(struct job *out)
         out->labels.items[i] = labels[i];
 }
 
+static void fill_lane(struct job *out)
+{
+    static const struct slice keys[] = {SLICE_INIT(""), SLICE_INIT("c1"), SLICE_INIT("\"\\ \\\""),
+                                        SLICE_INIT("\xc3\xa9 \xf0\x9f\x98\x80")};
+    out->key = keys[roll(4)];
+    out->priority = (int)roll(JOB_PRIORITY_MAX + 1);
+    out->has_priority = out->priority != JOB_PRIORITY_DEFAULT;
+}
+
 static void fill(struct job *out)
 {
     *out = (struct job){0};
@@ -276,6 +337,7 @@ static void fill(struct job *out)
     fill_headers(out);
     fill_body(out);
     fill_labels(out);
+    fill_lane(out);
     out->created_ms = 1 + (int64_t)roll(INT64_C(1) << 31);
     out->attempts = (int)roll(3);
     out->last_attempt = (struct attempt_result){
@@ -303,6 +365,7 @@ static void assert_equal(const struct job *a, const struct job *b)
     ck_assert(job_is_same(b, a));
     ck_assert_int_eq(a->created_ms, b->created_ms);
     ck_assert_int_eq(a->attempts, b->attempts);
+    ck_assert_int_eq(job_priority(a), job_priority(b));
     ck_assert(same_attempt(&a->last_attempt, &b->last_attempt));
     ck_assert_int_eq(a->wait_ms, b->wait_ms);
     ck_assert(slice_equal(a->reason, b->reason));
@@ -461,6 +524,11 @@ START_TEST(refuses_foreign_records)
         HEAD ",\"body\":}",
         HEAD ",\"body\":[}",
         HEAD ",\"url\":\"http://h/\"}",
+        HEAD ",\"key\":\"\"}",
+        HEAD ",\"key\":\"a\\nb\"}",
+        HEAD ",\"key\":1}",
+        HEAD ",\"priority\":10}",
+        HEAD ",\"priority\":\"1\"}",
         HEAD ",\"delay\":\"1\"}",
         HEAD ",\"delay\":-1}",
         HEAD ",\"delay\":315360001}",
@@ -619,6 +687,7 @@ Suite *suite(void)
     tcase_add_test(tests, writes_what_is_kept_with_a_job);
     tcase_add_test(tests, reads_what_the_schedule_script_completed);
     tcase_add_test(tests, writes_a_head_for_scripts);
+    tcase_add_test(tests, a_head_has_key_and_priority);
     tcase_add_test(tests, completes_the_record_as_a_script_does);
     tcase_add_test(tests, a_head_at_another_place_is_replaced);
     tcase_add_test(tests, reads_back_any_job);

@@ -231,7 +231,8 @@ struct patching {
 static void merge_job(struct patching *patching)
 {
     struct slice *patch = &patching->values.of[RECURRING_JOB];
-    members_find(&job_members, MEMBER_PATCHED, patching->old.job, &patching->old_job_values, NULL);
+    members_find(&job_members, MEMBER_PATCHED | MEMBER_SCHEDULED, patching->old.job,
+                 &patching->old_job_values, NULL);
     patching->job_values = (struct member_values){.of = {{NULL, 0}}};
     if (patch->size && patch->data[0] != '{')
         return;

@@ -359,11 +359,12 @@ void members_find(const struct members *table, unsigned flags, struct slice text
     bool is_open = json_open(text, &cursor);
     *values = (struct member_values){.of = {{NULL, 0}}};
     while (is_open && next_named(&cursor, &room, &name, &value)) {
-        size_t row = find_row(table, flags, name);
+        size_t row = find_row(table, flags, name), sent = find_row(table, MEMBER_SENT, name);
         if (row < table->count)
             values->of[row] = value;
-        else if (errors && find_row(table, MEMBER_SENT, name) < table->count)
-            job_errors_add_named(errors, table->prefix, name, "cannot be changed");
+        else if (errors && sent < table->count)
+            job_errors_add_named(errors, table->prefix, name,
+                                 table->rows[sent].kept ? table->rows[sent].kept : "cannot be changed");
         else if (errors)
             report_unknown(table, flags, name, errors);
     }

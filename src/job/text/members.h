@@ -68,6 +68,7 @@ struct member {
     uint16_t count;          /* HEADERS: offset of the number of headers, a size_t */
     uint16_t unknown;        /* OBJECT: offset of a struct unknown_members for unknown members */
     int64_t min, max, fallback;   /* limits, and the value of an absent member */
+    const char *kept;             /* why a patch cannot change the member; NULL: it says only that */
     uint8_t rival;                /* an earlier row: a client may send only one of the two; 0: none */
     const struct members *object; /* OBJECT: the table of the inner object */
     /* Checks rules that the kind does not cover, and adds faults. Called only if the value is valid for its
@@ -151,7 +152,7 @@ void members_write(const struct members *, const void *of, enum members_for, str
 /* Returns whether all members that clients can send are equal in both structs. */
 bool members_are_same(const struct members *, const void *, const void *);
 
-/* Copies the members that are stored but that clients cannot send, such as createdAt, from the struct "old"
+/* Copies the members that are stored but that patches cannot change, such as createdAt, from the struct "old"
  * to the struct "of". Both then borrow the same data. */
 void members_keep(const struct members *, void *of, const void *old);
 

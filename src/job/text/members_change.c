@@ -94,7 +94,7 @@ void members_keep(const struct members *table, void *of, const void *old)
 {
     for (size_t i = 0; i < table->count; i++) {
         const struct member *member = &table->rows[i];
-        if (member->flags & MEMBER_STORED && !(member->flags & MEMBER_SENT))
+        if (member->flags & MEMBER_STORED && !(member->flags & MEMBER_PATCHED))
             memcpy((char *)of + member->field, member_field(old, member), member->bytes);
     }
 }
