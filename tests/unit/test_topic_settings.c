@@ -39,6 +39,14 @@ START_TEST(writes_what_is_set)
         "{\"rate\":{\"jobs\":3,\"per\":604800,\"burst\":1,\"window\":true},\"needs\":[\"rateWindow\"]}");
     check_writes("{\"weight\":2,\"limit\":\"stripe\",\"maxInFlight\":1}",
                  "{\"maxInFlight\":1,\"limit\":\"stripe\",\"weight\":2,\"needs\":[\"limits\"]}");
+    check_writes(
+        "{\"perKey\":{\"order\":\"fifo\",\"rate\":{\"jobs\":3,\"per\":\"1m\"},\"maxInFlight\":2,"
+        "\"maxPending\":9,\"weight\":100},\"priorityAge\":\"30m\",\"retryPriority\":0}",
+        "{\"perKey\":{\"maxInFlight\":2,\"rate\":{\"jobs\":3,\"per\":60,\"burst\":1},"
+        "\"maxPending\":9,\"weight\":100,\"order\":\"fifo\"},\"priorityAge\":1800,\"retryPriority\":0,"
+        "\"needs\":[\"keys\"]}");
+    check_writes("{\"priorityAge\":\"off\"}", "{\"priorityAge\":\"off\",\"needs\":[\"keys\"]}");
+    check_writes("{\"perKey\":{}}", "{\"perKey\":{},\"needs\":[\"keys\"]}");
     check_writes("{\"onAttempt\":\"http://a/\",\"onDelivered\":\"http://d/\"}",
                  "{\"onDelivered\":\"http://d/\",\"onAttempt\":\"http://a/\",\"needs\":[\"callbacks\"]}");
     check_writes("{\"onDead\": {\"url\": \"http://h/\"}}",
@@ -193,6 +201,21 @@ START_TEST(names_what_is_wrong)
         {"{\"retention\":7776001}", "retention"},
         {"{\"retention\":\"1w\"}", "retention"},
         {"{\"rate\":{\"jobs\":null,\"per\":1}}", "rate.jobs"},
+        {"{\"perKey\":1}", "perKey"},
+        {"{\"perKey\":{\"maxInFlight\":0}}", "perKey.maxInFlight"},
+        {"{\"perKey\":{\"rate\":{\"jobs\":1}}}", "perKey.rate.per"},
+        {"{\"perKey\":{\"rate\":{\"jobs\":1,\"per\":1,\"window\":true}}}", "perKey.rate.window"},
+        {"{\"perKey\":{\"order\":\"due\"}}", "perKey.order"},
+        {"{\"perKey\":{\"weight\":101}}", "perKey.weight"},
+        {"{\"perKey\":{\"paused\":true}}", "perKey.paused"},
+        {"{\"perKey\":{},\"order\":\"fifo\"}", "perKey"},
+        {"{\"priorityAge\":0}", "priorityAge"},
+        {"{\"priorityAge\":\"on\"}", "priorityAge"},
+        {"{\"priorityAge\":\"off\",\"order\":\"fifo\"}", "priorityAge"},
+        {"{\"retryPriority\":10}", "retryPriority"},
+        {"{\"retryPriority\":\"off\"}", "retryPriority"},
+        {"{\"retryPriority\":1,\"order\":\"fifo\"}", "retryPriority"},
+        {"{\"timeout\":\"off\"}", "timeout"},
         {"{\"x\":1}", "x"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -233,6 +256,14 @@ START_TEST(merges_a_patch)
         {"{\"rate\":{\"jobs\":3,\"per\":1,\"burst\":2}}", "{\"rate\":{\"per\":2,\"burst\":null}}",
          "{\"rate\":{\"jobs\":3,\"per\":2,\"burst\":1}}"},
         {"{\"rate\":{\"jobs\":3,\"per\":1}}", "{\"rate\":null}", ""},
+        {"{\"perKey\":{\"maxInFlight\":3,\"by\":1,\"rate\":{\"jobs\":3,\"per\":1,\"of\":2}}}",
+         "{\"perKey\":{\"rate\":{\"jobs\":4},\"maxInFlight\":null,\"weight\":2}}",
+         "{\"perKey\":{\"rate\":{\"jobs\":4,\"per\":1,\"burst\":1,\"of\":2},\"weight\":2,\"by\":1},\"needs\":"
+         "[\"keys\"]}"},
+        {"{\"perKey\":{\"maxInFlight\":3},\"priorityAge\":9}", "{\"perKey\":null,\"priorityAge\":null}", ""},
+        {"{\"perKey\":{\"maxInFlight\":3}}", "{\"order\":\"fifo\"}",
+         "perKey: cannot be combined with order \"fifo\", which delivers all jobs of the topic in one line, "
+         "one at a time"},
         {"{\"headers\":{\"X-A\":\"1\",\"X-B\":\"2\"}}", "{\"headers\":{\"x-a\":null,\"X-C\":\"3\"}}",
          "{\"headers\":{\"X-B\":\"2\",\"X-C\":\"3\"}}"},
         {"{\"retrySchedule\":[1]}", "{\"retrySchedule\":[1.50,2]}", "{\"retrySchedule\":[1.5,2]}"},
@@ -280,6 +311,12 @@ START_TEST(carries_settings_that_it_does_not_know)
     check_carries("{\"needs\":[\"lanes\"],\"lane\":\"a\"}", "{\"needs\":[\"lanes\"],\"lane\":\"a\"}");
     check_carries("{\"order\":\"fifo\",\"needs\":[\"fifo\"]}", "{\"order\":\"fifo\",\"needs\":[\"fifo\"]}");
     check_carries("{\"needs\":[]}", "");
+    /* a fifo topic that gets perKey from a pattern */
+    check_carries("[{\"order\":\"fifo\"},{\"perKey\":{\"maxInFlight\":1},\"retryPriority\":9}]",
+                  "{\"order\":\"fifo\",\"perKey\":{\"maxInFlight\":1},\"retryPriority\":9,\"needs\":["
+                  "\"fifo\",\"keys\"]}");
+    check_carries("[{\"perKey\":{\"weight\":2}},{\"perKey\":{\"maxInFlight\":1}}]",
+                  "{\"perKey\":{\"weight\":2},\"needs\":[\"keys\"]}");
     ck_assert_int_eq(topic_settings_read(SLICE("{\"needs\":[\"lanes\"]}"), &settings), STATUS_OK);
     ck_assert(slice_equal(settings.lacks, SLICE("lanes")));
     topic_settings_fini(&settings);
@@ -289,6 +326,47 @@ START_TEST(carries_settings_that_it_does_not_know)
     topic_settings_fini(&settings);
     ck_assert_int_eq(topic_settings_read(SLICE("{\"needs\":\"lanes\"}"), &settings), STATUS_INVALID);
     ck_assert_int_eq(topic_settings_read(SLICE("{\"paused\":1}"), &settings), STATUS_INVALID);
+}
+END_TEST
+
+/* ---- a key ---- */
+
+static const char *key_patched(const char *old_text, const char *patch)
+{
+    static struct topic_settings old;
+    static char text[1000];
+    struct buffer merged, out = {.data = text, .capacity = sizeof text, .max = sizeof text - 1};
+    buffer_init(&merged, TOPIC_PATCH_BYTES_MAX);
+    ck_assert_int_eq(key_settings_read(slice_of(old_text), &old), STATUS_OK);
+    if (key_settings_patch(&old, slice_of(patch), &merged, &settings, &errors) == STATUS_OK) {
+        key_settings_write(&settings, &out);
+        topic_settings_fini(&settings);
+    } else {
+        buffer_printf(&out, "%s: %s", error_at(&errors, 0).field, error_at(&errors, 0).detail);
+    }
+    topic_settings_fini(&old);
+    buffer_fini(&merged);
+    return buffer_text(&out);
+}
+
+START_TEST(a_key_has_bounds_and_a_pause_of_its_own)
+{
+    static const char *const cases[][3] = {
+        {"", "{}", "{}"},
+        {"",
+         "{\"paused\":true,\"pauseReason\":\"unpaid\",\"rate\":{\"jobs\":1,\"per\":1},\"weight\":3,"
+         "\"maxPending\":1}",
+         "{\"paused\":true,\"pauseReason\":\"unpaid\",\"rate\":{\"jobs\":1,\"per\":1,\"burst\":1},"
+         "\"maxPending\":1,\"weight\":3}"},
+        {"{\"paused\":true,\"pauseReason\":\"unpaid\",\"maxInFlight\":1,\"height\":3}",
+         "{\"paused\":null,\"maxInFlight\":2}", "{\"maxInFlight\":2,\"height\":3}"},
+        {"", "{\"order\":\"fifo\"}", "order: unknown setting"},
+        {"", "{\"rate\":{\"jobs\":0,\"per\":1}}", "rate.jobs: must be an integer from 1 to 1000000"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        ck_assert_str_eq(key_patched(cases[i][0], cases[i][1]), cases[i][2]);
+    ck_assert_int_eq(key_settings_parse(SLICE("{\"limit\":\"a\"}"), &settings, &errors), STATUS_INVALID);
+    ck_assert_int_eq(key_settings_read(SLICE("[]"), &settings), STATUS_INVALID);
 }
 END_TEST
 
@@ -360,6 +438,7 @@ Suite *suite(void)
     tcase_add_test(tests, takes_null_for_what_is_not_there_and_durations_for_seconds);
     tcase_add_test(tests, names_what_is_wrong);
     tcase_add_test(tests, merges_a_patch);
+    tcase_add_test(tests, a_key_has_bounds_and_a_pause_of_its_own);
     tcase_add_test(tests, carries_settings_that_it_does_not_know);
     tcase_add_test(tests, takes_no_unknown_settings_from_a_client);
     tcase_add_test(tests, a_change_carries_them_on);

@@ -216,6 +216,10 @@ static bool parse_value(struct member_parse *parse, const struct member *member,
     case MEMBER_INTEGER:
         return parse_integer(parse, member, value, field);
     case MEMBER_SECONDS:
+        if (member->flags & MEMBER_OR_OFF && slice_equal(value, SLICE("\"off\""))) {
+            *(int64_t *)field = MEMBER_OFF;
+            return true;
+        }
         return member_seconds(parse->errors, member->path, value, member->min, member->max, field);
     case MEMBER_TIME:
         return parse_text(parse, member, value, &text) &&

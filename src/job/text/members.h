@@ -50,7 +50,10 @@ enum {
     MEMBER_PLAIN = 64,      /* a text that must have no escapes, because scripts copy it unchanged */
     MEMBER_INHERITED = 128, /* a topic's setting that also applies to its sibling topics */
     MEMBER_SCHEDULED = 256, /* allowed in a client's patch of a schedule's job */
+    MEMBER_OR_OFF = 512,    /* SECONDS: the value may also be the text "off", which is stored so */
 };
+
+enum { MEMBER_OFF = -1 }; /* value of the field of a member that is "off" */
 
 enum { MEMBERS_MAX = 40 }; /* maximum number of rows in one table */
 

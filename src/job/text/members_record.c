@@ -307,6 +307,8 @@ static void put_value(const struct member *member, const void *of, enum members_
     case MEMBER_INTEGER:
         return json_put_number(json, member_number(member, field));
     case MEMBER_SECONDS:
+        if (*(const int64_t *)field == MEMBER_OFF)
+            return json_put_text(json, SLICE("off"));
         return json_put_seconds(json, *(const int64_t *)field);
     case MEMBER_TIME:
         return json_put_time(json, *(const int64_t *)field);

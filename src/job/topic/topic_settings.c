@@ -60,6 +60,23 @@ static void check_delivery(struct member_parse *parse, const struct member *memb
     check_word(parse, member, "push", "pull");
 }
 
+static void check_key_order(struct member_parse *parse, const struct member *member)
+{
+    const struct topic_settings *settings = parse->of;
+    if (!slice_equal(settings->per_key.order, SLICE("fifo")))
+        job_errors_add(parse->errors, member->path, "must be \"fifo\"");
+}
+
+/* Refuses a setting that orders or bounds the jobs of a topic that is delivered strictly in order. A topic
+ * may get the two settings from different layers. It is fifo then, and the other setting has no effect. */
+static void check_not_fifo(struct member_parse *parse, const struct member *member)
+{
+    if (!parse->unknown && topic_settings_are_fifo(parse->of))
+        job_errors_add(parse->errors, member->path,
+                       "cannot be combined with order \"fifo\", which delivers all jobs of the topic in one "
+                       "line, one at a time");
+}
+
 static void check_limit(struct member_parse *parse, const struct member *member)
 {
     const struct topic_settings *settings = parse->of;
@@ -67,6 +84,64 @@ static void check_limit(struct member_parse *parse, const struct member *member)
         job_errors_add(parse->errors, member->path,
                        "must be the name of a limit: 1 to 128 of the characters A-Z a-z 0-9 . _ -");
 }
+
+/* The bounds of a key: in the setting perKey, and in the settings of the key itself. */
+#define LANE_FIELD(member) FIELD(per_key.member)
+#define LANE_HAS(member)   HAS(per_key.member)
+#define LANE_ROWS(prefix, rate_table)                                                                        \
+    {MEMBER_NAMED(prefix, "maxInFlight"), MEMBER_INTEGER,          EVERYWHERE,                               \
+     LANE_FIELD(max_in_flight),           LANE_HAS(max_in_flight), .min = 1,                                 \
+     .max = TOPIC_MAX_IN_FLIGHT_MAX},                                                                        \
+        {MEMBER_NAMED(prefix, "rate"),                                                                       \
+         MEMBER_OBJECT,                                                                                      \
+         EVERYWHERE,                                                                                         \
+         LANE_HAS(rate_jobs),                                                                                \
+         .object = &(rate_table),                                                                            \
+         .unknown = offsetof(struct topic_settings, per_key.rate_unknown)},                                  \
+        {MEMBER_NAMED(prefix, "maxPending"),                                                                 \
+         MEMBER_INTEGER,                                                                                     \
+         EVERYWHERE,                                                                                         \
+         LANE_FIELD(max_pending),                                                                            \
+         LANE_HAS(max_pending),                                                                              \
+         .min = 1,                                                                                           \
+         .max = TOPIC_MAX_PENDING_MAX},                                                                      \
+    {                                                                                                        \
+        MEMBER_NAMED(prefix, "weight"), MEMBER_INTEGER, EVERYWHERE, LANE_FIELD(weight), LANE_HAS(weight),    \
+            .min = 1, .max = TOPIC_WEIGHT_MAX                                                                \
+    }
+#define LANE_RATE_ROWS(prefix)                                                                               \
+    {MEMBER_NAMED(prefix, "jobs"), MEMBER_INTEGER,      .flags = MEMBER_EVERYWHERE | MEMBER_REQUIRED,        \
+     LANE_FIELD(rate_jobs),        LANE_HAS(rate_jobs), .min = 1,                                            \
+     .max = TOPIC_RATE_JOBS_MAX},                                                                            \
+        {MEMBER_NAMED(prefix, "per"), MEMBER_SECONDS,        .flags = MEMBER_EVERYWHERE | MEMBER_REQUIRED,   \
+         LANE_FIELD(rate_per_ms),     LANE_HAS(rate_per_ms), .min = TOPIC_RATE_PER_MIN_MS,                   \
+         .max = TOPIC_RATE_PER_MAX_MS},                                                                      \
+    {                                                                                                        \
+        MEMBER_NAMED(prefix, "burst"), MEMBER_INTEGER, EVERYWHERE, LANE_FIELD(rate_burst),                   \
+            LANE_HAS(rate_burst), .min = 1, .max = TOPIC_RATE_JOBS_MAX, .fallback = 1                        \
+    }
+
+static const struct member per_key_rate_rows[] = {LANE_RATE_ROWS("perKey.rate.")};
+static const struct members per_key_rate_members = {MEMBER_ROWS(per_key_rate_rows), .noun = "setting",
+                                                    .prefix = "perKey.rate."};
+static const struct member per_key_rows[] = {
+    LANE_ROWS("perKey.", per_key_rate_members),
+    {MEMBER_NAMED("perKey.", "order"), MEMBER_TEXT, .flags = MEMBER_EVERYWHERE | MEMBER_PLAIN,
+     LANE_FIELD(order), LANE_HAS(order.size), .min = 1, .max = sizeof "fifo" - 1, .check = check_key_order},
+};
+static const struct members per_key_members = {MEMBER_ROWS(per_key_rows), .noun = "setting",
+                                               .prefix = "perKey."};
+
+static const struct member key_rate_rows[] = {LANE_RATE_ROWS("rate.")};
+static const struct members key_rate_members = {MEMBER_ROWS(key_rate_rows), .noun = "setting",
+                                                .prefix = "rate."};
+static const struct member key_rows[] = {
+    {NAMED("paused"), MEMBER_BOOL, EVERYWHERE, FIELD(is_paused), HAS(has_paused)},
+    {NAMED("pauseReason"), MEMBER_TEXT, EVERYWHERE, FIELD(pause_reason), HAS(pause_reason.size), .min = 1,
+     .max = TOPIC_PAUSE_REASON_MAX},
+    LANE_ROWS("", key_rate_members),
+};
+static const struct members key_members = {MEMBER_ROWS(key_rows), .noun = "setting", .prefix = ""};
 
 /* Number of rows that a limit has, too. */
 enum { LIMIT_ROWS = 4 };
@@ -90,6 +165,13 @@ static const struct member rows[] = {
      .min = 1, .max = sizeof "fifo" - 1, .check = check_order},
     {NAMED("onHeadDead"), MEMBER_TEXT, .flags = MEMBER_EVERYWHERE | MEMBER_PLAIN, FIELD(on_head_dead),
      HAS(on_head_dead.size), .min = 1, .max = sizeof "pause" - 1, .check = check_head_dead},
+    {NAMED("perKey"), MEMBER_OBJECT, EVERYWHERE, HAS(has_per_key), .object = &per_key_members,
+     .unknown = offsetof(struct topic_settings, per_key.unknown), .check = check_not_fifo},
+    {NAMED("priorityAge"), MEMBER_SECONDS, .flags = MEMBER_EVERYWHERE | MEMBER_OR_OFF, FIELD(priority_age_ms),
+     HAS(priority_age_ms), .min = TOPIC_PRIORITY_AGE_MIN_MS, .max = TOPIC_PRIORITY_AGE_MAX_MS,
+     .check = check_not_fifo},
+    {NAMED("retryPriority"), MEMBER_INTEGER, EVERYWHERE, FIELD(retry_priority), HAS(has_retry_priority),
+     .max = TOPIC_PRIORITY_MAX, .check = check_not_fifo},
     {NAMED("delivery"), MEMBER_TEXT, .flags = MEMBER_EVERYWHERE | MEMBER_PLAIN, FIELD(delivery),
      HAS(delivery.size), .min = 1, .max = sizeof "pull" - 1, .check = check_delivery},
     {NAMED("retrySchedule"), MEMBER_WAITS, EVERYWHERE, FIELD(schedule), HAS(has_schedule),
@@ -178,6 +260,19 @@ enum status limit_settings_read(struct slice text, struct topic_settings *settin
     return parse_text(&limit_members, text.size ? text : SLICE("{}"), settings, &errors, true);
 }
 
+enum status key_settings_parse(struct slice text, struct topic_settings *settings, struct job_errors *errors)
+{
+    job_errors_clear(errors);
+    return parse_text(&key_members, text, settings, errors, false);
+}
+
+enum status key_settings_read(struct slice text, struct topic_settings *settings)
+{
+    struct job_errors errors;
+    job_errors_clear(&errors);
+    return parse_text(&key_members, text.size ? text : SLICE("{}"), settings, &errors, true);
+}
+
 enum status topic_settings_read(struct slice text, struct topic_settings *settings)
 {
     struct job_errors errors;
@@ -228,6 +323,8 @@ static void write_needs(const struct topic_settings *settings, struct json_write
         needs_add(&needs, "rateWindow");
     if (settings->limit.size)
         needs_add(&needs, "limits");
+    if (settings->has_per_key || settings->priority_age_ms || settings->has_retry_priority)
+        needs_add(&needs, "keys");
 #ifdef DUEPOST_TEST_NEXT
     if (slice_starts_with(settings->next, SLICE("needed")))
         needs_add(&needs, "next");
@@ -235,11 +332,12 @@ static void write_needs(const struct topic_settings *settings, struct json_write
     needs_end(&needs);
 }
 
-static void put_settings(const struct topic_settings *settings, struct buffer *out, enum members_for whom)
+static void put_settings(const struct members *table, const struct topic_settings *settings,
+                         struct buffer *out, enum members_for whom)
 {
     struct json_writer json = json_writer_to(out);
     json_put_object(&json);
-    members_write(&topic_settings_members, settings, whom, &json);
+    members_write(table, settings, whom, &json);
     if (whom == MEMBERS_FOR_REDIS) {
         write_needs(settings, &json);
         unknown_members_write(&settings->unknown, &json);
@@ -251,19 +349,29 @@ static void put_settings(const struct topic_settings *settings, struct buffer *o
 void topic_settings_write(const struct topic_settings *settings, struct buffer *out)
 {
     size_t start = out->size;
-    put_settings(settings, out, MEMBERS_FOR_REDIS);
+    put_settings(&topic_settings_members, settings, out, MEMBERS_FOR_REDIS);
     if (!out->failed && out->size == start + sizeof "{}" - 1)
         out->size = start;
 }
 
 void limit_settings_write(const struct topic_settings *settings, struct buffer *out)
 {
-    put_settings(settings, out, MEMBERS_FOR_REDIS);
+    put_settings(&limit_members, settings, out, MEMBERS_FOR_REDIS);
+}
+
+void key_settings_write(const struct topic_settings *settings, struct buffer *out)
+{
+    put_settings(&key_members, settings, out, MEMBERS_FOR_REDIS);
+}
+
+void key_settings_show(const struct topic_settings *settings, struct buffer *out)
+{
+    put_settings(&key_members, settings, out, MEMBERS_FOR_PEOPLE);
 }
 
 void topic_settings_show(const struct topic_settings *settings, struct buffer *out)
 {
-    put_settings(settings, out, MEMBERS_FOR_PEOPLE);
+    put_settings(&topic_settings_members, settings, out, MEMBERS_FOR_PEOPLE);
 }
 
 /* ---- changing ---- */
@@ -274,7 +382,7 @@ static void merge(const struct members *table, const struct topic_settings *old,
     struct member_values old_values, values;
     struct buffer known;
     buffer_init(&known, TOPIC_SETTINGS_BYTES_MAX);
-    put_settings(old, &known, MEMBERS_FOR_PATCH);
+    put_settings(table, old, &known, MEMBERS_FOR_PATCH);
     members_find(table, MEMBER_PATCHED, buffer_slice(&known), &old_values, NULL);
     members_find(table, MEMBER_PATCHED, patch, &values, errors);
     members_merge(table, &old_values, &values, text, errors);
@@ -307,6 +415,9 @@ static enum status patch_settings(const struct members *table, const struct topi
     settings->form_keys = old->form_keys;
     if (settings->rate_jobs)
         settings->rate_unknown = old->rate_unknown;
+    settings->per_key.unknown = old->per_key.unknown;
+    if (settings->per_key.rate_jobs)
+        settings->per_key.rate_unknown = old->per_key.rate_unknown;
     return STATUS_OK;
 }
 
@@ -320,6 +431,12 @@ enum status limit_settings_patch(const struct topic_settings *old, struct slice 
                                  struct topic_settings *settings, struct job_errors *errors)
 {
     return patch_settings(&limit_members, old, patch, text, settings, errors);
+}
+
+enum status key_settings_patch(const struct topic_settings *old, struct slice patch, struct buffer *text,
+                               struct topic_settings *settings, struct job_errors *errors)
+{
+    return patch_settings(&key_members, old, patch, text, settings, errors);
 }
 
 /* ---- using ---- */

@@ -1,10 +1,11 @@
 /* topic_settings.h - the settings of a topic: parsed from the API's JSON, stored in Redis, and used by
- * consumers; the settings of a limit that several topics share; and the set of all patterns with their
- * settings.
+ * consumers; the settings of a limit that several topics share, and of a key of a topic; and the set of all
+ * patterns with their settings.
  *
- * The stored text is JSON, too. Redis's scripts read paused, pauseReason, maxInFlight, rate, limit, weight,
- * order, onHeadDead, delivery, url, the callbacks and retention; consumers read the rest. Settings that are
- * not set are not in the text. A topic without settings has no text.
+ * The stored text is JSON, too. Redis's scripts read paused, pauseReason, maxInFlight, rate, limit, perKey,
+ * priorityAge, retryPriority, weight, order, onHeadDead, delivery, url, the callbacks and retention;
+ * consumers read the rest. Settings that are not set are not in the text. A topic without settings has no
+ * text.
  *
  * Processes of several versions share the texts, as they share records (job.h). Members that only a later
  * version knows are carried unchanged. The member "needs" has the names of the features that a process must
@@ -21,15 +22,31 @@ enum {
     TOPIC_MAX_IN_FLIGHT_MAX = 1000000,
     TOPIC_RATE_JOBS_MAX = 1000000,
     TOPIC_WEIGHT_MAX = 100,
+    TOPIC_MAX_PENDING_MAX = 1000000000,
+    TOPIC_PRIORITY_MAX = 9,
     TOPIC_JITTER_MAX_PPM = 1000000,       /* 100 % of a wait, in millionths */
     TOPIC_PAUSE_REASON_MAX = 1024,        /* bytes */
     TOPIC_SETTINGS_BYTES_MAX = 80 * 1024, /* maximum size of a text in bytes */
     TOPIC_PATCH_BYTES_MAX = 64 * 1024,    /* including spaces */
 };
-#define TOPIC_RATE_PER_MIN_MS  INT64_C(1)
-#define TOPIC_RATE_PER_MAX_MS  (INT64_C(7) * 86400 * 1000)
-#define TOPIC_RETENTION_MIN_MS INT64_C(1000)
-#define TOPIC_RETENTION_MAX_MS (INT64_C(90) * 86400 * 1000)
+#define TOPIC_PRIORITY_AGE_MIN_MS INT64_C(1000)
+#define TOPIC_PRIORITY_AGE_MAX_MS (INT64_C(365) * 86400 * 1000)
+#define TOPIC_RATE_PER_MIN_MS     INT64_C(1)
+#define TOPIC_RATE_PER_MAX_MS     (INT64_C(7) * 86400 * 1000)
+#define TOPIC_RETENTION_MIN_MS    INT64_C(1000)
+#define TOPIC_RETENTION_MAX_MS    (INT64_C(90) * 86400 * 1000)
+
+/* Bounds of the jobs of one key, which form a lane of their topic. They apply to each key without a value of
+ * its own (the setting "perKey"), or to this key. */
+struct lane_settings {
+    int64_t max_in_flight;                      /* maximum number of concurrent attempts; 0: not set */
+    int64_t rate_jobs, rate_per_ms, rate_burst; /* see struct topic_settings; there are no windows */
+    struct slice order;  /* "fifo": one at a time, in order; empty: not set. Borrows the text. */
+    int64_t max_pending; /* maximum number of jobs that wait or are in flight; 0: not set */
+    int64_t weight;      /* the key's share of the topic's attempts, relative to other keys; 0: not set, which
+                            counts as 1 */
+    struct unknown_members unknown, rate_unknown;
+};
 
 struct topic_settings {
     bool has_paused, is_paused;
@@ -43,6 +60,12 @@ struct topic_settings {
     int64_t rate_since_ms; /* windows that began before this time are forgotten; 0: not set. Clients cannot
                               set it. */
     struct slice limit;    /* the limit that the topic shares with other topics; empty: none */
+    bool has_per_key;
+    struct lane_settings per_key; /* bounds of each key; the settings of a key have their bounds here, too */
+    int64_t priority_age_ms;      /* time after which a job goes first like a job of the next higher priority;
+                                     MEMBER_OFF: never; 0: not set */
+    bool has_retry_priority;
+    int retry_priority;        /* priority of jobs that had an attempt */
     struct slice pause_reason; /* why the topic is paused, a text for people; empty unless is_paused */
     struct slice order;        /* "due", "fifo"; empty: not set */
     struct slice on_head_dead; /* "go", "pause": a dead job pauses a fifo topic; empty: not set */
@@ -127,6 +150,18 @@ enum status limit_settings_read(struct slice text, struct topic_settings *) MUST
 enum status limit_settings_patch(const struct topic_settings *old, struct slice patch, struct buffer *text,
                                  struct topic_settings *, struct job_errors *) MUST_USE;
 void limit_settings_write(const struct topic_settings *, struct buffer *);
+
+/* ---- keys of a topic ----
+ *
+ * A key of a topic may have settings of its own, which win over the topic's setting "perKey": paused,
+ * pauseReason, maxInFlight, rate, maxPending and weight. The bounds are in per_key; the other members of the
+ * struct are not set. The functions work as those of limits. */
+enum status key_settings_parse(struct slice text, struct topic_settings *, struct job_errors *) MUST_USE;
+enum status key_settings_read(struct slice text, struct topic_settings *) MUST_USE;
+enum status key_settings_patch(const struct topic_settings *old, struct slice patch, struct buffer *text,
+                               struct topic_settings *, struct job_errors *) MUST_USE;
+void key_settings_write(const struct topic_settings *, struct buffer *);
+void key_settings_show(const struct topic_settings *, struct buffer *);
 
 /* ---- using ---- */
 

@@ -24,6 +24,9 @@ export const SETTINGS = [
   { name: "weight", title: "Weight", preset: "1", kind: "integer", help: "Share of attempts among topics with due jobs, 1 to 100." },
   { name: "order", title: "Order", preset: "due", kind: "choice", options: ["due", "fifo"], help: "fifo: strictly in order, one at a time." },
   { name: "onHeadDead", title: "When a job is dead", preset: "go", kind: "choice", options: ["go", "pause"], help: "Only with order fifo." },
+  { name: "perKey", title: "Bounds of each key", preset: "none", kind: "json", help: "An object with maxInFlight, rate, order (fifo), maxPending, weight, such as {\"maxInFlight\": 2}. Not with order fifo." },
+  { name: "priorityAge", title: "Priority age", preset: "1h", kind: "duration", help: "After this time, a job goes first like one of the next higher priority. off: never." },
+  { name: "retryPriority", title: "Priority of retries", preset: "the job's own", kind: "integer", help: "0 to 9, for jobs that had an attempt." },
   { name: "retrySchedule", title: "Retry schedule", preset: "--retry-schedule", kind: "waits", help: "Waits between attempts, such as 15s 3m 10m. Empty: no retries." },
   { name: "timeout", title: "Timeout", preset: "30s", kind: "duration", help: "Longest wait for an answer, such as 10 or 1m." },
   { name: "jitter", title: "Jitter of retries", preset: "0", kind: "number", help: "0 to 1: each wait grows by up to this share." },
@@ -109,7 +112,7 @@ function origin(from, value) {
 // A dialog for one setting of a topic or a pattern: a new value, or no value of its own.
 
 // For these settings, the server merges the new object into the old one. For all others, it replaces the old object.
-const MERGED = ["headers", "rate"];
+const MERGED = ["headers", "rate", "perKey"];
 
 // attrs: topic (or pattern), setting, value, from, onclose(hasChanged)
 export function SettingDialog({ attrs: { topic, setting, value, from, onclose } }) {

@@ -50,9 +50,22 @@ local CALLBACKS = {'onDelivered', 'onDead', 'onAttempt'}
 
 local function is_number(value, low, high) return type(value) == 'number' and value >= low and value <= high end
 
+local function is_sound_rate(rate)
+  return type(rate) == 'table' and is_number(rate.jobs, 1, 1e9) and is_number(rate.per, 0.001, 1e9)
+    and is_number(rate.burst, 1, 1e9) and (rate.window == nil or type(rate.window) == 'boolean')
+    and (not rate.since or is_number(rate.since, 0, 1e15))
+end
+
+-- Returns whether the bounds of a key are sound: those in perKey, or the key's own.
+local function are_sound_bounds(b)
+  return type(b) == 'table' and (b.maxInFlight == nil or is_number(b.maxInFlight, 1, 1e9))
+    and (b.rate == nil or is_sound_rate(b.rate)) and (b.maxPending == nil or is_number(b.maxPending, 1, 1e9))
+    and (b.weight == nil or is_number(b.weight, 1, 100)) and (b.order == nil or type(b.order) == 'string')
+    and (b.paused == nil or type(b.paused) == 'boolean')
+end
+
 -- Returns whether the settings have the types and ranges that scripts rely on. The C code checks all other rules.
 local function are_sound(s)
-  local rate = s.rate
   if s.paused ~= nil and type(s.paused) ~= 'boolean' or s.url and type(s.url) ~= 'string' then return false end
   for _, name in ipairs(CALLBACKS) do
     local url = type(s[name]) == 'table' and s[name].url or s[name]
@@ -64,10 +77,10 @@ local function are_sound(s)
   if s.limit and type(s.limit) ~= 'string' then return false end
   if s.weight and not is_number(s.weight, 1, 100) then return false end
   if s.retention and not is_number(s.retention, 0.001, 1e9) then return false end
-  if not rate then return rate == nil end
-  return type(rate) == 'table' and is_number(rate.jobs, 1, 1e9) and is_number(rate.per, 0.001, 1e9)
-    and is_number(rate.burst, 1, 1e9) and (rate.window == nil or type(rate.window) == 'boolean')
-    and (not rate.since or is_number(rate.since, 0, 1e15))
+  if s.perKey ~= nil and not are_sound_bounds(s.perKey) then return false end
+  if s.priorityAge and s.priorityAge ~= 'off' and not is_number(s.priorityAge, 0.001, 1e9) then return false end
+  if s.retryPriority and not is_number(s.retryPriority, 0, 9) then return false end
+  return s.rate == nil or is_sound_rate(s.rate)
 end
 
 -- Caches of this call, by topic: the JSON text that topic_settings.c wrote, and the settings in it. The settings are
