@@ -31,15 +31,17 @@ struct store;
 
 enum {
     STORE_FORMAT = 2,          /* format of new data; older formats are converted */
-    STORE_FORMAT_MAX = 5,      /* newest format that this version reads; newer formats are refused */
+    STORE_FORMAT_MAX = 6,      /* newest format that this version reads; newer formats are refused */
     STORE_FORMAT_PATTERNS = 3, /* format of data with settings of patterns, which format 2 does not support */
     STORE_FORMAT_PULL = 4,     /* format of data with leases of workers, which format 3 does not support */
     STORE_FORMAT_LIMITS = 5,   /* format of data with shared limits, which format 4 does not support */
-    STORE_LEASE_MS = 5000,     /* how long a lease lasts without renewal */
-    STORE_NONCE_MAX = 32,      /* maximum size of a nonce in bytes */
-    STORE_CLAIM_MAX = 128,     /* maximum number of jobs in one claim */
-    STORE_LIST_MAX = 1000,     /* maximum number of jobs in one page */
-    STORE_UP_LISTENERS = 2,    /* maximum number of calls of shard_on_up for one shard */
+    STORE_FORMAT_LANES =
+        6, /* format of data with keys or priorities of jobs, which format 5 does not support */
+    STORE_LEASE_MS = 5000,  /* how long a lease lasts without renewal */
+    STORE_NONCE_MAX = 32,   /* maximum size of a nonce in bytes */
+    STORE_CLAIM_MAX = 128,  /* maximum number of jobs in one claim */
+    STORE_LIST_MAX = 1000,  /* maximum number of jobs in one page */
+    STORE_UP_LISTENERS = 2, /* maximum number of calls of shard_on_up for one shard */
     STORE_SHARDS_MAX = 256,
     STORE_PATTERNS_MAX = 100, /* maximum number of patterns with settings */
 };

@@ -24,7 +24,8 @@ static const struct {
     {SLICE_INIT("held"), true, true},       {SLICE_INIT("lines"), true, true},
     {SLICE_INIT("names"), true, true},      {SLICE_INIT("topics"), true, true},
     {SLICE_INIT("calendars"), false, true}, {SLICE_INIT("waiting"), true, true},
-    {SLICE_INIT("limited"), true, true},
+    {SLICE_INIT("limited"), true, true},    {SLICE_INIT("ranks"), true, true},
+    {SLICE_INIT("lanes"), true, true},
 };
 enum { WALKS = sizeof walks / sizeof *walks };
 

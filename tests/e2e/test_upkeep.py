@@ -86,7 +86,7 @@ def test_one_that_drains_does_not_take_the_lock_back(start, redis, receiver, top
     assert owner.log().count("event=carry_lock_taken ") == 1 and "event=carry_lock_lost " not in other.log()
 
 
-FORMAT_MAX = 5  # STORE_FORMAT_MAX in src/store/store.h
+FORMAT_MAX = 6  # STORE_FORMAT_MAX in src/store/store.h
 
 
 def written(shared):

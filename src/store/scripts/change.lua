@@ -49,6 +49,7 @@ local function change(id, tag, when, record, its_follow_ups)
     if when == '!' then return Records.has_read_enough() and RESULT.AGAIN or bury_waiting(id, record, its_follow_ups) end
     call('HSET', JOBS, id, record)
     Expiries.note_of(id, record)
+    Lanes.note_changed(id, record)
   end
   Attempts.forget_losses(id)
   if when == '-' then
@@ -56,14 +57,14 @@ local function change(id, tag, when, record, its_follow_ups)
     -- receiver.
     local due = Holds.dues(topic_of(id), {id})[1]
     if due then Places.put_back(id, due) end
-    if due and is_fifo(topic_of(id)) then Fifo.let_go(id, due) end
+    if due and Fifo.line_of(id) then Fifo.let_go(id, due) end
     return 0
   end
   return Places.put(id, (Records.due_of(when)))
 end
 
 script('change', {}, {
-  Attempts, Ended, Expiries, Fifo, FollowUps, Holds, Hours, Leases, Places, Records, Tags, WorkflowEnds
+  Attempts, Ended, Expiries, Fifo, FollowUps, Holds, Hours, Lanes, Leases, Places, Records, Tags, WorkflowEnds
 }, function()
   if FollowUps.are_there() then FollowUps.take(2, 4) end
   check(2, 4)

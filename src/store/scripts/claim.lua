@@ -67,6 +67,13 @@ local function read_due_places(turn, most)
   until is_end
 end
 
+-- Chooses the jobs of a turn by their lanes (lib/lanes.lua).
+local function choose_of_lanes(turn, most)
+  turn.ids, turn.scores, turn.times, turn.lanes = Lanes.choose(turn.topic, most, Turns.A_JOB)
+  Lanes.verify(turn.topic, turn.ids, turn.scores, turn.times)
+  turn.first, turn.next, turn.is_front, turn.begun = turn.scores[1], false, false, {}
+end
+
 local next_suspect, is_suspect_leased -- the suspect that this claim may lease, and whether it has leased it
 
 -- Decides whether this claim may lease a suspect (lib/suspects.lua).
@@ -111,7 +118,11 @@ local function plan_turn(topic, most, score, weight)
   most, turn.limit = most_of(topic, most)
   if most < 1 then return turn end
   if any_settings and is_fifo(topic) then turn.is_front = false end -- so that Turns.offer() reads the bucket again
-  read_due_places(turn, most)
+  if has(LANES) and Lanes.are_used(topic) then
+    choose_of_lanes(turn, most)
+  else
+    read_due_places(turn, most)
+  end
   local number = #turn.ids
   if number == most and tonumber(turn.first) <= now - BEHIND_MS and turn.next and is_due(turn.next) then take_newest(turn, most) end
   if number > 0 and has(RESUMED) then turn.resumed = tonumber(call('ZSCORE', RESUMED, topic) or 0) end
@@ -143,7 +154,10 @@ local function lease(turn, record)
   holders[holder_at + 1], holders[holder_at + 2] = id, note .. (held_due or turn.scores[at])
   replies[reply_at + 1], replies[reply_at + 2], replies[reply_at + 3] = id, due, record
   if id == next_suspect then is_suspect_leased = true end
-  if turn.has_rate and not Records.is_expired(record) then turn.spending = turn.spending + 1 end
+  if (turn.has_rate or turn.lanes) and not Records.is_expired(record) then
+    turn.spending = turn.spending + 1
+    if turn.lanes then turn.begun[#turn.begun + 1] = id end
+  end
   return true
 end
 
@@ -190,8 +204,12 @@ local function end_turn(turn)
     call('HSET', holders_of(topic), unpack(turn.holders))
     Turns.in_flight[topic] = Turns.in_flight[topic] + turn.leased
     Names.keep(topic)
+    if has(LANES) then Lanes.begin_attempts(topic, turn.holders) end
   end
-  if turn.spending > 0 then Rates.spend(topic, turn.spending, tonumber(turn.first)) end
+  if turn.lanes and turn.taken > 0 then
+    Lanes.served(topic, turn.lanes, {unpack(turn.ids, 1, turn.taken)}, turn.begun, Turns.A_JOB)
+  end
+  if turn.has_rate and turn.spending > 0 then Rates.spend(topic, turn.spending, tonumber(turn.first)) end
   Turns.next_scores[topic] = turn.taken > 0 and turn.score + math.ceil(turn.taken * Turns.A_JOB / turn.weight) or nil
   Turns.first_scores[topic], Turns.carried_times[topic] = nil, nil -- the bucket has changed
   if turn.is_front and is_whole then Turns.first_scores[topic] = turn.next end
@@ -268,7 +286,7 @@ local function carry()
 end
 
 script('claim', {'allow-oom'}, {
-  Attempts, Expiries, Holds, Limits, Names, Places, Rates, Records, Serving, Suspects, Turns
+  Attempts, Expiries, Holds, Lanes, Limits, Names, Places, Rates, Records, Serving, Suspects, Turns
 }, function()
   left, note, share, bytes_left = tonumber(ARGV[2]), ARGV[3] .. ' ', tonumber(ARGV[5]), tonumber(ARGV[6])
   local lease_ms = tonumber(ARGV[4])

@@ -63,7 +63,7 @@ local function archive_plain()
 end
 
 script('complete', {'allow-oom'}, {
-  Attempts, Ended, Fence, FollowUps, Hours, Leases, Lingering, Outbox, Places, Pull, Records, WorkflowEnds
+  Attempts, Ended, Fence, FollowUps, Hours, Lanes, Leases, Lingering, Outbox, Places, Pull, Records, WorkflowEnds
 }, function()
   if FollowUps.are_there() then FollowUps.take(2, 3) end
   check_ends(2, 3)
@@ -108,6 +108,7 @@ script('complete', {'allow-oom'}, {
     if #ids > 0 then
       Hours.count(its_topic, 'd', #ids)
       call('HDEL', holders_of(its_topic), unpack(ids))
+      if has(LANES) then Lanes.end_attempts(its_topic, ids) end
     end
   end
   local gone = plain -- becomes the list of all jobs that end

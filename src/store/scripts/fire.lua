@@ -152,6 +152,7 @@ local function make_job(item, previous)
   local record, expires = Records.complete(created, item.record)
   if call('HSETNX', JOBS, item.job, record) == 0 then return RESULT.TAKEN, 'conflict' end
   Expiries.note(item.job, expires)
+  Lanes.note_new(item.job, item.record)
   room = room - 1
   return Places.put_new(item.job, at), 'fire'
 end
@@ -198,7 +199,7 @@ local function fire(item)
   return result
 end
 
-script('fire', {}, {Expiries, Idempotency, Places, Records, Sends}, function()
+script('fire', {}, {Expiries, Idempotency, Lanes, Places, Records, Sends}, function()
   items = {}
   local topics, is_known = {}, {}
   local at = 4

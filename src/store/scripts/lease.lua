@@ -14,12 +14,13 @@
 --           the same jobs, except those that are no longer leased. The key is kept while the leases last, but at least
 --           a minute. If '!', the nonce of such an answer and a space come first, the worker can use none of the jobs
 --           in that answer. The key is then removed, and the result has these jobs once more, with 2 instead of 1
+--   key     '', or '=' and the key of the jobs that are wanted; '=' alone: those without a key
 -- Returns {now_us, result ...}. A result is NOT_PULL, LACKING, UNREADABLE, REUSED or AGAIN, or {nonce, 0 for new leases
 -- or 1 or 2 for the leases of an earlier request, 1 if more jobs may be leased now or 0, earliest time for a job if it
 -- is known or -1, settings of the topic or '', then for each job: id, due time, time of the lease, deadline, record}. A
 -- job that has expired is leased for a short time, and the caller buries it.
 
-local SIZE = 6
+local SIZE = 7
 local READ_AT_ONCE = 16 -- records
 local EXPIRED_LEASE_MS = 5000
 local KEPT_MS = 60000
@@ -44,8 +45,15 @@ local function most_of(topic, most, first_due)
   return math.min(most, room), room < 1 and (room_at or -1) or next_at
 end
 
--- Returns the first due jobs of a topic as three lists: ids, scores as texts, and scores as numbers.
-local function find_due(topic, most)
+-- Returns the first due jobs of a topic as three lists: ids, scores as texts, and scores as numbers; and the lanes of which
+-- they were chosen, if the topic has lanes (lib/lanes.lua). only: the key of the wanted jobs, or nothing.
+local function find_due(topic, most, only)
+  if has(LANES) and Lanes.are_used(topic) then
+    local ids, scores, times, lanes = Lanes.choose(topic, most, Turns.A_JOB, only)
+    Lanes.verify(topic, ids, scores, times)
+    return ids, scores, times, lanes
+  end
+  if only and only ~= '' then return {}, {}, {} end
   local found, ids, scores, times, number = call('ZRANGE', bucket_of(topic), 0, most - 1, 'WITHSCORES'), {}, {}, {}, 0
   for i = 2, #found, 2 do
     local score = found[i]
@@ -82,10 +90,10 @@ end
 
 -- Leases the first due jobs of a topic. Returns how many of the leased jobs the worker gets; the others have expired.
 -- An id without a record, or a text that is not an id, is removed from the waiting jobs.
-local function lease_due(topic, most, nonce, lease_ms, result)
-  local ids, scores, times = find_due(topic, most)
+local function lease_due(topic, most, nonce, lease_ms, result, only)
+  local ids, scores, times, lanes = find_due(topic, most, only)
   local records, dues, own = read_records(ids), Holds.dues(topic, ids), settings_of(topic)
-  local leases, holders, spending, number, given = {}, {}, 0, 0, 0
+  local leases, holders, begun, number, given = {}, {}, {}, 0, 0
   local shared = Limits.of(topic)
   local plain = nonce .. ' ' .. integer(now) .. ' - '
   local with_callbacks = nonce .. ' ' .. integer(now) .. ' + '
@@ -105,27 +113,38 @@ local function lease_due(topic, most, nonce, lease_ms, result)
         leases[number - 1] = integer(now + EXPIRED_LEASE_MS)
         add_job(result, id, due, now, now + EXPIRED_LEASE_MS, record)
       else
-        if own.rate or shared then spending = spending + 1 end
+        begun[#begun + 1] = id
         given = given + 1
         add_job(result, id, due, now, until_ms, record)
       end
     end
   end
   if #records == 0 then return given end
-  Places.leave_front(topic, #records == #ids and ids or {unpack(ids, 1, #records)})
-  Places.touch(topic, 'left')
+  local taken = #records == #ids and ids or {unpack(ids, 1, #records)}
+  if lanes then
+    Places.leave_bucket(topic, taken)
+  else
+    Places.leave_front(topic, taken)
+    Places.touch(topic, 'left')
+  end
   if number > 0 then
     call('ZADD', WORKERS.leases, unpack(leases))
     call('HSET', holders_of(topic), unpack(holders))
     is_there[WORKERS.leases] = true
     Names.keep(topic)
+    if has(LANES) then Lanes.begin_attempts(topic, holders) end
   end
-  if spending > 0 then Rates.spend(topic, spending, tonumber(scores[1])) end
-  if shared and number > 0 then Limits.begin_attempts(topic, shared, call('HLEN', holders_of(topic)), spending, tonumber(scores[1])) end
+  if lanes then Lanes.served(topic, lanes, taken, begun, Turns.A_JOB) end
+  if own.rate and #begun > 0 then Rates.spend(topic, #begun, tonumber(scores[1])) end
+  if shared and number > 0 then Limits.begin_attempts(topic, shared, call('HLEN', holders_of(topic)), #begun, tonumber(scores[1])) end
   return given
 end
 
-local function first_score(topic) return call('ZRANGE', bucket_of(topic), 0, 0, 'WITHSCORES')[2] end
+-- Returns the score of the first job that may be leased, or nothing.
+local function first_score(topic, only)
+  if has(LANES) and Lanes.are_used(topic) then return only and Lanes.head(topic, only) or not only and Lanes.front(topic) or nil end
+  return call('ZRANGE', bucket_of(topic), 0, 0, 'WITHSCORES')[2]
+end
 
 -- Adds the jobs of an earlier request to the result, except those that are no longer leased.
 local function lease_again(topic, kept, result)
@@ -157,7 +176,7 @@ local function refusal_of(topic)
   if not is_pull(topic) then return RESULT.NOT_PULL end
 end
 
-local function lease(topic, most, nonce, lease_ms, wait_ms, once)
+local function lease(topic, most, nonce, lease_ms, wait_ms, once, only)
   if Records.has_read_enough() then return RESULT.AGAIN end
   local useless, request = string.match(once, '^!(%S+) (.+)$')
   once = request or once
@@ -175,9 +194,9 @@ local function lease(topic, most, nonce, lease_ms, wait_ms, once)
     end
     return result
   end
-  local number = most_of(topic, most, first_score(topic))
-  local given = number > 0 and lease_due(topic, number, nonce, lease_ms, result) or 0
-  local left, next_at = most_of(topic, most, first_score(topic))
+  local number = most_of(topic, most, first_score(topic, only))
+  local given = number > 0 and lease_due(topic, number, nonce, lease_ms, result, only) or 0
+  local left, next_at = most_of(topic, most, first_score(topic, only))
   result[3], result[4] = left > 0 and 1 or 0, next_at
   -- If all leased jobs have expired, the worker gets no job, and nothing is stored under its key, because the caller
   -- repeats the request with the same key.
@@ -187,7 +206,7 @@ local function lease(topic, most, nonce, lease_ms, wait_ms, once)
 end
 
 script('lease', {'allow-oom'}, {
-  Attempts, Fifo, Holds, Idempotency, Leases, Limits, Names, Places, Rates, Records, Turns
+  Attempts, Fifo, Holds, Idempotency, Lanes, Leases, Limits, Names, Places, Rates, Records, Turns
 }, function()
   if (#ARGV - 1) % SIZE ~= 0 then error('wrong number of arguments') end
   for i = 2, #ARGV, SIZE do
@@ -201,8 +220,8 @@ script('lease', {'allow-oom'}, {
   has_record = false
   local replies = {now_us}
   for i = 2, #ARGV, SIZE do
-    local topic, most, nonce, lease_ms, wait_ms, once = unpack(ARGV, i, i + SIZE - 1)
-    replies[#replies + 1] = lease(topic, tonumber(most), nonce, tonumber(lease_ms), tonumber(wait_ms), once)
+    local topic, most, nonce, lease_ms, wait_ms, once, key = unpack(ARGV, i, i + SIZE - 1)
+    replies[#replies + 1] = lease(topic, tonumber(most), nonce, tonumber(lease_ms), tonumber(wait_ms), once, string.match(key, '^=(.*)$'))
   end
   Places.finish()
   return replies

@@ -1,7 +1,7 @@
 -- mend.lua - one step of limited size through the data in Redis, which repairs inconsistent data.
 --
 -- ARGV[2] data to walk: 'jobs', 'leases', 'attempts', 'kept', 'dead', 'kept_until', 'dead_due', 'due',
---      'turns', 'held', 'lines', 'pulled', 'names', 'topics', 'ended', 'waiting', 'calendars', or 'some_jobs', a random
+--      'turns', 'held', 'lines', 'pulled', 'names', 'topics', 'ended', 'waiting', 'calendars', 'ranks', 'lanes', or 'some_jobs', a random
 --      sample of the jobs
 -- ARGV[3] cursor, '0' at first
 -- Repairs:
@@ -20,6 +20,8 @@
 --   - a dead job that format 1 left in the pool is removed from the pool
 --   - if the lists of the outbox lack a text, they are rebuilt; the archiver removes the ids in them that have no
 --     text
+--   - the index of a topic's lanes gets the waiting jobs and the attempts that it lacks, and loses attempts that are over; a
+--     rank that is missing comes from the job's record, and one without a job is removed
 --   - the stored number of waiting jobs becomes the number of jobs that are not leased
 -- Returns {now_us, next cursor ('0' at the end), repairs ...}.
 
@@ -86,9 +88,28 @@ end
 
 -- Removes an entry of holders:<topic> without a lease, which would count as a job in flight for ever.
 local function mend_holder(holder, topic)
-  if Leases.deadline(holder) or Lingering.has(holder) then return end
+  if Leases.deadline(holder) or Lingering.has(holder) then
+    if has(LANES) then Lanes.begin_attempts(topic, {holder, ''}) end
+    return
+  end
   call('HDEL', holders_of(topic), holder)
+  if has(LANES) then Lanes.end_attempts(topic, {holder}) end
   mended('holder ' .. string.gsub(holder, '\n', ' '))
+end
+
+-- Gives a job the rank in its record, if it has none.
+local function mend_lane(id, record)
+  if not Ranks.in_record(record) or Ranks.of(id) ~= Ranks.PLAIN then return end
+  Lanes.note_changed(id, record)
+  Places.touch(topic_of(id), 'all')
+  mended('rank ' .. id)
+end
+
+-- Removes the rank of a job, or of a cancelled attempt, that is gone.
+local function mend_rank(id)
+  if call('HEXISTS', JOBS, id) == 1 or Lingering.has(id) then return end
+  Ranks.forget({id})
+  mended('rank ' .. string.gsub(id, '\n', ' '))
 end
 
 local function mend_held(id, topic)
@@ -209,6 +230,24 @@ local function mend_limited()
   end
 end
 
+-- Walks the keys of the topics with lanes. The cursor is the number of the topic and a cursor in its keys.
+local function mend_lanes()
+  local topics = call('HKEYS', LANES)
+  table.sort(topics)
+  local number, inner = string.match(cursor, '^(%d+) ?(%d*)$')
+  number = math.max(1, tonumber(number))
+  local topic = topics[number]
+  if not topic then return end
+  cursor = inner == '' and '0' or inner
+  local entries = scan('ZSCAN', Lanes.pending_key(topic))
+  for i = 1, #entries, 2 do
+    local lost = Lanes.mend(topic, entries[i])
+    if lost then mended('lane ' .. topic .. ' ' .. entries[i]) end
+  end
+  Places.touch(topic, 'all')
+  if replies[2] ~= '0' then replies[2] = number .. ' ' .. replies[2] elseif topics[number + 1] then replies[2] = tostring(number + 1) end
+end
+
 -- Jobs that end during this walk may be listed twice, which does no harm.
 local function mend_outbox()
   if cursor == '0' then
@@ -259,7 +298,7 @@ local function walk_topics(key, entries_of, mend_entry, mend_topic, mend_holder)
 end
 
 script('mend', {'allow-oom'}, {
-  Attempts, Ended, Expiries, Holds, Leases, Limits, Lingering, Names, Outbox, Places, Records
+  Attempts, Ended, Expiries, Holds, Lanes, Leases, Limits, Lingering, Names, Outbox, Places, Ranks, Records
 }, function()
   local walk = ARGV[2]
   cursor = ARGV[3]
@@ -271,6 +310,7 @@ script('mend', {'allow-oom'}, {
       mend_job(fields[i])
       local expires = Records.expiry(fields[i + 1])
       if expires < math.huge then Expiries.note(fields[i], integer(expires)) end
+      mend_lane(fields[i], fields[i + 1])
     end
   elseif walk == 'attempts' then
     local fields = scan_hash(ATTEMPTS)
@@ -301,6 +341,11 @@ script('mend', {'allow-oom'}, {
       Places.touch(fields[i], 'all')
       Places.leave_fifo(fields[i])
     end
+  elseif walk == 'ranks' then
+    local fields = scan_hash(RANKS)
+    for i = 1, #fields, 2 do mend_rank(fields[i]) end
+  elseif walk == 'lanes' then
+    mend_lanes()
   elseif walk == 'limited' then
     mend_limited()
   elseif walk == 'ended' then
@@ -319,6 +364,7 @@ script('mend', {'allow-oom'}, {
   else -- 'due' or 'turns': walks the buckets of their topics
     walk_topics(base .. walk, bucket_of, function(id, topic)
       Places.touch(topic, 'all')
+      if has(LANES) then Lanes.mend_place(topic, id) end
       mend_place(bucket_of(topic), id, topic)
     end, function(topic)
       Places.touch(topic, 'all')

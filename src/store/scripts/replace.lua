@@ -48,11 +48,12 @@ local function replace(id, when, record, tags)
   local text, expires = Records.complete(created, record)
   call('HSET', JOBS, id, text)
   Expiries.note(id, expires)
+  Lanes.note_new(id, record)
   at = Places.put_new(id, at) -- if the call has several new jobs with this id, the last one counts
   return {at, created, was_leased and 2 or is_there and 1 or 0}
 end
 
-script('replace', {}, {Ended, Expiries, Lingering, Places, Records, Tags}, function()
+script('replace', {}, {Ended, Expiries, Lanes, Lingering, Places, Records, Tags}, function()
   check(3, 4, 2)
   max_jobs = tonumber(ARGV[2])
   local replies = {now_us}

@@ -13,7 +13,7 @@ local function earliest_of(id)
   return math.max(now, ms_of(call('ZSCORE', bucket_of(topic_of(id)), id) or call('ZSCORE', DEAD, id) or now))
 end
 
-script('retry', {'allow-oom'}, {Attempts, Ended, Expiries, Fence, FollowUps, Hours, Lingering, Places}, function()
+script('retry', {'allow-oom'}, {Attempts, Ended, Expiries, Fence, Fifo, FollowUps, Hours, Lanes, Lingering, Places}, function()
   if FollowUps.are_there() then FollowUps.take(2, 5) end
   check_ends(2, 5, 3)
   local verdicts, claims = Fence.verdicts(2, 5)
@@ -24,7 +24,7 @@ script('retry', {'allow-oom'}, {Attempts, Ended, Expiries, Fence, FollowUps, Hou
     if verdicts[number] then
       local wait = tonumber(ARGV[i + 2])
       local due = claims[number] and string.match(claims[number], '(%S+)$')
-      local keeps_place = has_settings() and is_fifo(topic_of(id))
+      local keeps_place = Fifo.line_of(id)
       local earliest = wait < 0 and not due and earliest_of(id)
       if keeps_place then due = due or call('ZSCORE', bucket_of(topic_of(id)), id) end
       if verdicts[number] == 'dead' then Ended.bring_back(id) end
@@ -33,6 +33,7 @@ script('retry', {'allow-oom'}, {Attempts, Ended, Expiries, Fence, FollowUps, Hou
       Attempts.note(id, ARGV[i + 4])
       call('HSET', JOBS, id, ARGV[i + 3])
       Expiries.note_of(id, ARGV[i + 3])
+      if wait >= 0 then Lanes.note_retry(id) end
       if not string.find(ARGV[i + 4], '^%S+ %d+ %d+ 2%d%d') then Hours.count_failure(topic_of(id), 'r', ARGV[i + 4]) end
       local at = earliest or soonest + wait
       if keeps_place and due then

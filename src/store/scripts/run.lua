@@ -36,7 +36,7 @@ local function run(id, when, tags, old, new)
   if has(EXPIRIES) and call('ZSCORE', EXPIRIES, id) and Records.is_expired(call('HGET', JOBS, id) or '') then return RESULT.EXPIRED end
   Attempts.forget_losses(id)
   if state == 'ready' then
-    if has_settings() and is_fifo(topic_of(id)) then
+    if Fifo.line_of(id) then
       Fifo.let_go(id)
       Places.touch(topic_of(id))
     end

@@ -48,6 +48,7 @@ local function add_free(id, when, record)
   local number, text, expires = #new, Records.complete(created, record)
   new[number + 1], new[number + 2] = id, text
   Expiries.note(id, expires)
+  Lanes.note_new(id, record)
   room = room - 1
   return Places.put_new(id, at)
 end
@@ -58,6 +59,7 @@ local function add(id, when, record)
   if refused and call('HEXISTS', JOBS, id) == 0 then return refused end
   if refused or call('HSETNX', JOBS, id, text) == 0 then return Leases.existing(id, scheduled[id]) end
   Expiries.note(id, expires)
+  Lanes.note_new(id, record)
   room = room - 1
   scheduled[id] = Places.put_new(id, at)
   return scheduled[id]
@@ -77,7 +79,7 @@ local function schedule(id, when, record, once)
   return result
 end
 
-script('schedule', {}, {Expiries, Idempotency, Leases, Places, Records}, function()
+script('schedule', {}, {Expiries, Idempotency, Lanes, Leases, Places, Records}, function()
   check(4, 4, 2)
   local max_jobs = tonumber(ARGV[2])
   room = max_jobs > 0 and max_jobs - Expiries.jobs_below(max_jobs) or math.huge

@@ -34,6 +34,7 @@ local function add(id, when, record, once)
   local text, expires = Records.complete(created, record)
   call('HSET', JOBS, id, text)
   Expiries.note(id, expires)
+  Lanes.note_new(id, record)
   local placed_at = Places.put_new(id, due)
   if once ~= '-' then Idempotency.keep(once, id, placed_at, tonumber(ARGV[3])) end
   return placed_at
@@ -50,7 +51,7 @@ local function schedule_all(at)
   return results
 end
 
-script('schedule_all', {}, {Expiries, Idempotency, Places, Records}, function()
+script('schedule_all', {}, {Expiries, Idempotency, Lanes, Places, Records}, function()
   local lists, at = {}, 4
   while at <= #ARGV do
     local number = tonumber(string.match(ARGV[at], '^[1-9]%d*$'))

@@ -1,6 +1,6 @@
 -- attempts.lua - what is stored about the attempts of jobs: the last ones, and how many consumers were lost.
 
-local Attempts = {uses = {}}
+local Attempts = {uses = {Ranks}}
 
 -- ---- last attempts ----
 
@@ -26,11 +26,12 @@ function Attempts.note(id, line)
   is_there[ATTEMPTS] = true
 end
 
--- Removes the stored attempts of these jobs, and their entries in the index of expiries (expiries.lua). Called when the
--- jobs have ended, or when they begin again without attempts.
+-- Removes the stored attempts of these jobs, their ranks (ranks.lua), and their entries in the index of expiries
+-- (expiries.lua). Called when the jobs have ended, or when they begin again without attempts.
 function Attempts.forget(ids)
   if has(EXPIRIES) then call('ZREM', EXPIRIES, unpack(ids)) end
   if has(ATTEMPTS) then call('HDEL', ATTEMPTS, unpack(ids)) end
+  if has(RANKS) then Ranks.forget(ids) end
 end
 
 -- ---- lost consumers ----

@@ -8,7 +8,8 @@
 
 local FORMAT_PULL = 4 -- see STORE_FORMAT_PULL in store.h
 local FORMAT_LIMITS = 5 -- see STORE_FORMAT_LIMITS in store.h
-local FORMAT_MAX = 5 -- see STORE_FORMAT_MAX in store.h
+local FORMAT_LANES = 6 -- see STORE_FORMAT_LANES in store.h
+local FORMAT_MAX = 6 -- see STORE_FORMAT_MAX in store.h
 local function raise_format(format)
   if format > (tonumber(call('HGET', META, 'format')) or 0) then call('HSET', META, 'format', format) end
 end

@@ -1,6 +1,6 @@
 -- ended.lua - jobs that have ended: reads them, and is their only writer.
 
-local Ended = {uses = {Attempts, Expiries, Hours, Names, Outbox, Records}}
+local Ended = {uses = {Attempts, Expiries, Hours, Lanes, Names, Outbox, Records}}
 
 -- ---- reading ----
 
@@ -146,6 +146,7 @@ function Ended.bring_back(id, record)
   local _, _, _, old, lines = Ended.read(id)
   call('HSET', JOBS, id, record or old)
   Expiries.note_of(id, record or old)
+  Lanes.note_new(id, record or old)
   if lines ~= '' then
     call('HSET', ATTEMPTS, id, lines)
     is_there[ATTEMPTS] = true

@@ -1,6 +1,6 @@
 -- fifo.lua - fifo topics: no job of the topic is attempted before the job ahead of it has ended.
 
-local Fifo = {uses = {Holds}}
+local Fifo = {uses = {Holds, Ranks}}
 
 -- ---- lines ----
 
@@ -9,9 +9,19 @@ local Fifo = {uses = {Holds}}
 -- line, an entry in the hash LINES: topic -> 'time score id', with the head's score and id. Until that time, no job of
 -- the topic is attempted. A line whose score and id are not those of the current head has no effect.
 
-local function write_line(topic, at, score, id)
-  call('HSET', LINES, topic, table.concat({integer(at), score, id}, ' '))
+function Fifo.write_line(name, at, score, id)
+  call('HSET', LINES, name, table.concat({integer(at), score, id}, ' '))
   is_there[LINES] = true
+end
+
+-- Returns the name of the line in which a job stands: its topic, or its lane (lanes.lua) if the setting perKey.order is
+-- 'fifo'. Returns nothing if jobs behind it need not wait for it.
+function Fifo.line_of(id)
+  if not has_settings() then return end
+  local topic = topic_of(id)
+  if is_fifo(topic) then return topic end
+  local lane = has(RANKS) and topic .. '\n' .. Ranks.key_in(Ranks.of(id))
+  return lane and settings_of(lane).order == 'fifo' and lane or nil
 end
 
 -- Returns time, score and id of a topic's line, or nothing if it has no line.
@@ -20,13 +30,21 @@ function Fifo.line(topic)
   if line then return string.match(line, '^(%d+) (%S+) (.+)$') end
 end
 
+-- Returns the time, ms, before which a line's head may not be attempted, or nothing if it may be attempted now.
+function Fifo.wait_at(name, head_id, head_score)
+  local at, score, id = Fifo.line(name)
+  if at and tonumber(at) > now and head_id == id and tonumber(head_score) == tonumber(score) then return at end
+end
+
 -- Returns the time, ms, before which the head of a fifo topic may not be attempted, or nothing if it may be attempted
--- now.
+-- now. The head may still stand in the line of its lane.
 function Fifo.wait_until(topic)
-  local at, score, id = Fifo.line(topic)
-  if not at or tonumber(at) <= now then return end
+  if not has(LINES) then return end
   local head = call('ZRANGE', bucket_of(topic), 0, 0, 'WITHSCORES')
-  if head[1] == id and tonumber(head[2]) == tonumber(score) then return at end
+  if not head[1] then return end
+  local at = Fifo.wait_at(topic, head[1], head[2])
+  if at or not has(RANKS) then return at end
+  return Fifo.wait_at(topic .. '\n' .. Ranks.key_in(Ranks.of(head[1])), head[1], head[2])
 end
 
 -- Writes the line for a job that is put back into the bucket. at: the time of its next attempt. A topic has only one
@@ -34,22 +52,30 @@ end
 -- first of these jobs and the latest of their times. If this first job is then cancelled, or the topic stops being
 -- fifo, the other jobs are due at once, although they should wait longer.
 function Fifo.hold(id, due, at)
-  local topic = topic_of(id)
-  local old_at, old_due, old_id = Fifo.line(topic)
+  local name = Fifo.line_of(id)
+  local old_at, old_due, old_id = Fifo.line(name)
   at = math.max(at, ms_of(due)) -- not before its due time, even if the clock has stepped back
   if old_at and old_id ~= id then
     at = math.max(at, tonumber(old_at))
     if tonumber(old_due) < tonumber(due) then id, due = old_id, old_due end
   end
-  write_line(topic, at, due, id)
+  Fifo.write_line(name, at, due, id)
 end
 
--- If the topic's line has this job, sets the line's time to due, or to 0 if due is absent, so that the job may be
+-- If a line has this job, sets the line's time to due, or to 0 if due is absent, so that the job may be
 -- claimed at once. The line stays until the job is claimed, so the job stays the head even if the clock steps back. The
 -- caller must then touch the topic (places.lua).
 function Fifo.let_go(id, due)
-  local _, score, head = Fifo.line(topic_of(id))
-  if head == id then write_line(topic_of(id), due and ms_of(due) or 0, score, id) end
+  local name = Fifo.line_of(id)
+  local _, score, head = Fifo.line(name)
+  if head == id then Fifo.write_line(name, due and ms_of(due) or 0, score, id) end
+end
+
+-- Writes another score of a waiting job.
+function Fifo.move(id, score)
+  local topic = topic_of(id)
+  call('ZADD', bucket_of(topic), score, id)
+  if has(LANES) then call('ZADD', lane_of(topic, Ranks.of(id)), 'XX', score, id) end
 end
 
 -- Returns the head of a fifo topic and its score. A job that was held before its topic became fifo has the end of its
@@ -62,8 +88,8 @@ local function first_with_held(topic)
   if not held[1] or tonumber(held[2]) >= tonumber(first[2]) then return first end
   local place = call('ZSCORE', bucket, held[1])
   if not place then return first end
-  call('ZADD', bucket, held[2], held[1])
-  write_line(topic, math.max(ms_of(place), tonumber(Fifo.line(topic) or 0)), held[2], held[1])
+  Fifo.move(held[1], held[2])
+  Fifo.write_line(topic, math.max(ms_of(place), tonumber(Fifo.line(topic) or 0)), held[2], held[1])
   return held
 end
 
@@ -83,8 +109,8 @@ function Fifo.keep_first(topic)
   end
   at = math.max(tonumber(at), ms_of(score)) -- Fifo.let_go may have written an earlier time
   score = string.format('%.17g', tonumber(first[2]) - LINE_STEP)
-  call('ZADD', bucket_of(topic), score, id)
-  write_line(topic, at, score, id)
+  Fifo.move(id, score)
+  Fifo.write_line(topic, at, score, id)
   return score
 end
 

@@ -22,6 +22,7 @@ local PULL_WAITERS, SUSPECTS, WORKFLOW_JOBS, ENDED_LAST, EXPIRIES, RARE_KEYS
 local KEPT_UNTIL, DEAD_DUE, HISTORY, ENDED, ENDED_IDS, ENDED_READ
 local RATES, RESUMING, RECEIVERS, REPORTED, SURVEY, CARRY
 local LIMITS, LIMITED, LIMITS_USED
+local RANKS, LANES, KEY_VALUES
 local IDEMPOTENCY, WINDOWS, GROUPS, GROUP_NAMES, SENDS, SENDS_UNTIL
 local SCHEDULES, FIRES, SCHEDULE_NAMES, FIRED, SKIPPED, SKIPPED_UNTIL
 local WORKFLOWS, WORKFLOW_TIMES, WORKFLOWS_OVER, WAITS
@@ -64,8 +65,12 @@ local function name_job_keys()
   EXPIRIES = base .. 'expiries' -- id -> when the job expires, see expiries.lua
   LIMITS = base .. 'limits' -- name of a limit that topics share -> settings, see limits.lua
   LIMITED = base .. 'limited' -- topic -> number of its attempts that count for a limit, and the limit
+  RANKS = base .. 'ranks' -- id -> priority and key of the job, see ranks.lua
+  LANES = base .. 'lanes' -- topics whose jobs have keys or priorities, see lanes.lua
+  KEY_VALUES = base .. 'key_values' -- topic, newline, key -> settings of this key, as JSON text
   RARE_KEYS = {base .. 'never', TOPICS, PATTERNS, CRASHES, ATTEMPTS, BEHIND, HELD, RESUMED, CONSUMERS.lingering, LINES, KEPT,
-    WORKERS.leases, WORKERS.lingering, PULL_WAITERS, SUSPECTS, WORKFLOW_JOBS, ENDED_LAST, EXPIRIES, LIMITS, LIMITED}
+    WORKERS.leases, WORKERS.lingering, PULL_WAITERS, SUSPECTS, WORKFLOW_JOBS, ENDED_LAST, EXPIRIES, LIMITS, LIMITED,
+    RANKS, LANES, KEY_VALUES}
 end
 
 local function name_other_keys()
@@ -114,6 +119,9 @@ end
 
 -- The waiting jobs of a topic, each with its place, see places.lua.
 local function bucket_of(topic) return base .. 'bucket:' .. topic end
+
+-- The waiting jobs of a lane with this priority and key, its rank: id -> score, as in the bucket, see lanes.lua.
+local function lane_of(topic, rank) return base .. 'lane:' .. topic .. '\n' .. rank end
 
 -- The jobs of a topic in flight: id -> nonce of the lease, and due time.
 local function holders_of(topic) return base .. 'holders:' .. topic end

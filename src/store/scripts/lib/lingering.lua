@@ -1,6 +1,6 @@
 -- lingering.lua - attempts that still run although their job was cancelled or replaced.
 
-local Lingering = {uses = {Attempts, Ended, Leases, Places}}
+local Lingering = {uses = {Attempts, Ended, Lanes, Leases, Places, Ranks}}
 
 -- Such an attempt lingers: it counts against the topic's limit of jobs in flight until it ends or the deadline of its
 -- lease passes. The sorted set lingering of each kind of holders has the deadlines of these attempts: id, newline, nonce of the lease ->
@@ -26,6 +26,9 @@ end
 function Lingering.free(place)
   call('ZREM', lingering_of(place), place)
   call('HDEL', holders_of(topic_of(place)), place)
+  if not has(LANES) then return end
+  Lanes.end_attempts(topic_of(place), {place})
+  Ranks.forget({place})
 end
 
 -- ---- cancelled and replaced jobs ----
@@ -44,6 +47,7 @@ function Lingering.take_cancelled(id, why)
     call('ZADD', key, deadline, place)
     is_there[key] = true
     call('HSET', holders_of(topic_of(id)), place, why or '')
+    if has(LANES) then Lanes.linger(id, place) end
   end
   return was
 end

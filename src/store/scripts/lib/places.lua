@@ -1,7 +1,7 @@
 -- places.lua - the only writer of buckets. A bucket is the sorted set of a topic's waiting jobs. The score of a job
 -- there, its place, is its due time in ms and a fraction for its order within this ms.
 
-local Places = {uses = {Attempts, Expiries, Fifo, Holds, Leases, Limits, Names, Suspects, Turns}}
+local Places = {uses = {Attempts, Expiries, Fifo, Holds, Lanes, Leases, Limits, Names, Suspects, Turns}}
 
 -- ---- number of waiting jobs ----
 
@@ -78,6 +78,7 @@ function Places.leave_bucket(topic, ids)
   waiting_change = waiting_change - number
   Places.touch(topic, 'left')
   if has(HELD) then Holds.remove(topic, ids) end
+  if has(LANES) then Lanes.leave(topic, ids) end
   return number
 end
 
@@ -92,6 +93,7 @@ function Places.leave_front(topic, ids, is_all)
   end
   waiting_change = waiting_change - #ids
   if has(HELD) then Holds.remove(topic, ids) end
+  if has(LANES) then Lanes.leave(topic, ids) end
 end
 
 function Places.delete_buckets()
@@ -195,6 +197,10 @@ function Places.write(topic, list)
   local number, highest = call('ZADD', bucket_of(topic), unpack(list)), highest_scores[topic]
   local first = tonumber(list[1])
   waiting_change = waiting_change + number
+  if has(LANES) and Lanes.state(topic) then
+    Lanes.put(topic, list)
+    Places.touch(topic)
+  end
   for i = 3, #list, 2 do
     local score = tonumber(list[i])
     if score < first then first = score end
@@ -225,7 +231,7 @@ function Places.resume(topic, ids)
       Places.put_back(ids[i], dues[i])
       has_resumed = true
     end
-    if dues[i] and has_settings() and is_fifo(topic) then
+    if dues[i] and Fifo.line_of(ids[i]) then
       Fifo.let_go(ids[i], dues[i])
       Places.touch(topic)
     end
@@ -263,6 +269,7 @@ function Places.take(id)
   Places.touch(topic)
   if Leases.take(id) then
     call('HDEL', holders_of(topic), id)
+    if has(LANES) then Lanes.end_attempts(topic, {id}) end
     return 'leased'
   end
   if Places.leave_bucket(topic, {id}) == 1 then return 'waiting' end
@@ -270,9 +277,9 @@ end
 
 -- Puts a leased job back into its bucket, for its next attempt. due: the score that the job had there before it was
 -- leased. at: the time at which its next attempt may begin, ms; if at is false, the job is due at once, with its old
--- score. In a fifo topic, the job keeps its old score, and all later jobs wait for this job, see fifo.lua.
+-- score. In a fifo topic or lane, the job keeps its old score, and all later jobs wait for this job, see fifo.lua.
 function Places.put_for_retry(id, due, at)
-  local keeps_place = has_settings() and is_fifo(topic_of(id))
+  local keeps_place = Fifo.line_of(id)
   Expiries.note_again(id)
   -- If at is before the old time, because the clock has stepped back, the job keeps its old time and so is not early.
   if keeps_place or not at or tonumber(due) > at then Places.put_back(id, due) else Places.put(id, at) end
@@ -283,7 +290,7 @@ end
 -- and the time at which its next attempt may begin. This time becomes the job's score in the bucket.
 function Places.leave_fifo(topic)
   local at, score, id = Fifo.line(topic)
-  if not at or has_settings() and is_fifo(topic) then return end
+  if not at or has_settings() and is_fifo(topic) or string.find(topic, '\n', 1, true) then return end -- a lane's: lanes.lua
   local place, held_due = call('ZSCORE', bucket_of(topic), id), Holds.dues(topic, {id})[1]
   if place and tonumber(place) == tonumber(score) and tonumber(at) > ms_of(place) then
     Places.put(id, at)
@@ -304,7 +311,7 @@ local function drop_freed()
   if #topics == 0 then return end
   local times, offered = call('ZMSCORE', DUE, unpack(topics)), {}
   for i = 1, #topics do
-    if times[i] and times[i] ~= 'inf' then has_changed[topics[i]] = false else offered[#offered + 1] = topics[i] end
+    if times[i] and times[i] ~= 'inf' and not Lanes.state(topics[i]) then has_changed[topics[i]] = false else offered[#offered + 1] = topics[i] end
   end
   Turns.look_at_holders(offered, #offered) -- may set Turns.in_flight to 0 for all these topics
 end
@@ -329,7 +336,7 @@ function Places.finish()
     local topic = touched[i]
     if had_none[topic] and not Places.new[topic] then Turns.first_scores[topic] = false end
     if extents[topic] == 'all' then Names.add(topic) end
-    if has_changed[topic] then Turns.offer(topic, had_none[topic], not extents[topic]) end
+    if has_changed[topic] or Lanes.are_touched(topic) then Turns.offer(topic, had_none[topic], not extents[topic]) end
   end
   if #touched > 0 then Turns.write() end
   if next(Limits.touched) then Turns.let_in() end

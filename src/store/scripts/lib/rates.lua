@@ -21,6 +21,22 @@ function Rates.begun_key(topic) return base .. 'begun:' .. topic end
 -- Returns when the first waiting job of a topic is due, ms.
 function Rates.first_due_of(topic) return tonumber(call('ZRANGE', bucket_of(topic), 0, 0, 'WITHSCORES')[2]) or now end
 
+-- RATES has the time up to which a topic's tokens are spent. There may be very many lanes (lanes.lua), whose times are
+-- in the hash with the attempts of the last second, which expires.
+local function is_lane(topic) return string.find(topic, '\n', 1, true) end
+local function read_spent(topic)
+  if is_lane(topic) then return call('HGET', Rates.begun_key(topic), 'spent') end
+  return call('HGET', RATES, topic)
+end
+
+local function write_spent(topic, us)
+  if is_lane(topic) then
+    call('HSET', Rates.begun_key(topic), 'spent', integer(math.ceil(us)))
+  else
+    call('HSET', RATES, topic, integer(math.ceil(us)))
+  end
+end
+
 -- Returns three values in us: the interval from one attempt to the next; the time by which the burst lets attempts
 -- begin ahead of these intervals; and the time up to which the tokens are spent. After a step of the clock or a change
 -- of the rate, the stored time may be later than a burst can explain; the latest possible time is then returned
@@ -31,10 +47,10 @@ local function rate_of(topic, is_offer)
   if not rate then return end
   local step = rate.per * 1000000 / rate.jobs
   local ahead = rate.burst * step
-  local spent = tonumber(call('HGET', RATES, topic)) or 0
+  local spent = tonumber(read_spent(topic)) or 0
   if spent ~= spent then spent = 0 end -- the stored text is nan, which duepost does not write
   local latest, rounding = now_us + ahead, step / 100000 + 1
-  if is_offer and spent > latest + rounding then call('HSET', RATES, topic, integer(math.ceil(latest))) end
+  if is_offer and spent > latest + rounding then write_spent(topic, latest) end
   return step, ahead, math.min(spent, latest)
 end
 
@@ -143,13 +159,13 @@ function Rates.spend(topic, number, first_due)
   if own and own.window and number > 0 then return spend_window(topic, own, number) end
   local step, _, spent = rate_of(topic)
   if not step or number == 0 then return end
-  call('HSET', RATES, topic, integer(math.ceil(spent_since(topic, spent, first_due) + number * step)))
-  local key = Rates.begun_key(topic)
+  local key, spent_then = Rates.begun_key(topic), spent_since(topic, spent, first_due) + number * step
   local sum, first, gone = begun_in_second(topic)
   if not gone then call('DEL', key) elseif #gone > 0 then call('HDEL', key, unpack(gone)) end
   call('HINCRBY', key, integer(math.floor(now_us / SLOT_US)), number)
   call('HSET', key, 'sum', sum + number, 'first', integer(first))
-  call('PEXPIRE', key, 2000)
+  write_spent(topic, spent_then)
+  call('PEXPIRE', key, is_lane(topic) and integer(math.ceil(math.max(0, spent_then - now_us) / 1000) + 2000) or 2000)
 end
 
 -- Returns the tokens of attempts that were claimed but have not begun. number: how many attempts, all of one claim.
@@ -160,7 +176,7 @@ function Rates.give_back(topic, number, since)
   local step, _, spent = rate_of(topic)
   if not step then return end
   local late = math.max(0, now_us - since * 1000 - Rates.CREDIT_US)
-  if number * step > late then call('HSET', RATES, topic, integer(math.ceil(spent - number * step + late))) end
+  if number * step > late then write_spent(topic, spent - number * step + late) end
   local slot = integer(math.floor(since * 1000 / SLOT_US))
   local began = tonumber(call('HGET', Rates.begun_key(topic), slot)) or 0
   local back = math.min(began, number)

@@ -6,7 +6,7 @@
 -- ARGV[1] is the default limit: the maximum number of jobs of one topic that are in flight (being attempted) at the
 --   same time, over all processes.
 
-local Turns = {uses = {Fifo, Limits, Names, Rates}}
+local Turns = {uses = {Fifo, Lanes, Limits, Names, Rates}}
 
 -- ---- due jobs that may not be served ----
 
@@ -146,7 +146,12 @@ function Turns.offer(topic, is_new, is_kept)
   Limits.is_asked = false
   local may_be_fifo = has_settings() and (has(LINES) or has(HELD))
   if may_be_fifo and is_fifo(topic) then Turns.first_scores[topic] = Fifo.keep_first(topic) end
-  local first = Turns.first_scores[topic]
+  local first, is_late = Turns.first_scores[topic], nil
+  if has(LANES) and Lanes.are_used(topic) then
+    first, is_late = Lanes.front(topic)
+  elseif has(LANES) then
+    Lanes.offer_touched(topic)
+  end
   if first == nil then first = front_of(topic) end
   if not first then
     if limit then Limits.leave(topic, limit) end
@@ -160,7 +165,8 @@ function Turns.offer(topic, is_new, is_kept)
   local is_ready, first_due = is_due(first), ms_of(first)
   local at = not is_ready and integer(first_due) or Turns.held_until(topic, first_due, true)
   if limit and not Limits.is_asked then Limits.leave(topic, limit) end
-  if is_ready and at or not is_new and has(BEHIND) then note_behind(topic, is_ready and at) end
+  if is_late == nil then is_late = is_ready end
+  if is_late and at or not is_new and has(BEHIND) then note_behind(topic, is_late and at) end
   if at then
     if at ~= 'inf' then note_due(at) end
     due_added[#due_added + 1] = at
@@ -207,6 +213,7 @@ function Turns.write(had_turn)
   end
   if Turns.next_scores or next(Limits.touched) then due_added, due_removed, Turns.added, Turns.removed = {}, {}, {}, {} end
   if has(BEHIND) then write_behind() end
+  if has(LANES) then Lanes.write() end
 end
 
 -- Offers the first topics that wait for the limits of which this call may have freed places, after Turns.write. A topic

@@ -1,0 +1,597 @@
+-- lanes.lua - lanes: the jobs of one topic and key. The lanes of a topic take turns, and in a lane the job with the highest
+-- priority goes first.
+--
+-- A waiting job of any key is in the bucket of its topic (places.lua), which stays the only place of waiting jobs. Lanes are an index of
+-- the bucket, which claims use; an entry that is not the bucket's is corrected when it is met. A topic has this index
+-- when a job with a rank (ranks.lua) has come, until it has no jobs. The jobs without a key are a lane, too, whose key is
+-- empty.
+--
+-- LANES has the topics with lanes: topic -> 'cursor priorities mark'.
+--   cursor      the jobs that came before the index are added to it in steps: it has those whose score is not above
+--               cursor; 'inf': all
+--   priorities  the digits of the priorities that jobs of the topic have had
+--   mark        identifies the settings with which lanes were offered last, see restart
+
+local Lanes = {uses = {Fifo, Holds, Ranks, Rates}}
+
+-- The attempts of a lane in flight: a set with fields of holders:<topic>.
+local function in_flight_key(topic, key) return base .. 'lane_leases:' .. topic .. '\n' .. key end
+-- Keys whose jobs may be served now -> virtual time, as in "turns"; and other keys with waiting jobs -> when they are
+-- offered next, as in "due" (turns.lua).
+local function turns_key(topic) return base .. 'lanes_turns:' .. topic end
+local function due_key(topic) return base .. 'lanes_due:' .. topic end
+-- Keys that were in "due" when settings of lanes changed, and have not been offered since.
+local function again_key(topic) return base .. 'lanes_again:' .. topic end
+-- Keys with jobs or with values of their own -> number of jobs, waiting and in flight.
+function Lanes.pending_key(topic) return base .. 'lanes_pending:' .. topic end
+
+-- The settings, the rate and the line of a lane are those of this name (settings.lua, rates.lua, fifo.lua).
+function Lanes.name(topic, key) return topic .. '\n' .. key end
+
+-- ---- topics with lanes ----
+
+local states = {} -- cache of this call: topic -> what LANES has of it, or false
+function Lanes.state(topic)
+  if not has(LANES) then return end
+  local state = states[topic]
+  if state == nil then
+    local cursor, priorities, mark = string.match(call('HGET', LANES, topic) or '', '^(%S+) (%d+) (%S+)$')
+    state = cursor and {cursor = cursor, priorities = priorities, mark = mark} or false
+    states[topic] = state
+  end
+  return state
+end
+
+local function change_state(topic, member, value)
+  states[topic][member] = value
+  states[topic].is_changed = true
+end
+
+-- Returns whether claims choose the topic's jobs by their lanes.
+function Lanes.are_used(topic) return Lanes.state(topic) and not is_fifo(topic) end
+
+local function turn_on(topic, rank)
+  local state = Lanes.state(topic)
+  local priority = string.sub(rank, 1, 1)
+  if state and string.find(state.priorities, priority, 1, true) then return end
+  if not state then
+    raise_format(FORMAT_LANES)
+    is_there[LANES] = true
+    states[topic] = {cursor = '-inf', priorities = '5', mark = '-'}
+    state = states[topic]
+  end
+  local priorities = string.find(state.priorities, priority, 1, true) and state.priorities or state.priorities .. priority
+  change_state(topic, 'priorities', priorities)
+end
+
+-- ---- touched lanes ----
+
+local touched = {} -- topic -> list of keys, and key -> true
+local function touch(topic, key)
+  local list = touched[topic]
+  if not list then
+    list = {has = {}}
+    touched[topic] = list
+  end
+  if list.has[key] then return end
+  list.has[key] = true
+  list[#list + 1] = key
+end
+
+-- Returns whether this call has changed lanes of the topic that it has not offered yet.
+function Lanes.are_touched(topic) return touched[topic] ~= nil end
+
+-- ---- jobs that come and go ----
+
+-- Calls do_with(rank, list) for each rank of these ids. list: the ids with this rank, each with its score before it if
+-- scores are given.
+local function for_each_rank(ids, scores, do_with)
+  local ranks, order, lists = Ranks.of_all(ids), {}, {}
+  for i = 1, #ids do
+    local list = lists[ranks[i]]
+    if not list then
+      list = {}
+      lists[ranks[i]] = list
+      order[#order + 1] = ranks[i]
+    end
+    if scores then list[#list + 1] = scores[i] end
+    list[#list + 1] = ids[i]
+  end
+  for i = 1, #order do do_with(order[i], lists[order[i]]) end
+end
+
+-- Adds entries of the bucket to the index.
+local function add_to_index(topic, ids, scores)
+  for_each_rank(ids, scores, function(rank, list)
+    call('ZADD', lane_of(topic, rank), unpack(list))
+    touch(topic, Ranks.key_in(rank))
+  end)
+end
+
+-- Called when entries are written to a bucket. list: score, id, score, id ...
+function Lanes.put(topic, list)
+  if not Lanes.state(topic) then return end
+  local ids, scores = {}, {}
+  for i = 1, #list, 2 do scores[#scores + 1], ids[#ids + 1] = list[i], list[i + 1] end
+  add_to_index(topic, ids, scores)
+end
+
+-- Called when ids leave a bucket.
+function Lanes.leave(topic, ids)
+  if not Lanes.state(topic) then return end
+  for_each_rank(ids, nil, function(rank, list)
+    call('ZREM', lane_of(topic, rank), unpack(list))
+    touch(topic, Ranks.key_in(rank))
+  end)
+end
+
+-- Gives a job another rank. If it waits, it moves to the lane of this rank.
+local function set_rank(id, rank)
+  local topic, old = topic_of(id), Ranks.of(id)
+  if rank ~= Ranks.PLAIN then turn_on(topic, rank) end
+  if rank == old or not Lanes.state(topic) then return end
+  local score = call('ZSCORE', bucket_of(topic), id)
+  if score then Lanes.leave(topic, {id}) end
+  Ranks.set(id, rank)
+  if score then add_to_index(topic, {id}, {score}) end
+end
+
+-- Notes the rank of a new job, before it is put into its bucket. record: as the C code has written it.
+function Lanes.note_new(id, record)
+  local rank = Ranks.in_record(record)
+  if rank then
+    local topic, old = topic_of(id), Ranks.known(id)
+    turn_on(topic, rank)
+    if old and old ~= rank then Lanes.leave(topic, {id}) end -- a job that this call has replaced
+    Ranks.set(id, rank)
+  elseif has(RANKS) and (Ranks.known(id) or Ranks.PLAIN) ~= Ranks.PLAIN then
+    Lanes.leave(topic_of(id), {id})
+    Ranks.set(id, Ranks.PLAIN)
+  end
+end
+
+-- Notes the rank of a job whose record has been changed.
+function Lanes.note_changed(id, record)
+  local rank = Ranks.in_record(record) or Ranks.PLAIN
+  if rank ~= Ranks.PLAIN or has(RANKS) then set_rank(id, rank) end
+end
+
+-- Gives a job whose attempt has failed the priority that the topic's setting retryPriority names.
+function Lanes.note_retry(id)
+  local priority = has_settings() and settings_of(topic_of(id)).retryPriority
+  if priority then set_rank(id, Ranks.with_priority(Ranks.of(id), priority)) end
+end
+
+-- ---- attempts in flight ----
+
+-- Called when fields are added to holders:<topic>, and when they are removed. holders: field, value, field, value ...
+function Lanes.begin_attempts(topic, holders)
+  if not Lanes.state(topic) or #holders == 0 then return end
+  local fields = {}
+  for i = 1, #holders, 2 do fields[#fields + 1] = holders[i] end
+  for_each_rank(fields, nil, function(rank, list) call('SADD', in_flight_key(topic, Ranks.key_in(rank)), unpack(list)) end)
+end
+
+function Lanes.end_attempts(topic, fields)
+  if not Lanes.state(topic) then return end
+  for_each_rank(fields, nil, function(rank, list)
+    call('SREM', in_flight_key(topic, Ranks.key_in(rank)), unpack(list))
+    touch(topic, Ranks.key_in(rank))
+  end)
+end
+
+-- Called when the job of an attempt is cancelled, and the attempt lingers under the name place (lingering.lua).
+function Lanes.linger(id, place)
+  if not Lanes.state(topic_of(id)) then return end
+  Ranks.set(place, Ranks.of(id))
+  Ranks.write()
+  Lanes.begin_attempts(topic_of(id), {place, ''})
+end
+
+-- ---- what holds a lane ----
+
+-- Returns the score of the first waiting job of a lane, and its id, or nothing.
+local function head_of(topic, key)
+  local priorities, head, head_id = Lanes.state(topic).priorities, nil, nil
+  for i = 1, #priorities do
+    local found = call('ZRANGE', lane_of(topic, string.sub(priorities, i, i) .. key), '0', '0', 'WITHSCORES')
+    if found[2] and (not head or tonumber(found[2]) < tonumber(head)) then head, head_id = found[2], found[1] end
+  end
+  return head, head_id
+end
+
+function Lanes.in_flight(topic, key) return call('SCARD', in_flight_key(topic, key)) end
+
+local function limit_of(own) return own.order == 'fifo' and 1 or own.maxInFlight end
+
+-- Keeps the job whose retry the lane's line waits for before all others, as Fifo.keep_first does for topics. If the lane
+-- is not fifo any more, the job gets the time of its retry as its place. Returns the head of the lane.
+local LINE_STEP = 1 / 2048 -- as in places.lua
+local function keep_line(topic, key, own, head, head_id)
+  local name = Lanes.name(topic, key)
+  local at, score, id = Fifo.line(name)
+  if not at or id == head_id and tonumber(score) == tonumber(head) and own.order == 'fifo' then return head, head_id end
+  local place = call('ZSCORE', bucket_of(topic), id)
+  local is_right = head and place and tonumber(place) == tonumber(score)
+  if is_right and own.order == 'fifo' then
+    at, score = math.max(tonumber(at), ms_of(score)), string.format('%.17g', tonumber(head) - LINE_STEP)
+    Fifo.move(id, score)
+    Fifo.write_line(name, at, score, id)
+    return score, id
+  end
+  if is_right and tonumber(at) > ms_of(place) then Fifo.move(id, at) end
+  call('HDEL', LINES, name)
+  return head_of(topic, key)
+end
+
+-- Returns how many attempts of a lane may begin now (maximum: most), and if none may, the time at which more may, ms, or
+-- 'inf' if this does not depend on time. head, head_id: the first waiting job, which is due.
+local function room_of(topic, key, most, head, head_id, is_offer)
+  local name = Lanes.name(topic, key)
+  local own = settings_of(name)
+  if own == NO_SETTINGS then return most end
+  if own.paused or own == UNREADABLE then return 0, 'inf' end
+  local limit = limit_of(own)
+  if limit then most = math.min(most, limit - Lanes.in_flight(topic, key)) end
+  if most < 1 then return 0, 'inf' end
+  local line_at = own.order == 'fifo' and Fifo.wait_at(name, head_id, head)
+  if line_at then return 0, line_at end
+  if not own.rate then return most end
+  local tokens, next_at = Rates.tokens(name, tonumber(head), is_offer)
+  if tokens < 1 then return 0, integer(next_at) end
+  return math.min(most, tokens)
+end
+
+-- ---- offering a lane ----
+
+local turns_added, due_added, turns_removed, due_removed -- of the topic whose lanes are being offered
+local function begin_offers() turns_added, due_added, turns_removed, due_removed = {}, {}, {}, {} end
+
+-- Decides whether a lane may be served, as Turns.offer does for topics. turn: its next virtual time, if it has been
+-- served.
+local function offer(topic, key, turn)
+  local head, head_id = head_of(topic, key)
+  if has(LINES) then
+    head, head_id = keep_line(topic, key, settings_of(Lanes.name(topic, key)), head, head_id)
+  end
+  if not head then
+    turns_removed[#turns_removed + 1], due_removed[#due_removed + 1] = key, key
+    return
+  end
+  local at = integer(ms_of(head))
+  if is_due(head) then
+    local _, until_ms = room_of(topic, key, 1, head, head_id, true)
+    at = until_ms
+  end
+  if at then
+    due_added[#due_added + 1], due_added[#due_added + 2] = at, key
+    turns_removed[#turns_removed + 1] = key
+  else
+    turns_added[#turns_added + 1], turns_added[#turns_added + 2] = turn or false, key
+    due_removed[#due_removed + 1] = key
+  end
+end
+
+local function write_offers(topic)
+  if #due_removed > 0 then call('ZREM', due_key(topic), unpack(due_removed)) end
+  if #turns_removed > 0 then call('ZREM', turns_key(topic), unpack(turns_removed)) end
+  if #due_added > 0 then call('ZADD', due_key(topic), unpack(due_added)) end
+  local last, served, new = nil, {}, {}
+  for i = 1, #turns_added, 2 do
+    local list = turns_added[i] and served or new
+    if not turns_added[i] then
+      last = (last or tonumber(call('ZRANGE', turns_key(topic), '0', '0', 'REV', 'WITHSCORES')[2] or 0)) + 1
+    end
+    list[#list + 1], list[#list + 2] = integer(turns_added[i] or last), turns_added[i + 1]
+  end
+  if #served > 0 then call('ZADD', turns_key(topic), unpack(served)) end
+  if #new > 0 then call('ZADD', turns_key(topic), 'NX', unpack(new)) end
+end
+
+-- Notes the number of jobs of a lane. A lane without jobs is forgotten, unless its key has values of its own.
+local function count(topic, key)
+  local priorities, number = Lanes.state(topic).priorities, Lanes.in_flight(topic, key)
+  for i = 1, #priorities do number = number + call('ZCARD', lane_of(topic, string.sub(priorities, i, i) .. key)) end
+  if number > 0 or has(KEY_VALUES) and call('HEXISTS', KEY_VALUES, Lanes.name(topic, key)) == 1 then
+    call('ZADD', Lanes.pending_key(topic), number, key)
+  else
+    call('ZREM', Lanes.pending_key(topic), key)
+    if has(LINES) then call('HDEL', LINES, Lanes.name(topic, key)) end
+  end
+end
+
+-- Offers the lanes that this call has touched.
+function Lanes.offer_touched(topic)
+  local keys = touched[topic]
+  if not keys or not Lanes.state(topic) then return end
+  touched[topic] = nil
+  begin_offers()
+  for i = 1, #keys do
+    if keys.has[keys[i]] then
+      keys.has[keys[i]] = nil
+      offer(topic, keys[i])
+      count(topic, keys[i])
+    end
+  end
+  write_offers(topic)
+end
+
+-- ---- steps before a topic is offered ----
+
+local STEP = 64 -- lanes, or jobs that come into the index
+
+-- Adds jobs to the index that were there before it.
+local function adopt(topic, state)
+  if state.cursor == 'inf' then return end
+  local bucket = bucket_of(topic)
+  local from = state.cursor == '-inf' and '-inf' or '(' .. state.cursor
+  local found, ids, scores = call('ZRANGE', bucket, from, '+inf', 'BYSCORE', 'LIMIT', '0', STEP, 'WITHSCORES'), {}, {}
+  for i = 1, #found, 2 do ids[#ids + 1], scores[#scores + 1] = found[i], found[i + 1] end
+  local last = found[#found]
+  if #ids == STEP then
+    local same = call('ZRANGE', bucket, last, last, 'BYSCORE')
+    for i = 1, #same do ids[#ids + 1], scores[#scores + 1] = same[i], last end
+  end
+  if #ids > 0 then add_to_index(topic, ids, scores) end
+  change_state(topic, 'cursor', #found == 2 * STEP and last or 'inf')
+end
+
+-- Offers all lanes again, in steps, when settings on which they depend have changed, or Redis's clock has stepped back:
+-- a lane may wait for what is no longer so.
+local function restart(topic, state)
+  local mark = string.sub(redis.sha1hex(settings_text_of(topic) .. '\n' .. (call('HGET', META, 'lanes_again') or '')), 1, 12)
+  if mark == state.mark or call('EXISTS', again_key(topic)) == 1 then return end
+  change_state(topic, 'mark', mark)
+  if call('EXISTS', due_key(topic)) == 1 then call('RENAME', due_key(topic), again_key(topic)) end
+end
+
+-- Called when all lanes must be offered again, because the clock has stepped back.
+function Lanes.start_again() call('HSET', META, 'lanes_again', integer(now_us)) end
+
+local function offer_again(topic)
+  local found = call('ZRANGE', again_key(topic), '0', STEP - 1)
+  if #found == 0 then return false end
+  call('ZREM', again_key(topic), unpack(found))
+  for i = 1, #found do touch(topic, found[i]) end
+  return #found == STEP
+end
+
+local function carry(topic)
+  local found = call('ZRANGE', due_key(topic), '-inf', now, 'BYSCORE', 'LIMIT', '0', STEP)
+  for i = 1, #found do touch(topic, found[i]) end
+  return #found == STEP
+end
+
+-- Forgets the lanes of a topic that has no jobs.
+local function turn_off(topic)
+  if call('EXISTS', holders_of(topic)) == 1 then return end
+  call('HDEL', LANES, topic)
+  states[topic], touched[topic] = false, nil
+  call('DEL', due_key(topic), turns_key(topic), again_key(topic))
+end
+
+-- Returns the score of the first job of a topic that may be served, 'inf' if none will be by time alone, or false if the
+-- topic has no waiting jobs. Also returns whether a job is due, even if its lane holds it.
+function Lanes.front(topic)
+  local state = Lanes.state(topic)
+  local first = call('ZRANGE', bucket_of(topic), '0', '0', 'WITHSCORES')[2]
+  if not first then
+    Lanes.offer_touched(topic)
+    turn_off(topic)
+    return false, false
+  end
+  restart(topic, state)
+  local again = offer_again(topic)
+  adopt(topic, state)
+  local more = carry(topic)
+  Lanes.offer_touched(topic)
+  local key = call('ZRANGE', turns_key(topic), '0', '0')[1]
+  if key then return head_of(topic, key) or integer(now), is_due(first) end
+  local next_at = call('ZRANGE', due_key(topic), '0', '0', 'WITHSCORES')[2] or 'inf'
+  if again or more then return integer(now + 1), is_due(first) end
+  if state.cursor ~= 'inf' then
+    local unknown = call('ZRANGE', bucket_of(topic), '(' .. state.cursor, '+inf', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES')[2]
+    if unknown and tonumber(unknown) < tonumber(next_at) then next_at = is_due(unknown) and now + 1 or unknown end
+  end
+  return next_at, is_due(first)
+end
+
+-- Returns the score of the first job of a lane if it may be served now, or nothing.
+function Lanes.head(topic, key)
+  Lanes.front(topic)
+  return call('ZSCORE', turns_key(topic), key) and head_of(topic, key) or nil
+end
+
+-- ---- choosing jobs ----
+
+-- Returns the first due jobs of a lane in the order in which they are attempted: {id, score, time} each.
+local HOUR = 3600
+local function due_of(topic, key, most)
+  local priorities, list = Lanes.state(topic).priorities, {}
+  local own = settings_of(topic)
+  local is_strict, age_ms = own.priorityAge == 'off', (tonumber(own.priorityAge) or HOUR) * 1000
+  local is_line = settings_of(Lanes.name(topic, key)).order == 'fifo'
+  for i = 1, #priorities do
+    local priority = string.sub(priorities, i, i)
+    local found = call('ZRANGE', lane_of(topic, priority .. key), '0', most - 1, 'WITHSCORES')
+    for k = 1, #found, 2 do
+      local time = tonumber(found[k + 1])
+      if time >= due_before then break end
+      local lead = is_line and 0 or is_strict and priority * 1e15 or priority * age_ms
+      list[#list + 1] = {id = found[k], score = found[k + 1], time = time, urgency = time - lead}
+    end
+  end
+  if #priorities > 1 then
+    table.sort(list, function(a, b)
+      if a.urgency ~= b.urgency then return a.urgency < b.urgency end
+      if a.time ~= b.time then return a.time < b.time end
+      return a.id < b.id
+    end)
+  end
+  return list
+end
+
+-- Reads the lanes whose turn it is: {key, turn, weight, jobs}. Lanes that nothing may begin in are touched.
+local LANES_AT_ONCE, JOBS_AT_ONCE = 64, 8
+local function read_lanes(topic, most, only)
+  local found = only and {only, call('ZSCORE', turns_key(topic), only) or nil}
+    or call('ZRANGE', turns_key(topic), '0', math.min(most, LANES_AT_ONCE) - 1, 'WITHSCORES')
+  local lanes = {}
+  for i = 1, #found - 1, 2 do
+    local key, at_once = found[i], #found == 2 and most or math.min(most, JOBS_AT_ONCE)
+    local head, head_id = head_of(topic, key)
+    local room = head and is_due(head) and room_of(topic, key, at_once, head, head_id) or 0
+    local jobs = room > 0 and due_of(topic, key, room) or {}
+    if #jobs == 0 then
+      touch(topic, key)
+    else
+      while #jobs > room do jobs[#jobs] = nil end
+      lanes[#lanes + 1] = {key = key, turn = tonumber(found[i + 1]), jobs = jobs, first = tonumber(head), taken = 0,
+        weight = settings_of(Lanes.name(topic, key)).weight or 1, has_more = #jobs == at_once and at_once < most}
+    end
+  end
+  return lanes
+end
+
+-- Chooses due jobs of a topic (maximum: most): the lane with the lowest virtual time gives the next job. The choice ends
+-- where it would need more jobs of a lane than were read, so that shares are those of the weights. only: the key of the
+-- only lane to choose from, or nothing. Returns ids, scores as texts, scores as numbers, and the lanes, for Lanes.served.
+function Lanes.choose(topic, most, a_job, only)
+  local lanes, ids, scores, times = read_lanes(topic, most, only), {}, {}, {}
+  while #ids < most do
+    local best
+    for i = 1, #lanes do
+      local lane = lanes[i]
+      if (lane.jobs[lane.taken + 1] or lane.has_more) and (not best or lane.turn < best.turn) then best = lane end
+    end
+    local job = best and best.jobs[best.taken + 1]
+    if not job then break end
+    best.taken = best.taken + 1
+    best.turn = best.turn + math.ceil(a_job / best.weight)
+    local at = #ids + 1
+    ids[at], scores[at], times[at] = job.id, job.score, job.time
+  end
+  return ids, scores, times, lanes
+end
+
+-- Removes from a choice the jobs that are not in the bucket, or have another score there, and corrects the index.
+function Lanes.verify(topic, ids, scores, times)
+  if #ids == 0 then return end
+  local right, kept = call('ZMSCORE', bucket_of(topic), unpack(ids)), 0
+  for i = 1, #ids do
+    if right[i] and tonumber(right[i]) == times[i] then
+      kept = kept + 1
+      ids[kept], scores[kept], times[kept] = ids[i], scores[i], times[i]
+    elseif right[i] then
+      add_to_index(topic, {ids[i]}, {right[i]})
+    else
+      Lanes.leave(topic, {ids[i]})
+    end
+  end
+  for i = #ids, kept + 1, -1 do ids[i], scores[i], times[i] = nil, nil, nil end
+end
+
+-- Counts the ids of each key.
+local function by_key(ids)
+  local ranks, numbers = Ranks.of_all(ids), {}
+  for i = 1, #ids do
+    local key = Ranks.key_in(ranks[i])
+    numbers[key] = (numbers[key] or 0) + 1
+  end
+  return numbers
+end
+
+-- Called when chosen jobs have left the bucket. lanes: from Lanes.choose. taken: their ids. begun: the
+-- ids of those that count for a rate.
+local TURN_MAX = 2251799813685248 -- 2^51: scores above 2^53 are not exact
+function Lanes.served(topic, lanes, taken, begun, a_job)
+  local numbers, spent, is_high = by_key(taken), by_key(begun), false
+  begin_offers()
+  for i = 1, #lanes do
+    local lane, number = lanes[i], numbers[lanes[i].key]
+    if number then
+      local name = Lanes.name(topic, lane.key)
+      if spent[lane.key] and settings_of(name).rate then Rates.spend(name, spent[lane.key], lane.first) end
+      local turn = lane.turn + (number - lane.taken) * math.ceil(a_job / lane.weight)
+      offer(topic, lane.key, turn)
+      if touched[topic] then touched[topic].has[lane.key] = nil end
+      is_high = is_high or turn > TURN_MAX
+    end
+  end
+  write_offers(topic)
+  if is_high then Lanes.renumber(topic) end
+end
+
+-- Lowers all virtual times, before they become too large to be exact. This happens once in years.
+function Lanes.renumber(topic)
+  if call('ZCARD', turns_key(topic)) > 1000 then return end
+  local all = call('ZRANGE', turns_key(topic), '0', '-1', 'WITHSCORES')
+  for i = #all, 2, -2 do all[i], all[i - 1] = all[i - 1], integer(math.max(1, all[i] - all[2])) end
+  call('ZADD', turns_key(topic), unpack(all))
+end
+
+-- ---- reading ----
+
+-- Returns the state of a lane: number of jobs, attempts in flight, score of its first waiting job or nothing, and until when
+-- it may not be served: '', 'inf' or a time, ms.
+function Lanes.read(topic, key)
+  if not Lanes.state(topic) then return 0, 0 end
+  local pending, flight, head, head_id = tonumber(call('ZSCORE', Lanes.pending_key(topic), key) or 0), Lanes.in_flight(topic, key), head_of(topic, key)
+  local until_ms
+  if head and is_due(head) then until_ms = select(2, room_of(topic, key, 1, head, head_id)) end
+  return pending, flight, head, until_ms or ''
+end
+
+-- Called when a key gets other values of its own, or loses them. exists: whether it has any.
+function Lanes.note_values(topic, key, exists)
+  local name = Lanes.name(topic, key)
+  settings[name] = nil
+  if Lanes.state(topic) then
+    touch(topic, key)
+  elseif exists then
+    call('ZADD', Lanes.pending_key(topic), 0, key)
+  else
+    call('ZREM', Lanes.pending_key(topic), key)
+  end
+end
+
+-- ---- repairs ----
+
+-- Removes from a lane's attempts in flight those that are over, and offers the lane again. Returns whether any was over.
+local MEND_MAX = 100 -- attempts of a lane in one step
+function Lanes.mend(topic, key)
+  local fields, gone = call('SRANDMEMBER', in_flight_key(topic, key), MEND_MAX), {}
+  local found = #fields > 0 and call('HMGET', holders_of(topic), unpack(fields)) or {}
+  for i = 1, #fields do
+    if not found[i] then gone[#gone + 1] = fields[i] end
+  end
+  if #gone > 0 then call('SREM', in_flight_key(topic, key), unpack(gone)) end
+  touch(topic, key)
+  return #gone > 0
+end
+
+-- Makes the index have an entry of the bucket.
+function Lanes.mend_place(topic, id)
+  if not Lanes.state(topic) then return end
+  local score = call('ZSCORE', bucket_of(topic), id)
+  if score then add_to_index(topic, {id}, {score}) end
+end
+
+-- ---- end of a call ----
+
+function Lanes.write()
+  Ranks.write()
+  for topic, state in pairs(states) do
+    if state and state.is_changed then
+      call('HSET', LANES, topic, table.concat({state.cursor, state.priorities, state.mark}, ' '))
+      state.is_changed = false
+    end
+  end
+end
+
+function Lanes.begin()
+  if next(states) then states = {} end
+  if next(touched) then touched = {} end
+end
+
+return Lanes
