@@ -36,22 +36,23 @@
 START_TEST(lease_gives_due_jobs)
 {
     CHECK_EXAMPLES( //
-        {PULL, "lease t 1 p1 30000 0 -", NOTHING("-1"), NULL},
-        {PULL_DELAYED, "lease t 1 p1 30000 0 -", NOTHING("now+60000"), NULL},
-        {PULL_COME, "lease t 1 p1 30000 0 -", GIVEN, PULL LEASED_AFRESH},
-        {PULL_READY, "lease t 1 p1 30000 0 -", GIVEN, PULL LEASED_AFRESH},
-        {PULLED, "lease t 1 p2 30000 0 -", "(p2 0 0 -1 {\"delivery\":\"pull\"})", NULL},
-        {LAPSED, "lease t 1 p2 30000 0 -", "(p2 0 0 -1 {\"delivery\":\"pull\"})", NULL},
+        {PULL, "lease t 1 p1 30000 0 - ''", NOTHING("-1"), NULL},
+        {PULL_DELAYED, "lease t 1 p1 30000 0 - ''", NOTHING("now+60000"), NULL},
+        {PULL_COME, "lease t 1 p1 30000 0 - ''", GIVEN, PULL LEASED_AFRESH},
+        {PULL_READY, "lease t 1 p1 30000 0 - ''", GIVEN, PULL LEASED_AFRESH},
+        {PULLED, "lease t 1 p2 30000 0 - ''", "(p2 0 0 -1 {\"delivery\":\"pull\"})", NULL},
+        {LAPSED, "lease t 1 p2 30000 0 - ''", "(p2 0 0 -1 {\"delivery\":\"pull\"})", NULL},
         /* Several requests in one call are served in their order. */
         {PULL "bucket:t: t/a@now-3 t/b@now-2 t/c@now-1\ndue: t@inf\njobs: t/a={a} t/b={b} t/c={c}\n",
-         "lease t 2 p1 30000 0 - t 2 p2 60000 0 -",
+         "lease t 2 p1 30000 0 - '' t 2 p2 60000 0 - ''",
          "(p1 0 1 -1 {\"delivery\":\"pull\"} t/a now-3 now now+30000 {a} t/b now-2 now now+30000 {b}) "
          "(p2 0 0 -1 {\"delivery\":\"pull\"} t/c now-1 now now+60000 {c})",
          PULL "holders:t: t/a=p1,now,+,now-3 t/b=p1,now,+,now-2 t/c=p2,now,+,now-1\n"
               "jobs: t/a={a} t/b={b} t/c={c}\n"
               "pulled: t/a@now+30000 t/b@now+30000 t/c@now+60000\n"},
         /* The topic stays in "due", with the time of its next job. */
-        {PULL "bucket:t: t/a@now-3 t/b@now+5\ndue: t@inf\njobs: t/a={a} t/b={b}\n", "lease t 9 p1 30000 0 -",
+        {PULL "bucket:t: t/a@now-3 t/b@now+5\ndue: t@inf\njobs: t/a={a} t/b={b}\n",
+         "lease t 9 p1 30000 0 - ''",
          "(p1 0 0 now+5 {\"delivery\":\"pull\"} t/a now-3 now now+30000 {a}) wake now+5",
          PULL "bucket:t: t/b@now+5\n"
               "due: t@now+5\n"
@@ -67,14 +68,14 @@ START_TEST(lease_meets_jobs_that_cannot_be_given)
 {
 #define OLD "{\"createdAt\":now-5000,\"url\":\"\",\"ttl\":1}"
     CHECK_EXAMPLES( //
-        {PULL "bucket:t: t/a@now-3 t/b@now-2\ndue: t@inf\njobs: t/b={b}\n", "lease t 9 p1 30000 0 -",
+        {PULL "bucket:t: t/a@now-3 t/b@now-2\ndue: t@inf\njobs: t/b={b}\n", "lease t 9 p1 30000 0 - ''",
          "(p1 0 0 -1 {\"delivery\":\"pull\"} t/b now-2 now now+30000 {b})",
          PULL "holders:t: t/b=p1,now,+,now-2\njobs: t/b={b}\npulled: t/b@now+30000\n"},
-        {PULL "bucket:t: t/a@now-3\ndue: t@inf\njobs: t/a=" OLD "\n", "lease t 9 p1 30000 0 -",
+        {PULL "bucket:t: t/a@now-3\ndue: t@inf\njobs: t/a=" OLD "\n", "lease t 9 p1 30000 0 - ''",
          "(p1 0 0 -1 {\"delivery\":\"pull\"} t/a now-3 now now+5000 " OLD ")",
          PULL "holders:t: t/a=p1,now,+,now-3\njobs: t/a=" OLD "\npulled: t/a@now+5000\n"},
         /* The only due job has expired, so the worker gets no job and waits. */
-        {PULL "bucket:t: t/a@now-3\ndue: t@inf\njobs: t/a=" OLD "\n", "lease t 1 p1 30000 9000 -",
+        {PULL "bucket:t: t/a@now-3\ndue: t@inf\njobs: t/a=" OLD "\n", "lease t 1 p1 30000 9000 - ''",
          "(p1 0 0 -1 {\"delivery\":\"pull\"} t/a now-3 now now+5000 " OLD ")",
          PULL WAITING "holders:t: t/a=p1,now,+,now-3\njobs: t/a=" OLD "\npulled: t/a@now+5000\n"}, );
 #undef OLD
@@ -86,10 +87,10 @@ START_TEST(lease_notes_that_a_job_has_callbacks)
 #define CALLS "{\"createdAt\":1,\"head\":\"1;0;0;0;uc;42;\",\"url\":\"\",\"onDelivered\":\"http://x\"}"
 #define NONE  "{\"createdAt\":1,\"head\":\"1;0;0;0;u;11;\",\"url\":\"\",\"body\":\"\\\"onDelivered\\\":\"}"
     CHECK_EXAMPLES( //
-        {PULL "bucket:t: t/a@now-3\ndue: t@inf\njobs: t/a=" CALLS "\n", "lease t 9 p1 30000 0 -",
+        {PULL "bucket:t: t/a@now-3\ndue: t@inf\njobs: t/a=" CALLS "\n", "lease t 9 p1 30000 0 - ''",
          "(p1 0 0 -1 {\"delivery\":\"pull\"} t/a now-3 now now+30000 " CALLS ")",
          PULL "holders:t: t/a=p1,now,+,now-3\njobs: t/a=" CALLS "\npulled: t/a@now+30000\n"},
-        {PULL "bucket:t: t/a@now-3\ndue: t@inf\njobs: t/a=" NONE "\n", "lease t 9 p1 30000 0 -",
+        {PULL "bucket:t: t/a@now-3\ndue: t@inf\njobs: t/a=" NONE "\n", "lease t 9 p1 30000 0 - ''",
          "(p1 0 0 -1 {\"delivery\":\"pull\"} t/a now-3 now now+30000 " NONE ")",
          PULL "holders:t: t/a=p1,now,-,now-3\njobs: t/a=" NONE "\npulled: t/a@now+30000\n"}, );
 #undef NONE
@@ -101,13 +102,13 @@ START_TEST(lease_refuses)
 {
 #define JOB "bucket:t: t/a@now-1000\njobs: t/a={r}\n"
     CHECK_EXAMPLES( //
-        {ABSENT, "lease t 1 p1 30000 0 -", "-31", NULL}, {READY, "lease t 1 p1 30000 0 -", "-31", NULL},
-        {READY "topics: t={\"delivery\":\"push\"}\n", "lease t 1 p1 30000 0 -", "-31", NULL},
-        {JOB "due: t@inf\ntopics: t={\n", "lease t 1 p1 30000 0 -", "-33", NULL},
-        {JOB "due: t@inf\n" WITH("\"needs\":[\"pull\",\"later\"]"), "lease t 1 p1 30000 0 -", "-32", NULL},
-        {PULL_READY, "lease t 1 n1 30000 0 -", "ERR", NULL},
-        {PULL_READY, "lease t/a 1 p1 30000 0 -", "ERR", NULL},
-        {PULL_READY, "lease t x p1 30000 0 -", "ERR", NULL},
+        {ABSENT, "lease t 1 p1 30000 0 - ''", "-31", NULL}, {READY, "lease t 1 p1 30000 0 - ''", "-31", NULL},
+        {READY "topics: t={\"delivery\":\"push\"}\n", "lease t 1 p1 30000 0 - ''", "-31", NULL},
+        {JOB "due: t@inf\ntopics: t={\n", "lease t 1 p1 30000 0 - ''", "-33", NULL},
+        {JOB "due: t@inf\n" WITH("\"needs\":[\"pull\",\"later\"]"), "lease t 1 p1 30000 0 - ''", "-32", NULL},
+        {PULL_READY, "lease t 1 n1 30000 0 - ''", "ERR", NULL},
+        {PULL_READY, "lease t/a 1 p1 30000 0 - ''", "ERR", NULL},
+        {PULL_READY, "lease t x p1 30000 0 - ''", "ERR", NULL},
         {PULL_READY, "lease t 1 p1 30000 0", "ERR", NULL}, );
 }
 END_TEST
@@ -121,17 +122,18 @@ START_TEST(lease_keeps_to_the_settings_of_the_topic)
 #define S(set)  "{\"delivery\":\"pull\"," set "}"
 #define A       "t/a now-3 now now+30000 {a}"
     CHECK_EXAMPLES( //
-        {TWO WITH("\"paused\":true"), "lease t 9 p1 30000 0 -", "(p1 0 0 -1 " S("\"paused\":true") ")", NULL},
-        {TWO WITH("\"maxInFlight\":1"), "lease t 9 p1 30000 0 -",
+        {TWO WITH("\"paused\":true"), "lease t 9 p1 30000 0 - ''", "(p1 0 0 -1 " S("\"paused\":true") ")",
+         NULL},
+        {TWO WITH("\"maxInFlight\":1"), "lease t 9 p1 30000 0 - ''",
          "(p1 0 0 -1 " S("\"maxInFlight\":1") " " A ")", WITH("\"maxInFlight\":1") ONE_OUT},
-        {ONE_OUT WITH("\"maxInFlight\":1"), "lease t 9 p2 30000 0 -",
+        {ONE_OUT WITH("\"maxInFlight\":1"), "lease t 9 p2 30000 0 - ''",
          "(p2 0 0 -1 " S("\"maxInFlight\":1") ")", NULL},
         /* A lease of a consumer also counts for the limit. */
         {TWO "leases: t/c@now+3000\nholders:t: t/c=n1,now-9\n" WITH("\"maxInFlight\":1"),
-         "lease t 9 p2 30000 0 -", "(p2 0 0 -1 " S("\"maxInFlight\":1") ")", NULL},
-        {TWO WITH("\"order\":\"fifo\""), "lease t 9 p1 30000 0 -",
+         "lease t 9 p2 30000 0 - ''", "(p2 0 0 -1 " S("\"maxInFlight\":1") ")", NULL},
+        {TWO WITH("\"order\":\"fifo\""), "lease t 9 p1 30000 0 - ''",
          "(p1 0 0 -1 " S("\"order\":\"fifo\"") " " A ")", WITH("\"order\":\"fifo\"") ONE_OUT},
-        {TWO "lines: t=now+700,now-3,t/a\n" WITH("\"order\":\"fifo\""), "lease t 9 p1 30000 0 -",
+        {TWO "lines: t=now+700,now-3,t/a\n" WITH("\"order\":\"fifo\""), "lease t 9 p1 30000 0 - ''",
          "(p1 0 0 now+700 " S("\"order\":\"fifo\"") ")", NULL}, );
 }
 END_TEST
@@ -140,7 +142,7 @@ START_TEST(lease_spends_the_rate)
 {
 #define RATE WITH("\"rate\":{\"jobs\":1,\"per\":60,\"burst\":1}")
     CHECK_EXAMPLES( //
-        {TWO RATE, "lease t 9 p1 30000 0 -",
+        {TWO RATE, "lease t 9 p1 30000 0 - ''",
          "(p1 0 0 now+59997 " S("\"rate\":{\"jobs\":1,\"per\":60,\"burst\":1}") " " A ") wake now+59997",
          RATE "begun:t: 850000000061=1 first=849999999561 sum=1\n"
               "bucket:t: t/b@now-2\ndue: t@now+59997\nholders:t: t/a=p1,now,+,now-3\n"
@@ -150,7 +152,7 @@ END_TEST
 
 static void check_lease(const char *most, const char *nonce, const char *once, const char *answer)
 {
-    const char *words[] = {"lease", "t", most, nonce, "30000", "0", once};
+    const char *words[] = {"lease", "t", most, nonce, "30000", "0", once, ""};
     struct buffer text;
     redisReply *reply = script_run(examples_redis(), sizeof words / sizeof *words, words);
     buffer_init(&text, 4096);
@@ -190,16 +192,16 @@ END_TEST
 START_TEST(a_process_that_waits_is_told)
 {
     CHECK_EXAMPLES( //
-        {PULL, "lease t 1 p1 30000 9000 -", NOTHING("-1"), PULL WAITING},
-        {PULL_DELAYED, "lease t 1 p1 30000 9000 -", NOTHING("now+60000"), PULL_DELAYED WAITING},
-        {PULL_READY, "lease t 1 p1 30000 9000 -", GIVEN, PULL LEASED_AFRESH},
+        {PULL, "lease t 1 p1 30000 9000 - ''", NOTHING("-1"), PULL WAITING},
+        {PULL_DELAYED, "lease t 1 p1 30000 9000 - ''", NOTHING("now+60000"), PULL_DELAYED WAITING},
+        {PULL_READY, "lease t 1 p1 30000 9000 - ''", GIVEN, PULL LEASED_AFRESH},
         /* Without another request, a step of the janitor removes them. */
         {PULL "pull_waiters: old@now-1 t@now u@now+1\n", "forget 9 9", "0 0", PULL "pull_waiters: u@now+1\n"},
         {PULL "pull_waiters: old@now-1 t@now u@now+1\n", "forget 1 9", "0 0",
          PULL "pull_waiters: t@now u@now+1\n"},
         /* Entries of pull_waiters whose time is over are removed. A later time is not replaced by an earlier
          * one. */
-        {PULL "pull_waiters: old@now-1 t@now+9000 u@now+1\n", "lease t 1 p1 30000 5000 -", NOTHING("-1"),
+        {PULL "pull_waiters: old@now-1 t@now+9000 u@now+1\n", "lease t 1 p1 30000 5000 - ''", NOTHING("-1"),
          PULL "pull_waiters: u@now+1 t@now+9000\n"},
         {PULL WAITING, "schedule 0 86400000 t/a 0 \"x\":1} -", "now wake pull t",
          PULL WAITING "bucket:t: t/a@now\ndue: t@inf\njobs: t/a={\"createdAt\":now,\"x\":1}\n"},

@@ -1886,7 +1886,7 @@ START_TEST(mend_repairs_each_kind_of_damage)
 }
 END_TEST
 
-#define NEWER "meta: format=6\n"
+#define NEWER "meta: format=7\n"
 
 /* A later version of duepost has raised the format of the data. Scripts that end or renew the attempts of
  * their caller go on, so that known outcomes are not lost. All other scripts that write refuse. */

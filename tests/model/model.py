@@ -567,11 +567,11 @@ class World:
             topic = self.chance.choice([topic for topic in OWNERS if self.pool.is_pull(topic)] * 5 + list(OWNERS))
             once = "-" if self.chance.random() < 0.7 else f"{self.chance.choice('ffg')} {topic}/{self.chance.randrange(3)}"
             items.append((topic, self.chance.choice((1, 2, 9)), f"p{self.nonces:x}", self.chance.choice((1000, 4000, 20000)),
-                          self.chance.choice((0, 0, 3000)), once))
+                          self.chance.choice((0, 0, 3000)), once, ""))
         loses_reply = self.chance.random() < 0.15
         before = {job_id: at for job_id, at in self.pool.pulled.items() if at > self.pool.now}
         answer = self.call_items("lease", (), items)
-        for (topic, _, nonce, lease_ms, _, once), result in zip(items, answer):
+        for (topic, _, nonce, lease_ms, _, once, _), result in zip(items, answer):
             if isinstance(result, int):
                 continue
             if not result[1]:

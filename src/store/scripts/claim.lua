@@ -118,7 +118,7 @@ local function plan_turn(topic, most, score, weight)
   most, turn.limit = most_of(topic, most)
   if most < 1 then return turn end
   if any_settings and is_fifo(topic) then turn.is_front = false end -- so that Turns.offer() reads the bucket again
-  if has(LANES) and Lanes.are_used(topic) then
+  if has_lanes and Lanes.are_used(topic) then
     choose_of_lanes(turn, most)
   else
     read_due_places(turn, most)
@@ -204,7 +204,7 @@ local function end_turn(turn)
     call('HSET', holders_of(topic), unpack(turn.holders))
     Turns.in_flight[topic] = Turns.in_flight[topic] + turn.leased
     Names.keep(topic)
-    if has(LANES) then Lanes.begin_attempts(topic, turn.holders) end
+    if has_lanes then Lanes.begin_attempts(topic, turn.holders) end
   end
   if turn.lanes and turn.taken > 0 then
     Lanes.served(topic, turn.lanes, {unpack(turn.ids, 1, turn.taken)}, turn.begun, Turns.A_JOB)

@@ -108,7 +108,7 @@ script('complete', {'allow-oom'}, {
     if #ids > 0 then
       Hours.count(its_topic, 'd', #ids)
       call('HDEL', holders_of(its_topic), unpack(ids))
-      if has(LANES) then Lanes.end_attempts(its_topic, ids) end
+      if has_lanes then Lanes.end_attempts(its_topic, ids) end
     end
   end
   local gone = plain -- becomes the list of all jobs that end

@@ -48,7 +48,7 @@ end
 -- Returns the first due jobs of a topic as three lists: ids, scores as texts, and scores as numbers; and the lanes of which
 -- they were chosen, if the topic has lanes (lib/lanes.lua). only: the key of the wanted jobs, or nothing.
 local function find_due(topic, most, only)
-  if has(LANES) and Lanes.are_used(topic) then
+  if has_lanes and Lanes.are_used(topic) then
     local ids, scores, times, lanes = Lanes.choose(topic, most, Turns.A_JOB, only)
     Lanes.verify(topic, ids, scores, times)
     return ids, scores, times, lanes
@@ -132,7 +132,7 @@ local function lease_due(topic, most, nonce, lease_ms, result, only)
     call('HSET', holders_of(topic), unpack(holders))
     is_there[WORKERS.leases] = true
     Names.keep(topic)
-    if has(LANES) then Lanes.begin_attempts(topic, holders) end
+    if has_lanes then Lanes.begin_attempts(topic, holders) end
   end
   if lanes then Lanes.served(topic, lanes, taken, begun, Turns.A_JOB) end
   if own.rate and #begun > 0 then Rates.spend(topic, #begun, tonumber(scores[1])) end
@@ -142,7 +142,7 @@ end
 
 -- Returns the score of the first job that may be leased, or nothing.
 local function first_score(topic, only)
-  if has(LANES) and Lanes.are_used(topic) then return only and Lanes.head(topic, only) or not only and Lanes.front(topic) or nil end
+  if has_lanes and Lanes.are_used(topic) then return only and Lanes.head(topic, only) or not only and Lanes.front(topic) or nil end
   return call('ZRANGE', bucket_of(topic), 0, 0, 'WITHSCORES')[2]
 end
 

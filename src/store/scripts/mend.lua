@@ -89,11 +89,11 @@ end
 -- Removes an entry of holders:<topic> without a lease, which would count as a job in flight for ever.
 local function mend_holder(holder, topic)
   if Leases.deadline(holder) or Lingering.has(holder) then
-    if has(LANES) then Lanes.begin_attempts(topic, {holder, ''}) end
+    if has_lanes then Lanes.begin_attempts(topic, {holder, ''}) end
     return
   end
   call('HDEL', holders_of(topic), holder)
-  if has(LANES) then Lanes.end_attempts(topic, {holder}) end
+  if has_lanes then Lanes.end_attempts(topic, {holder}) end
   mended('holder ' .. string.gsub(holder, '\n', ' '))
 end
 
@@ -234,6 +234,7 @@ end
 local function mend_lanes()
   local topics = call('HKEYS', LANES)
   table.sort(topics)
+  if topics[1] == '' then table.remove(topics, 1) end
   local number, inner = string.match(cursor, '^(%d+) ?(%d*)$')
   number = math.max(1, tonumber(number))
   local topic = topics[number]
@@ -364,7 +365,7 @@ script('mend', {'allow-oom'}, {
   else -- 'due' or 'turns': walks the buckets of their topics
     walk_topics(base .. walk, bucket_of, function(id, topic)
       Places.touch(topic, 'all')
-      if has(LANES) then Lanes.mend_place(topic, id) end
+      if has_lanes then Lanes.mend_place(topic, id) end
       mend_place(bucket_of(topic), id, topic)
     end, function(topic)
       Places.touch(topic, 'all')

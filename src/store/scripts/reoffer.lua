@@ -13,7 +13,7 @@ script('reoffer', {'allow-oom'}, {ClockSteps, Lanes, Places, Reoffer, Resuming},
   if step_ms ~= 0 then ClockSteps.start(step_ms) end
   -- A rate holds topics until a time that is now too far away.
   if step_ms < 0 and has(BEHIND) then Reoffer.start() end
-  if step_ms < 0 and has(LANES) then Lanes.start_again() end
+  if step_ms < 0 and has_lanes then Lanes.start_again() end
   local walks = call('HMGET', META, 'reoffer', 'reoffer_lines', 'resume_held', 'leap')
   local offers, resumes = walks[1] or walks[2], walks[3] or call('EXISTS', RESUMING) == 1
   if not offers and not resumes and not walks[4] then return {now_us, 0, 0} end

@@ -31,7 +31,7 @@ end
 function Attempts.forget(ids)
   if has(EXPIRIES) then call('ZREM', EXPIRIES, unpack(ids)) end
   if has(ATTEMPTS) then call('HDEL', ATTEMPTS, unpack(ids)) end
-  if has(RANKS) then Ranks.forget(ids) end
+  if has_lanes then Ranks.forget(ids) end
 end
 
 -- ---- lost consumers ----

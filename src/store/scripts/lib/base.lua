@@ -48,6 +48,7 @@ end
 -- script that creates such a key sets is_there[key]. has_rare_keys is false if probe() has found that none of the keys
 -- exists.
 local is_there, has_rare_keys = {}, true
+local has_lanes -- has(LANES), for code that every job passes
 local function has(key)
   local there = is_there[key]
   if there ~= nil then return there end
@@ -73,5 +74,5 @@ local function begin_base()
   due_before = now + 1
   if next(topics_of) then topics_of = {} end
   if next(is_there) then is_there = {} end
-  has_rare_keys = true
+  has_rare_keys, has_lanes = true, false
 end

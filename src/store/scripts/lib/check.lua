@@ -34,11 +34,17 @@ end
 -- that does not exist on this node. So it could fail between two writes, for example at a key that the script itself
 -- has just deleted. The check therefore reads a key that never exists: if the slot is being moved, this read fails,
 -- before the script has written anything.
-local function probe_slot() call('EXISTS', base .. 'never') end
+local function probe_slot()
+  call('EXISTS', base .. 'never')
+  has_lanes = has(LANES)
+end
 
 -- The same check for scripts that use many of the rare keys (keys.lua), most of which often do not exist. This one
 -- query also checks all these keys. If none of them exists, has() need not query each of them.
-local function probe_keys() has_rare_keys = call('EXISTS', unpack(RARE_KEYS)) > 0 end
+local function probe_keys()
+  has_rare_keys = call('EXISTS', unpack(RARE_KEYS)) > 0
+  has_lanes = has_rare_keys and has(LANES)
+end
 
 local function probe()
   probe_keys()

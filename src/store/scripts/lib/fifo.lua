@@ -75,7 +75,7 @@ end
 function Fifo.move(id, score)
   local topic = topic_of(id)
   call('ZADD', bucket_of(topic), score, id)
-  if has(LANES) then call('ZADD', lane_of(topic, Ranks.of(id)), 'XX', score, id) end
+  if has_lanes then call('ZADD', lane_of(topic, Ranks.of(id)), 'XX', score, id) end
 end
 
 -- Returns the head of a fifo topic and its score. A job that was held before its topic became fifo has the end of its

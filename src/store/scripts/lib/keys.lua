@@ -65,12 +65,13 @@ local function name_job_keys()
   EXPIRIES = base .. 'expiries' -- id -> when the job expires, see expiries.lua
   LIMITS = base .. 'limits' -- name of a limit that topics share -> settings, see limits.lua
   LIMITED = base .. 'limited' -- topic -> number of its attempts that count for a limit, and the limit
-  RANKS = base .. 'ranks' -- id -> priority and key of the job, see ranks.lua
   LANES = base .. 'lanes' -- topics whose jobs have keys or priorities, see lanes.lua
+  -- These two exist only while LANES exists.
+  RANKS = base .. 'ranks' -- id -> priority and key of the job, see ranks.lua
   KEY_VALUES = base .. 'key_values' -- topic, newline, key -> settings of this key, as JSON text
   RARE_KEYS = {base .. 'never', TOPICS, PATTERNS, CRASHES, ATTEMPTS, BEHIND, HELD, RESUMED, CONSUMERS.lingering, LINES, KEPT,
     WORKERS.leases, WORKERS.lingering, PULL_WAITERS, SUSPECTS, WORKFLOW_JOBS, ENDED_LAST, EXPIRIES, LIMITS, LIMITED,
-    RANKS, LANES, KEY_VALUES}
+    LANES}
 end
 
 local function name_other_keys()

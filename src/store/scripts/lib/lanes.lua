@@ -11,6 +11,7 @@
 --               cursor; 'inf': all
 --   priorities  the digits of the priorities that jobs of the topic have had
 --   mark        identifies the settings with which lanes were offered last, see restart
+-- The field '' exists while keys have values of their own, so that one query tells whether there are any.
 
 local Lanes = {uses = {Fifo, Holds, Ranks, Rates}}
 
@@ -56,7 +57,7 @@ local function turn_on(topic, rank)
   if state and string.find(state.priorities, priority, 1, true) then return end
   if not state then
     raise_format(FORMAT_LANES)
-    is_there[LANES] = true
+    is_there[LANES], has_lanes = true, true
     states[topic] = {cursor = '-inf', priorities = '5', mark = '-'}
     state = states[topic]
   end
@@ -138,13 +139,15 @@ end
 
 -- Notes the rank of a new job, before it is put into its bucket. record: as the C code has written it.
 function Lanes.note_new(id, record)
+  local never, _, _, _, _, _, flag = string.byte(record, 11, 17)
+  if never == 48 and flag ~= 107 and not has_lanes then return end -- the usual beginning: without expiry, key and priority
   local rank = Ranks.in_record(record)
   if rank then
     local topic, old = topic_of(id), Ranks.known(id)
     turn_on(topic, rank)
     if old and old ~= rank then Lanes.leave(topic, {id}) end -- a job that this call has replaced
     Ranks.set(id, rank)
-  elseif has(RANKS) and (Ranks.known(id) or Ranks.PLAIN) ~= Ranks.PLAIN then
+  elseif has_lanes and (Ranks.known(id) or Ranks.PLAIN) ~= Ranks.PLAIN then
     Lanes.leave(topic_of(id), {id})
     Ranks.set(id, Ranks.PLAIN)
   end
@@ -546,6 +549,9 @@ end
 function Lanes.note_values(topic, key, exists)
   local name = Lanes.name(topic, key)
   settings[name] = nil
+  if exists then call('HSET', LANES, '', '1') elseif call('EXISTS', KEY_VALUES) == 0 then call('HDEL', LANES, '') end
+  is_there[LANES] = nil
+  has_lanes = has(LANES)
   if Lanes.state(topic) then
     touch(topic, key)
   elseif exists then

@@ -26,7 +26,7 @@ end
 function Lingering.free(place)
   call('ZREM', lingering_of(place), place)
   call('HDEL', holders_of(topic_of(place)), place)
-  if not has(LANES) then return end
+  if not has_lanes then return end
   Lanes.end_attempts(topic_of(place), {place})
   Ranks.forget({place})
 end
@@ -47,7 +47,7 @@ function Lingering.take_cancelled(id, why)
     call('ZADD', key, deadline, place)
     is_there[key] = true
     call('HSET', holders_of(topic_of(id)), place, why or '')
-    if has(LANES) then Lanes.linger(id, place) end
+    if has_lanes then Lanes.linger(id, place) end
   end
   return was
 end

@@ -78,7 +78,7 @@ function Places.leave_bucket(topic, ids)
   waiting_change = waiting_change - number
   Places.touch(topic, 'left')
   if has(HELD) then Holds.remove(topic, ids) end
-  if has(LANES) then Lanes.leave(topic, ids) end
+  if has_lanes then Lanes.leave(topic, ids) end
   return number
 end
 
@@ -93,7 +93,7 @@ function Places.leave_front(topic, ids, is_all)
   end
   waiting_change = waiting_change - #ids
   if has(HELD) then Holds.remove(topic, ids) end
-  if has(LANES) then Lanes.leave(topic, ids) end
+  if has_lanes then Lanes.leave(topic, ids) end
 end
 
 function Places.delete_buckets()
@@ -197,7 +197,7 @@ function Places.write(topic, list)
   local number, highest = call('ZADD', bucket_of(topic), unpack(list)), highest_scores[topic]
   local first = tonumber(list[1])
   waiting_change = waiting_change + number
-  if has(LANES) and Lanes.state(topic) then
+  if has_lanes and Lanes.state(topic) then
     Lanes.put(topic, list)
     Places.touch(topic)
   end
@@ -269,7 +269,7 @@ function Places.take(id)
   Places.touch(topic)
   if Leases.take(id) then
     call('HDEL', holders_of(topic), id)
-    if has(LANES) then Lanes.end_attempts(topic, {id}) end
+    if has_lanes then Lanes.end_attempts(topic, {id}) end
     return 'leased'
   end
   if Places.leave_bucket(topic, {id}) == 1 then return 'waiting' end
@@ -336,7 +336,7 @@ function Places.finish()
     local topic = touched[i]
     if had_none[topic] and not Places.new[topic] then Turns.first_scores[topic] = false end
     if extents[topic] == 'all' then Names.add(topic) end
-    if has_changed[topic] or Lanes.are_touched(topic) then Turns.offer(topic, had_none[topic], not extents[topic]) end
+    if has_changed[topic] or has_lanes and Lanes.are_touched(topic) then Turns.offer(topic, had_none[topic], not extents[topic]) end
   end
   if #touched > 0 then Turns.write() end
   if next(Limits.touched) then Turns.let_in() end

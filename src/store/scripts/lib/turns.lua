@@ -147,10 +147,8 @@ function Turns.offer(topic, is_new, is_kept)
   local may_be_fifo = has_settings() and (has(LINES) or has(HELD))
   if may_be_fifo and is_fifo(topic) then Turns.first_scores[topic] = Fifo.keep_first(topic) end
   local first, is_late = Turns.first_scores[topic], nil
-  if has(LANES) and Lanes.are_used(topic) then
-    first, is_late = Lanes.front(topic)
-  elseif has(LANES) then
-    Lanes.offer_touched(topic)
+  if has_lanes and Lanes.state(topic) then
+    if is_fifo(topic) then Lanes.offer_touched(topic) else first, is_late = Lanes.front(topic) end
   end
   if first == nil then first = front_of(topic) end
   if not first then
@@ -213,7 +211,7 @@ function Turns.write(had_turn)
   end
   if Turns.next_scores or next(Limits.touched) then due_added, due_removed, Turns.added, Turns.removed = {}, {}, {}, {} end
   if has(BEHIND) then write_behind() end
-  if has(LANES) then Lanes.write() end
+  if has_lanes then Lanes.write() end
 end
 
 -- Offers the first topics that wait for the limits of which this call may have freed places, after Turns.write. A topic
