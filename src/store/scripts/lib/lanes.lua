@@ -407,10 +407,11 @@ end
 
 -- ---- choosing jobs ----
 
--- Returns the first due jobs of a lane in the order in which they are attempted: {id, score, time} each.
+-- Returns the first due jobs of a lane (at least most, if there are as many) in the order in which they are attempted:
+-- {id, score, time} each. Also returns the one that has been due for the longest time.
 local HOUR = 3600
 local function due_of(topic, key, most)
-  local priorities, list = Lanes.state(topic).priorities, {}
+  local priorities, list, head = Lanes.state(topic).priorities, {}, nil
   local own = settings_of(topic)
   local is_strict, age_ms = own.priorityAge == 'off', (tonumber(own.priorityAge) or HOUR) * 1000
   local is_line = settings_of(Lanes.name(topic, key)).order == 'fifo'
@@ -422,6 +423,7 @@ local function due_of(topic, key, most)
       if time >= due_before then break end
       local lead = is_line and 0 or is_strict and priority * 1e15 or priority * age_ms
       list[#list + 1] = {id = found[k], score = found[k + 1], time = time, urgency = time - lead}
+      if not head or time < head.time then head = list[#list] end
     end
   end
   if #priorities > 1 then
@@ -431,7 +433,7 @@ local function due_of(topic, key, most)
       return a.id < b.id
     end)
   end
-  return list
+  return list, head
 end
 
 -- Reads the lanes whose turn it is: {key, turn, weight, jobs}. Lanes that nothing may begin in are touched.
@@ -442,14 +444,13 @@ local function read_lanes(topic, most, only)
   local lanes = {}
   for i = 1, #found - 1, 2 do
     local key, at_once = found[i], #found == 2 and most or math.min(most, JOBS_AT_ONCE)
-    local head, head_id = head_of(topic, key)
-    local room = head and is_due(head) and room_of(topic, key, at_once, head, head_id) or 0
-    local jobs = room > 0 and due_of(topic, key, room) or {}
-    if #jobs == 0 then
+    local jobs, head = due_of(topic, key, at_once)
+    local room = head and room_of(topic, key, at_once, head.score, head.id) or 0
+    if room < 1 then
       touch(topic, key)
     else
       while #jobs > room do jobs[#jobs] = nil end
-      lanes[#lanes + 1] = {key = key, turn = tonumber(found[i + 1]), jobs = jobs, first = tonumber(head), taken = 0,
+      lanes[#lanes + 1] = {key = key, turn = tonumber(found[i + 1]), jobs = jobs, first = head.time, taken = 0,
         weight = settings_of(Lanes.name(topic, key)).weight or 1, has_more = #jobs == at_once and at_once < most}
     end
   end
