@@ -179,6 +179,8 @@ struct list_query {
     bool is_of_patterns; /* GET /topics lists patterns instead of topics */
     bool is_of_failing;  /* GET /topics lists only topics that fail */
     struct receiver_cursor receiver;
+    struct slice after_key; /* place in a list of keys; points into key_room */
+    char key_room[APP_CURSOR_MAX];
     char text[QUERY_BYTES_MAX + 1]; /* the decoded query; the values point into it */
     struct job_labels labels;
     char joined_labels[JOB_LABELS_MAX * (JOB_LABEL_MAX + 1)]; /* the labels, separated by newlines */
@@ -189,12 +191,14 @@ static inline struct list_query *list_query(const struct exchange *exchange)
     return exchange->state;
 }
 
-/* These functions read the parameters of lists of jobs, of GET /topics, GET /limits and GET /receivers.
- * The functions return false after they have answered 400, or 403 if the token has no access to the topic. */
+/* These functions read the parameters of lists of jobs, of GET /topics, GET /limits, GET /topics/<topic>/keys
+ * and GET /receivers. The functions return false after they have answered 400, or 403 if the token has no
+ * access to the topic. */
 bool query_read_list(struct exchange *);
 bool query_read_bulk(struct exchange *, enum app_action);
 bool query_read_topics(struct exchange *);
 bool query_read_limits(struct exchange *);
+bool query_read_lanes(struct exchange *);
 bool query_read_receivers(struct exchange *);
 
 /* ---- view.c ---- */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "app/app.h"
+#include "app/limits.h"
 #include "base/duration.h"
 #include "base/memory.h"
 #include "base/system.h"
@@ -193,6 +194,15 @@ static const char *read_receiver_cursor(void *into, struct slice value)
                : QUERY_CURSOR_EXPECTED;
 }
 
+static const char *read_key_cursor(void *into, struct slice value)
+{
+    struct list_query *query = into;
+    struct buffer room = buffer_of(query->key_room, sizeof query->key_room);
+    return query_open_cursor(&value) && app_lane_cursor_parse(value, &room, &query->after_key)
+               ? NULL
+               : QUERY_CURSOR_EXPECTED;
+}
+
 /* Reads a rate in jobs a second, with up to three decimals. */
 static const char *read_per_second(void *into, struct slice value)
 {
@@ -264,6 +274,7 @@ enum parameter {
     PARAMETER_DUE_AT,
     PARAMETER_DRY_RUN,
     PARAMETER_RECEIVER_CURSOR,
+    PARAMETER_KEY_CURSOR,
     PARAMETER_SOURCE,
     PARAMETER_COUNT
 };
@@ -296,6 +307,7 @@ static const struct query_parameter parameters[PARAMETER_COUNT] = {
     [PARAMETER_DUE_AT] = {"dueAt", read_due_at, 0},
     [PARAMETER_DRY_RUN] = {"dryRun", QUERY_FLAG(struct list_query, bulk.is_dry_run)},
     [PARAMETER_RECEIVER_CURSOR] = {"cursor", read_receiver_cursor, 0},
+    [PARAMETER_KEY_CURSOR] = {"cursor", read_key_cursor, 0},
     [PARAMETER_SOURCE] = {"source", read_source, 0},
 };
 
@@ -316,6 +328,7 @@ enum {
     TOPIC_PARAMETERS =
         1 << PARAMETER_LIMIT | 1 << PARAMETER_TOPIC_CURSOR | 1 << PARAMETER_PATTERNS | 1 << PARAMETER_FAILING,
     SHARED_LIMIT_PARAMETERS = 1 << PARAMETER_LIMIT | 1 << PARAMETER_TOPIC_CURSOR,
+    KEY_PARAMETERS = 1 << PARAMETER_LIMIT | 1 << PARAMETER_KEY_CURSOR,
     RECEIVER_PARAMETERS = 1 << PARAMETER_LIMIT | 1 << PARAMETER_RECEIVER_CURSOR,
 };
 
@@ -525,6 +538,13 @@ bool query_read_limits(struct exchange *exchange)
 {
     struct query_reading reading;
     read_parameters(&reading, exchange, SHARED_LIMIT_PARAMETERS);
+    return query_end(&reading);
+}
+
+bool query_read_lanes(struct exchange *exchange)
+{
+    struct query_reading reading;
+    read_parameters(&reading, exchange, KEY_PARAMETERS);
     return query_end(&reading);
 }
 

@@ -17,6 +17,7 @@ exchange_fn submit_handle, list_handle, cancel_many_handle, count_handle, redriv
 exchange_fn access_handle, tokens_handle, cron_handle;
 exchange_fn overview_handle, stats_handle, history_delete_handle;
 exchange_fn lease_handle, complete_handle, retry_handle, bury_handle, extend_handle, release_handle;
+exchange_fn lanes_handle, lane_read_handle;
 exchange_fn limits_handle, limit_read_handle, limit_put_handle, limit_patch_handle, limit_delete_handle;
 exchange_fn schedules_handle, topic_schedules_handle, schedule_read_handle, schedule_put_handle,
     schedule_patch_handle, schedule_delete_handle, schedule_run_handle;
@@ -163,6 +164,24 @@ static const struct route routes[] = {
         .names = route_names_topic,
         .methods = {{"POST", "POST /topics/{topic}/release", release_handle, REACH_TOPIC, SCOPE_LEASE,
                      .body = BODY_JSON}},
+    },
+    {
+        .path = "/topics/:/keys",
+        .names = route_names_topic,
+        .methods = {{"GET", "GET /topics/{topic}/keys", lanes_handle, REACH_TOPIC, SCOPE_READ,
+                     .takes_query = true}},
+    },
+    {
+        .path = "/topics/:/keys/:",
+        .names = route_names_lane,
+        .methods = {{"GET", "GET /topics/{topic}/keys/{key}", lane_read_handle, REACH_TOPIC, SCOPE_READ,
+                     .body = BODY_NONE},
+                    {"PUT", "CHANGE /topics/{topic}/keys/{key}", limit_put_handle, REACH_TOPIC, SCOPE_ADMIN,
+                     .body = BODY_JSON},
+                    {"PATCH", "CHANGE /topics/{topic}/keys/{key}", limit_patch_handle, REACH_TOPIC,
+                     SCOPE_ADMIN, .body = BODY_JSON, .or_media = MERGE_PATCH},
+                    {"DELETE", "CHANGE /topics/{topic}/keys/{key}", limit_delete_handle, REACH_TOPIC,
+                     SCOPE_ADMIN, .body = BODY_NONE}},
     },
     {
         .path = "/limits",

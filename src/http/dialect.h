@@ -59,7 +59,7 @@ struct method {
 /* The names in a path. The slices point into the path buffer of route_find. */
 struct route_names {
     struct slice topic, job_id;
-    struct slice key;  /* topic/jobId, the topic, the limit, the group, or the receiver */
+    struct slice key;  /* topic/jobId, the topic, topic/key, the limit, the group, or the receiver */
     struct slice rest; /* open path: the rest of the target as sent, with its query */
 };
 

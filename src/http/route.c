@@ -78,6 +78,13 @@ bool route_names_limit(struct buffer *text, struct route_names *names)
     return limit_name_is_valid(names->key);
 }
 
+bool route_names_lane(struct buffer *text, struct route_names *names)
+{
+    names->key = buffer_slice(text);
+    return slice_cut(names->key, '/', &names->topic, &names->job_id) && topic_is_valid(names->topic) &&
+           names->job_id.size > 0 && lane_key_is_valid(names->job_id);
+}
+
 bool route_names_group(struct buffer *text, struct route_names *names)
 {
     names->key = buffer_slice(text);

@@ -24,6 +24,7 @@ route_names_fn route_names_topics;   /* a topic, or a pattern of topics such as 
 route_names_fn route_names_job;      /* topic and jobId */
 route_names_fn route_names_group;    /* group */
 route_names_fn route_names_limit;    /* name of a limit */
+route_names_fn route_names_lane;     /* topic and a key of it, as topic and job_id */
 route_names_fn route_names_schedule; /* topic and scheduleId, as topic and job_id */
 route_names_fn route_names_workflow; /* topic and workflowId, as topic and job_id */
 route_names_fn route_names_receiver; /* receiver, converted to its normal spelling */

@@ -30,6 +30,7 @@ enum { OWNER_RUNS_MAX = 1, LEASE_RUNS_MAX = 4, PULL_RUNS_MAX = 2 };
     BATCH(REPLACE_SEND, REPLACE_SEND, OWNER_RUNS_MAX, true, shard_add_max_jobs, changes)                     \
     BATCH(UNSEND, UNSEND, OWNER_RUNS_MAX, true, NULL, changes)                                               \
     BATCH(LIMIT, LIMIT_SET, OWNER_RUNS_MAX, true, NULL, changes)                                             \
+    BATCH(KEY, KEY_SET, OWNER_RUNS_MAX, true, NULL, changes)                                                 \
     BATCH(PATTERNS, SET_PATTERNS, OWNER_RUNS_MAX, true, NULL, changes)                                       \
     BATCH(DEFINE, DEFINE, OWNER_RUNS_MAX, true, NULL, changes)                                               \
     BATCH(UNDEFINE, UNDEFINE, OWNER_RUNS_MAX, true, NULL, changes)                                           \

@@ -442,6 +442,33 @@ typedef void store_set_limit_fn(void *arg, enum status, const struct slice *name
 void store_set_limit(struct store *, struct slice name, struct slice old_text, struct slice new_text,
                      store_set_limit_fn *, void *arg);
 
+/* ---- Keys of a topic ---- */
+
+enum {
+    STORE_LANES_MAX = 100, /* maximum number of keys in one call */
+    STORE_LANE_PLACE_MAX = LANE_KEY_MAX + 24,
+};
+
+struct store_lanes {
+    struct slice topic;
+    bool is_one; /* reads this key only, which may be empty */
+    struct slice key;
+    struct slice after; /* a page: the place where the page before ended; empty: the beginning */
+    size_t max;
+};
+
+/* Called with a page of keys, the one with the most pending jobs first. after: the place where the next page
+ * begins; empty: there are no more. A key that was requested by name is missing if it has neither jobs nor
+ * settings. Slices are valid until the callback returns. */
+typedef void store_lanes_fn(void *arg, enum status, const struct topic_lane *, size_t count,
+                            struct slice after);
+void store_lanes(struct store *, const struct store_lanes *, store_lanes_fn *, void *arg);
+
+/* Writes the settings of a key. An empty new_text removes them. If the text has changed since old_text
+ * (empty: none) was read, the status is STALE and nothing changes. Borrows the slices until the callback. */
+void store_set_lane(struct store *, struct slice topic, struct slice key, struct slice old_text,
+                    struct slice new_text, store_set_text_fn *, void *arg);
+
 /* ---- Groups ---- */
 
 /* Writes a group, which is in the shard of its name. An empty new_text removes the group. If the text has

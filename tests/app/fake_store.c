@@ -289,6 +289,28 @@ void store_set_limit(struct store *store, struct slice name, struct slice old_te
     kept->fn.set_limit = fn;
 }
 
+/* Members of the call: id is the topic, and old_settings the key, or the place where the page begins. */
+void store_lanes(struct store *store, const struct store_lanes *lanes, store_lanes_fn *fn, void *arg)
+{
+    struct fake_call *kept = add_call("lanes", lanes->topic, arg);
+    (void)store;
+    copy(kept->old_settings, lanes->is_one ? lanes->key : lanes->after);
+    kept->max = lanes->max;
+    kept->fn.lanes = fn;
+}
+
+/* Members of the call: id is the topic, and record the key. */
+void store_set_lane(struct store *store, struct slice topic, struct slice key, struct slice old_text,
+                    struct slice new_text, store_set_text_fn *fn, void *arg)
+{
+    struct fake_call *kept = add_call("set_lane", topic, arg);
+    (void)store;
+    copy(kept->record, key);
+    copy(kept->old_settings, old_text);
+    copy(kept->new_settings, new_text);
+    kept->fn.set = fn;
+}
+
 int64_t store_max_in_flight_topic(const struct store *store)
 {
     (void)store;

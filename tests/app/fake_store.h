@@ -38,6 +38,7 @@ struct fake_call {
         store_set_text_fn *set;
         store_limits_fn *limits;
         store_set_limit_fn *set_limit;
+        store_lanes_fn *lanes;
         store_sent_fn *sent;
         store_unsent_fn *unsent;
         store_patterns_fn *patterns;

@@ -1,4 +1,4 @@
-/* Tests each verdict of the use cases of limits that topics share. */
+/* Tests each verdict of the use cases of limits that topics share, and of keys of topics. */
 #include "app/limits.h"
 
 #include "app/fake_store.h"
@@ -117,7 +117,8 @@ END_TEST
 
 static void change(enum app_change kind, const char *text, const char *tags)
 {
-    struct app_limit_change call = {SLICE("l"), kind, slice_of(text), slice_of(tags)};
+    struct app_limit_change call = {
+        .name = SLICE("l"), .kind = kind, .text = slice_of(text), .tags = slice_of(tags)};
     fake_forget();
     app_limit_change(app, &fake_all, &call, fake_on_verdict, &fake_verdict);
 }
@@ -213,6 +214,134 @@ START_TEST(changes_that_are_refused)
 }
 END_TEST
 
+/* ---- keys ---- */
+
+static struct topic_lane lane_seen;
+static size_t lanes_seen;
+
+static void on_lane(void *arg, const struct topic_lane *lane)
+{
+    (void)arg;
+    lane_seen = *lane;
+    lanes_seen++;
+}
+
+START_TEST(a_page_of_keys_takes_several_calls)
+{
+    static const struct topic_lane first[] = {{.key = SLICE_INIT("b")}, {.key = SLICE_INIT("a")}},
+                                   last[] = {{.key = SLICE_INIT("c")}};
+    char room[APP_CURSOR_MAX];
+    struct buffer decoded = buffer_of(room, sizeof room);
+    struct slice after;
+    lanes_seen = 0;
+    app_lanes(app, SLICE("orders"), 3, SLICE("9 x"), on_lane, fake_on_verdict, &fake_verdict);
+    struct fake_call *call = fake_take("lanes");
+    ck_assert(call->max == 3);
+    ck_assert_str_eq(call->id, "orders");
+    ck_assert_str_eq(call->old_settings, "9 x");
+    call->fn.lanes(call->arg, STATUS_OK, first, 2, SLICE("5 a"));
+    call = fake_take("lanes");
+    ck_assert(call->max == 1);
+    ck_assert_str_eq(call->old_settings, "5 a");
+    call->fn.lanes(call->arg, STATUS_OK, last, 1, SLICE("4 c"));
+    fake_expect(STATUS_OK);
+    ck_assert(lanes_seen == 3 && app_lane_cursor_parse(slice_of(fake_verdict.cursor), &decoded, &after));
+    ck_assert(slice_equal(after, SLICE("4 c")));
+    fake_forget();
+    app_lanes(app, SLICE("orders"), 3, SLICE(""), on_lane, fake_on_verdict, &fake_verdict);
+    call = fake_take("lanes");
+    call->fn.lanes(call->arg, STATUS_OK, last, 1, SLICE(""));
+    fake_expect(STATUS_OK);
+    ck_assert_str_eq(fake_verdict.cursor, "");
+    fake_forget();
+    app_lanes(app, SLICE("orders"), 3, SLICE(""), on_lane, fake_on_verdict, &fake_verdict);
+    call = fake_take("lanes");
+    call->fn.lanes(call->arg, STATUS_UNKNOWN, NULL, 0, SLICE(""));
+    fake_expect(STATUS_UNAVAILABLE);
+}
+END_TEST
+
+START_TEST(each_topic_has_all_keys)
+{
+    lanes_seen = 0;
+    app_lane(app, SLICE("orders"), SLICE("k"), on_lane, fake_on_verdict, &fake_verdict);
+    struct fake_call *call = fake_take("lanes");
+    ck_assert_str_eq(call->old_settings, "k");
+    call->fn.lanes(call->arg, STATUS_OK, NULL, 0, SLICE(""));
+    fake_expect(STATUS_OK);
+    ck_assert(lanes_seen == 1 && lane_seen.due_ms == -1 && slice_equal(lane_seen.key, SLICE("k")));
+    fake_forget();
+    app_lane(app, SLICE("orders"), SLICE("k"), on_lane, fake_on_verdict, &fake_verdict);
+    call = fake_take("lanes");
+    call->fn.lanes(call->arg, STATUS_UNKNOWN, NULL, 0, SLICE(""));
+    fake_expect(STATUS_UNAVAILABLE);
+    ck_assert(lanes_seen == 1);
+}
+END_TEST
+
+static void change_key(enum app_change kind, const char *text, const char *old_text)
+{
+    struct app_limit_change call = {
+        .topic = SLICE("orders"), .name = SLICE("orders/a/b"), .kind = kind, .text = slice_of(text)};
+    struct topic_lane lane = {.key = SLICE("a/b"), .settings = slice_of(old_text)};
+    fake_forget();
+    app_limit_change(app, &fake_some, &call, fake_on_verdict, &fake_verdict);
+    struct fake_call *read = fake_take("lanes");
+    ck_assert_str_eq(read->id, "orders");
+    ck_assert_str_eq(read->old_settings, "a/b");
+    read->fn.lanes(read->arg, STATUS_OK, &lane, 1, SLICE(""));
+}
+
+static void set_key(const char *old_text, const char *new_text, enum status status)
+{
+    struct fake_call *call = fake_take("set_lane");
+    ck_assert_str_eq(call->id, "orders");
+    ck_assert_str_eq(call->record, "a/b");
+    ck_assert_str_eq(call->old_settings, old_text);
+    ck_assert_str_eq(call->new_settings, new_text);
+    call->fn.set(call->arg, status);
+    fake_expect(status);
+}
+
+START_TEST(settings_of_a_key_are_replaced_changed_and_removed)
+{
+    change_key(APP_CHANGE_REPLACE, FIVE, "");
+    set_key("", FIVE, STATUS_OK);
+    fake_expect_log("event=key_replaced who=");
+    change_key(APP_CHANGE_MERGE, "{\"weight\":2}", "");
+    set_key("", "{\"weight\":2}", STATUS_OK);
+    fake_expect_log("key=orders/a/b");
+    change_key(APP_CHANGE_MERGE, "{\"maxInFlight\":null}", FIVE);
+    set_key(FIVE, "", STATUS_OK);
+    fake_expect_log("key_changed");
+    change_key(APP_CHANGE_RESET, "", "nonsense");
+    set_key("nonsense", "", STATUS_UNKNOWN);
+    fake_expect_log("key_reset");
+    change_key(APP_CHANGE_RESET, "", "");
+    set_key("", "", STATUS_UNAVAILABLE);
+    change_key(APP_CHANGE_REPLACE, "{\"order\":\"fifo\"}", "");
+    fake_expect(STATUS_INVALID);
+    change_key(APP_CHANGE_MERGE, "{}", "nonsense");
+    fake_expect(STATUS_UNREADABLE);
+    change_key(APP_CHANGE_REPLACE, "{}", "{\"needs\":[\"later\"]}");
+    fake_expect(STATUS_LACKING);
+}
+END_TEST
+
+START_TEST(keys_of_siblings_have_no_settings)
+{
+    struct app_limit_change call = {
+        .topic = SLICE("orders~callbacks"), .name = SLICE("orders~callbacks/a"), .text = SLICE("{}")};
+    app_limit_change(app, &fake_all, &call, fake_on_verdict, &fake_verdict);
+    fake_expect(STATUS_SIBLING);
+    fake_forget();
+    fake_set_ready(false);
+    call.topic = SLICE("orders"), call.name = SLICE("orders/a");
+    app_limit_change(app, &fake_all, &call, fake_on_verdict, &fake_verdict);
+    fake_expect(STATUS_UNAVAILABLE);
+}
+END_TEST
+
 Suite *suite(void)
 {
     Suite *limits = suite_create("limits");
@@ -225,6 +354,10 @@ Suite *suite(void)
     tcase_add_test(tests, members_of_a_later_version_stay);
     tcase_add_test(tests, a_change_begins_again);
     tcase_add_test(tests, changes_that_are_refused);
+    tcase_add_test(tests, a_page_of_keys_takes_several_calls);
+    tcase_add_test(tests, each_topic_has_all_keys);
+    tcase_add_test(tests, settings_of_a_key_are_replaced_changed_and_removed);
+    tcase_add_test(tests, keys_of_siblings_have_no_settings);
     suite_add_tcase(limits, tests);
     return limits;
 }

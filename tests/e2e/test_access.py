@@ -29,7 +29,8 @@ LEASE = {"jobId": "there", "token": "none"}
 ENDS = ["completeJobs", "retryJobs", "buryJobs", "extendLeases", "releaseJobs"]
 BODIES = {"leaseJobs": {}, **{name: LEASE for name in ENDS},
           "replaceSchedule": SCHEDULE, "changeSchedule": {"every": 43200}, "changeJob": {"delay": 7200}, "replaceSettings": {"paused": True}, "changeSettings": {"paused": True},
-          "replaceGroup": {"endpoints": {"a": {"url": "http://127.0.0.1:9/"}}}, "changeGroup": {"endpoints": {}}, "replaceLimit": {"maxInFlight": 5}, "changeLimit": {"maxInFlight": 6}}
+          "replaceGroup": {"endpoints": {"a": {"url": "http://127.0.0.1:9/"}}}, "changeGroup": {"endpoints": {}}, "replaceLimit": {"maxInFlight": 5}, "changeLimit": {"maxInFlight": 6},
+          "replaceKey": {"maxInFlight": 7}, "changeKey": {"maxInFlight": 8}}
 
 
 class Operation:
@@ -51,7 +52,7 @@ class Operation:
         return BODIES.get(self.name, job)
 
     def ask(self, client, topic=MINE, job_id="there", query_topic=True):
-        target = self.path.replace("{topic}", topic).replace("{jobId}", job_id).replace("{scheduleId}", job_id).replace("{workflowId}", job_id).replace("{group}", topic).replace("{limit}", topic).replace("{receiver}", "127.0.0.1:9").replace("{path}", "a%2Fb//c")
+        target = self.path.replace("{topic}", topic).replace("{jobId}", job_id).replace("{scheduleId}", job_id).replace("{workflowId}", job_id).replace("{group}", topic).replace("{limit}", topic).replace("{key}", "acme").replace("{receiver}", "127.0.0.1:9").replace("{path}", "a%2Fb//c")
         query = QUERIES.get(self.name)
         if query:
             target += f"?{query}&topic={topic}" if query_topic and self.topics not in ("own", "job") else f"?{query}"
@@ -106,7 +107,7 @@ class Place:
     def state(self):
         """Returns all data that a request could have changed, read with a token that has all rights."""
         return [self.server.get(f"/jobs?state={state}&topic={topic}").expect(200)
-                for topic in (MINE, THEIRS) for state in ("delayed", "dead")] + [self.server.get(path).expect(200) for path in ("/topics", "/limits", "/groups", "/schedules")]
+                for topic in (MINE, THEIRS) for state in ("delayed", "dead")] + [self.server.get(path).expect(200) for path in ("/topics", "/limits", "/groups", "/schedules", f"/topics/{MINE}/keys", f"/topics/{THEIRS}/keys")]
 
 
 @pytest.fixture(scope="module")

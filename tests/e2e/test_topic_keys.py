@@ -1,8 +1,13 @@
 """Keys of a topic: the settings perKey, priorityAge and retryPriority, and /topics/<topic>/keys."""
 
 import json
+from urllib.parse import quote
 
 import pytest
+
+from patience import until
+from receiver import HANG
+from tokens import TokenFile
 
 JSON = {"Content-Type": "application/json"}
 
@@ -52,3 +57,168 @@ def test_a_fifo_topic_of_a_pattern_with_settings_for_keys_is_served(server, topi
     ({"priorityAge": "on"}, ["priorityAge"]), ({"priorityAge": 0}, ["priorityAge"]), ({"retryPriority": 10}, ["retryPriority"])])
 def test_faults_of_settings_for_keys(server, topic, settings, fields):
     assert sorted(set_topic(server, topic, **settings).fields()) == fields
+
+
+# ---- /topics/<topic>/keys/<key> ----
+
+def path(topic, key=None):
+    return f"/topics/{topic}/keys" + ("" if key is None else f"/{quote(key, safe='')}")
+
+
+def put(server, topic, key, settings, **headers):
+    return server.request("PUT", path(topic, key), json.dumps(settings), {**JSON, **headers})
+
+
+def patch(server, topic, key, settings, **headers):
+    return server.request("PATCH", path(topic, key), json.dumps(settings), {"Content-Type": "application/merge-patch+json", **headers})
+
+
+def remove(server, topic, key, **headers):
+    return server.request("DELETE", path(topic, key), headers=headers)
+
+
+NONE = {"waiting": 0, "inFlight": 0, "share": 0}
+
+
+def test_settings_of_a_key_are_made_read_changed_and_removed(server, topic):
+    read = server.get(path(topic, "acme"))
+    assert read.expect(200) == {"key": "acme", "settings": {}, **NONE} and "ETag" not in read.headers
+    made = put(server, topic, "acme", {"maxInFlight": 5})
+    assert made.expect(200) == {"topic": topic, "key": "acme", "settings": {"maxInFlight": 5}}
+    read = server.get(path(topic, "acme"))
+    assert read.expect(200) == {"key": "acme", "settings": {"maxInFlight": 5}, **NONE} and read.headers["ETag"] == made.headers["ETag"]
+    assert server.get(path(topic)).expect(200) == {"keys": [read.json]}
+    changed = patch(server, topic, "acme", {"rate": {"jobs": 3, "per": 1}, "paused": True, "pauseReason": "unpaid", "weight": 2, "maxPending": 9})
+    whole = {"paused": True, "pauseReason": "unpaid", "maxInFlight": 5, "rate": {"jobs": 3, "per": 1, "burst": 1}, "maxPending": 9, "weight": 2}
+    assert changed.expect(200)["settings"] == whole and changed.headers["ETag"] != made.headers["ETag"]
+    assert patch(server, topic, "acme", {"paused": None, "rate": {"jobs": 4}, "maxPending": None}).expect(200)["settings"] == {
+        "maxInFlight": 5, "rate": {"jobs": 4, "per": 1, "burst": 1}, "weight": 2}
+    removed = remove(server, topic, "acme")
+    assert removed.expect(200) == {"topic": topic, "key": "acme", "settings": {}} and "ETag" not in removed.headers
+    remove(server, topic, "acme").expect(200)
+    assert server.get(path(topic)).expect(200) == {"keys": []}
+    put(server, topic, "new", {}).expect(200)
+    assert server.get(path(topic)).expect(200) == {"keys": []}
+    assert patch(server, topic, "new", {"weight": 3}).expect(200)["settings"] == {"weight": 3}
+    assert patch(server, topic, "new", {"weight": None}).expect(200)["settings"] == {}
+    assert server.get(path(topic)).expect(200) == {"keys": []}
+
+
+@pytest.mark.parametrize("key", ["a/b", "a b", "é€😀", "..", "a%2Fb", "*", "a" * 128, '"\\', "~x"])
+def test_a_key_may_have_any_text(server, topic, key):
+    put(server, topic, key, {"weight": 2}).expect(200)
+    assert server.get(path(topic, key)).expect(200)["key"] == key
+    assert [found["key"] for found in server.get(path(topic)).expect(200)["keys"]] == [key]
+    remove(server, topic, key).expect(200)
+
+
+def test_a_path_that_has_no_key(server, topic):
+    for key in "a\n", "\x7f", "a" * 129, "\0":
+        put(server, topic, key, {}).expect(404)
+    server.request("PUT", f"/topics/{topic}/keys/%ff", "{}", JSON).expect(404)
+    server.get("/topics/a*/keys").expect(404)
+    server.get("/topics/a*/keys/b").expect(404)
+
+
+def test_a_change_of_a_key_may_have_a_condition(server, topic):
+    put(server, topic, "a", {}, **{"If-Match": "*"}).expect(412)
+    tag = put(server, topic, "a", {"maxInFlight": 1}, **{"If-None-Match": "*"}).headers["ETag"]
+    put(server, topic, "a", {}, **{"If-None-Match": "*"}).expect(412)
+    other = patch(server, topic, "a", {"maxInFlight": 2}, **{"If-Match": tag})
+    other.expect(200)
+    for reply in (patch(server, topic, "a", {}, **{"If-Match": tag}), remove(server, topic, "a", **{"If-Match": tag}), put(server, topic, "a", {}, **{"If-Match": tag})):
+        assert reply.expect(412)["detail"] == "The key does not meet If-Match or If-None-Match; nothing changed."
+    remove(server, topic, "a", **{"If-Match": "nothing in quotes"}).expect(400)
+    remove(server, topic, "a", **{"If-Match": other.headers["ETag"]}).expect(200)
+
+
+@pytest.mark.parametrize("settings, fields", [
+    ({"maxInFlight": 0}, ["maxInFlight"]), ({"rate": {"jobs": 1}}, ["rate.per"]), ({"rate": {"jobs": 1, "per": 1, "window": True}}, ["rate.window"]),
+    ({"paused": "yes", "weight": 0}, ["paused", "weight"]), ({"pauseReason": ""}, ["pauseReason"]), ({"order": "fifo"}, ["order"]),
+    ({"maxPending": 0}, ["maxPending"]), ([], [""])])
+def test_settings_that_a_key_cannot_have(server, topic, settings, fields):
+    for change in put, patch:
+        assert change(server, topic, "a", settings).fields() == fields
+    assert server.get(path(topic, "a")).expect(200)["settings"] == {}
+
+
+def test_requests_for_keys_that_are_refused(server, topic):
+    for method in "PUT", "PATCH":
+        server.request(method, path(topic, "a"), "{}", {"Content-Type": "text/plain"}).expect(415)
+        assert server.request(method, path("orders~callbacks", "a"), "{}", JSON).expect(403)["detail"].startswith("Only the server creates jobs in topics with ~")
+    remove(server, "orders~callbacks", "a").expect(403)
+    server.request("POST", path(topic, "a"), "{}", JSON).expect(405)
+    server.request("PUT", path(topic), "{}", JSON).expect(405)
+    assert server.get(path(topic, "a") + "?limit=1").fields() == ["limit"]
+    assert server.get(path(topic) + "?limit=0&cursor=~bad&patterns=true").fields() == ["limit", "cursor", "patterns"]
+
+
+def test_keys_are_listed_in_pages_those_with_the_most_jobs_first(server, topic):
+    for number, key in enumerate(["a", "b", "c d", "é", ""]):
+        for at in range(number):
+            server.schedule(topic=topic, jobId=f"{number}-{at}", url="http://127.0.0.1:9/", delay=3600, **({"key": key} if key else {}))
+    put(server, topic, "a", {"weight": 2}).expect(200)
+    found, cursor = [], ""
+    while cursor is not None:
+        page = server.get(f"{path(topic)}?limit=2{cursor}").expect(200)
+        assert len(page["keys"]) <= 2
+        found += [(entry["key"], entry["waiting"], entry["settings"]) for entry in page["keys"]]
+        cursor = f"&cursor={page['cursor']}" if "cursor" in page else None
+    assert found == [("", 4, {}), ("é", 3, {}), ("c d", 2, {}), ("b", 1, {}), ("a", 0, {"weight": 2})]
+    entry = server.get(path(topic, "é")).expect(200)
+    assert entry["oldestDueAt"] == server.get(f"/jobs/{topic}/3-0").expect(200)["dueAt"] and "oldestOverdueAt" not in entry and "heldBy" not in entry
+
+
+def test_a_key_says_what_is_under_way_and_what_holds_it(server, receiver, topic):
+    set_topic(server, topic, perKey={"maxInFlight": 1}).expect(200)
+    receiver.script(topic, HANG, HANG, HANG)
+    for number in range(3):
+        server.schedule(topic=topic, jobId=f"a{number}", key="a", url=receiver.url(), timeout=600)
+    server.schedule(topic=topic, jobId="b0", key="b", url=receiver.url(), timeout=600)
+    until(lambda: receiver.count(topic) == 2, 10, "a job of each key is under way")
+    entry = server.get(path(topic, "a")).expect(200)
+    assert (entry["waiting"], entry["inFlight"], entry["share"], entry["heldBy"]) == (2, 1, 0.5, "maxInFlight") and "oldestOverdueAt" in entry
+    assert server.get(path(topic, "b")).expect(200) == {"key": "b", "settings": {}, "waiting": 0, "inFlight": 1, "share": 0.5}
+    put(server, topic, "a", {"paused": True}).expect(200)
+    assert server.get(path(topic, "a")).expect(200)["heldBy"] == "paused"
+    put(server, topic, "a", {"maxInFlight": 2}).expect(200)
+    until(lambda: receiver.count(topic) == 3, 10, "a second job of the key is under way")
+    for number in range(3):
+        server.cancel(topic, f"a{number}")
+    server.cancel(topic, "b0")
+    remove(server, topic, "a").expect(200)
+
+
+def test_settings_of_a_key_that_cannot_be_read_are_refused_and_replaced(start, redis, topic):
+    behind = redis()
+    server = start(redis=behind)
+    behind.command("HSET", "duepost:{0}:key_values", f"{topic}\na", "nonsense")
+    patch(server, topic, "a", {"maxInFlight": 1}).expect(409)
+    put(server, topic, "a", {"maxInFlight": 1}).expect(200)
+    behind.command("HSET", "duepost:{0}:key_values", f"{topic}\na", '{"later":1,"needs":["later"]}')
+    patch(server, topic, "a", {"maxInFlight": 1}).expect(409)
+    assert "later" in put(server, topic, "a", {"maxInFlight": 1}).expect(409)["detail"]
+    remove(server, topic, "a").expect(200)
+
+
+def test_settings_of_a_key_that_are_too_long_are_refused(start, topic):
+    server = start("--max-body", "1KiB")
+    for method in ("PUT", "PATCH"):
+        server.request(method, path(topic, "a"), " " * 1025, JSON).expect(413)
+
+
+def test_without_redis_nothing_is_answered_about_keys(start, topic):
+    server = start("--redis", "redis://127.0.0.1:1", ready=False)
+    for reply in (server.get(path(topic)), server.get(path(topic, "a")), put(server, topic, "a", {}), patch(server, topic, "a", {}), remove(server, topic, "a")):
+        reply.expect(503)
+
+
+def test_changes_of_keys_are_in_the_audit_log(start, topic):
+    tokens = TokenFile()
+    server = start("--tokens", str(tokens.path), token=tokens.add("root"))
+    put(server, "orders", "acme", {}).expect(200)
+    patch(server, "orders", "acme", {"paused": True}).expect(200)
+    remove(server, "orders", "acme").expect(200)
+    until(lambda: server.log().count("key=orders/acme") == 3, 5, "three lines")
+    for event in "key_replaced", "key_changed", "key_reset":
+        assert f"event={event} who=root from=127.0.0.1 key=orders/acme outcome=done" in server.log()

@@ -352,7 +352,8 @@ static const char *key_patched(const char *old_text, const char *patch)
 START_TEST(a_key_has_bounds_and_a_pause_of_its_own)
 {
     static const char *const cases[][3] = {
-        {"", "{}", "{}"},
+        {"", "{}", ""},
+        {"{\"weight\":2}", "{\"weight\":null}", ""},
         {"",
          "{\"paused\":true,\"pauseReason\":\"unpaid\",\"rate\":{\"jobs\":1,\"per\":1},\"weight\":3,"
          "\"maxPending\":1}",

@@ -80,6 +80,21 @@ struct limit {
                               HOLD_NONE */
 };
 
+/* A key of a topic, whose jobs form a lane, and its current state. Borrows its slices. */
+struct topic_lane {
+    struct slice key;        /* empty: the jobs without a key */
+    struct slice settings;   /* the key's own settings, see key_settings_read; empty: none */
+    int64_t pending;         /* number of jobs that wait or are in flight */
+    int64_t in_flight;       /* number of attempts in flight */
+    int64_t topic_in_flight; /* number of attempts in flight of the whole topic */
+    int64_t due_ms;          /* due time of the first waiting job; -1: no job waits */
+    /* HOLD_PAUSED, HOLD_IN_FLIGHT, HOLD_LINE or HOLD_RATE: why this job is held although it is due; or
+     * HOLD_NONE */
+    enum topic_hold hold;
+    int64_t held_until_ms; /* time at which the hold ends; 0: unknown */
+    int64_t now_ms;        /* time of reading */
+};
+
 /* Where a list of topics continues: in this shard, after the topic with this name. All zeros mean the
  * beginning. */
 struct topic_cursor {

@@ -346,22 +346,27 @@ static void put_settings(const struct members *table, const struct topic_setting
 }
 
 /* If no setting is set, writes nothing. */
-void topic_settings_write(const struct topic_settings *settings, struct buffer *out)
+static void write_any(const struct members *table, const struct topic_settings *settings, struct buffer *out)
 {
     size_t start = out->size;
-    put_settings(&topic_settings_members, settings, out, MEMBERS_FOR_REDIS);
+    put_settings(table, settings, out, MEMBERS_FOR_REDIS);
     if (!out->failed && out->size == start + sizeof "{}" - 1)
         out->size = start;
+}
+
+void topic_settings_write(const struct topic_settings *settings, struct buffer *out)
+{
+    write_any(&topic_settings_members, settings, out);
+}
+
+void key_settings_write(const struct topic_settings *settings, struct buffer *out)
+{
+    write_any(&key_members, settings, out);
 }
 
 void limit_settings_write(const struct topic_settings *settings, struct buffer *out)
 {
     put_settings(&limit_members, settings, out, MEMBERS_FOR_REDIS);
-}
-
-void key_settings_write(const struct topic_settings *settings, struct buffer *out)
-{
-    put_settings(&key_members, settings, out, MEMBERS_FOR_REDIS);
 }
 
 void key_settings_show(const struct topic_settings *settings, struct buffer *out)

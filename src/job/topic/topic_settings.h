@@ -155,7 +155,7 @@ void limit_settings_write(const struct topic_settings *, struct buffer *);
  *
  * A key of a topic may have settings of its own, which win over the topic's setting "perKey": paused,
  * pauseReason, maxInFlight, rate, maxPending and weight. The bounds are in per_key; the other members of the
- * struct are not set. The functions work as those of limits. */
+ * struct are not set. A key without settings has no text. */
 enum status key_settings_parse(struct slice text, struct topic_settings *, struct job_errors *) MUST_USE;
 enum status key_settings_read(struct slice text, struct topic_settings *) MUST_USE;
 enum status key_settings_patch(const struct topic_settings *old, struct slice patch, struct buffer *text,

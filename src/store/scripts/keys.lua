@@ -3,8 +3,8 @@
 -- ARGV[2] topic   [3] the key, if only one is wanted   [4] 1: one key, 0: a page   [5] the last key of the page before, with
 --      its number of jobs and a space before it, or ''   [6] maximum number of keys
 -- Returns {now_us, 1 if there are more keys, attempts of the topic in flight, then for each key: key, its own values as text
--- or '', number of jobs, attempts in flight, score of its first waiting job or '-1', '' if it may be served now, else until
--- when it may not, ms, or 'inf'}.
+-- or '', number of jobs, attempts in flight, due time of its first waiting job, ms, or -1; and if this job is due and held,
+-- until when, ms, or 'inf', and 'paused', 'maxInFlight', 'order' or 'rate', else '' and ''}.
 
 -- Returns the rank of the first key of a page.
 local function first_rank(key, after)
@@ -26,9 +26,10 @@ script('keys', {'no-writes'}, {Lanes}, function()
     end
   end
   for i = 1, #keys do
-    local pending, in_flight, head, until_ms = Lanes.read(topic, keys[i])
+    local pending, in_flight, head, until_ms, hold = Lanes.read(topic, keys[i])
     local own = has(KEY_VALUES) and call('HGET', KEY_VALUES, Lanes.name(topic, keys[i])) or ''
-    for _, part in ipairs({keys[i], own, pending, in_flight, head or '-1', until_ms or ''}) do replies[#replies + 1] = part end
+    local due = head and integer(ms_of(head)) or -1
+    for _, part in ipairs({keys[i], own, pending, in_flight, due, until_ms or '', hold or ''}) do replies[#replies + 1] = part end
   end
   return replies
 end)

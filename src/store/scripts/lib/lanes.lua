@@ -228,20 +228,20 @@ local function keep_line(topic, key, own, head, head_id)
 end
 
 -- Returns how many attempts of a lane may begin now (maximum: most), and if none may, the time at which more may, ms, or
--- 'inf' if this does not depend on time. head, head_id: the first waiting job, which is due.
+-- 'inf' if this does not depend on time, and what holds the lane, as a word of the API. head, head_id: the first waiting job, which is due.
 local function room_of(topic, key, most, head, head_id, is_offer)
   local name = Lanes.name(topic, key)
   local own = settings_of(name)
   if own == NO_SETTINGS then return most end
-  if own.paused or own == UNREADABLE then return 0, 'inf' end
+  if own.paused or own == UNREADABLE then return 0, 'inf', 'paused' end
   local limit = limit_of(own)
   if limit then most = math.min(most, limit - Lanes.in_flight(topic, key)) end
-  if most < 1 then return 0, 'inf' end
+  if most < 1 then return 0, 'inf', own.order == 'fifo' and 'order' or 'maxInFlight' end
   local line_at = own.order == 'fifo' and Fifo.wait_at(name, head_id, head)
-  if line_at then return 0, line_at end
+  if line_at then return 0, line_at, 'order' end
   if not own.rate then return most end
   local tokens, next_at = Rates.tokens(name, tonumber(head), is_offer)
-  if tokens < 1 then return 0, integer(next_at) end
+  if tokens < 1 then return 0, integer(next_at), 'rate' end
   return math.min(most, tokens)
 end
 
@@ -536,14 +536,13 @@ end
 
 -- ---- reading ----
 
--- Returns the state of a lane: number of jobs, attempts in flight, score of its first waiting job or nothing, and until when
--- it may not be served: '', 'inf' or a time, ms.
+-- Returns the state of a lane: number of jobs, attempts in flight, score of its first waiting job or nothing, and, if this
+-- job is due and held, until when: 'inf' or a time, ms, and what holds it.
 function Lanes.read(topic, key)
   if not Lanes.state(topic) then return 0, 0 end
   local pending, flight, head, head_id = tonumber(call('ZSCORE', Lanes.pending_key(topic), key) or 0), Lanes.in_flight(topic, key), head_of(topic, key)
-  local until_ms
-  if head and is_due(head) then until_ms = select(2, room_of(topic, key, 1, head, head_id)) end
-  return pending, flight, head, until_ms or ''
+  if not head or not is_due(head) then return pending, flight, head end
+  return pending, flight, head, select(2, room_of(topic, key, 1, head, head_id))
 end
 
 -- Called when a key gets other values of its own, or loses them. exists: whether it has any.
