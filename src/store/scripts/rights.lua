@@ -9,7 +9,7 @@
 local function error_of(command)
   local arguments = {base .. 'never', '0', '0', '0', '0'}
   if command == 'PUBLISH' then arguments = {base .. 'wake', 'rights'} end
-  if command == 'COPY' then arguments = {base .. 'never', base .. 'never'} end
+  if command == 'COPY' or command == 'RENAME' then arguments = {base .. 'never', base .. 'never'} end
   for arity = 0, #arguments do
     local answer = redis.pcall(command, unpack(arguments, 1, arity))
     local text = type(answer) == 'table' and answer.err or ''
