@@ -130,6 +130,7 @@ unsigned submission_write(struct buffer *members, const struct exchange *, const
  * and the offset of the field. "in" is the struct, and "member" is the field. If the field has another type,
  * the macro does not compile. */
 
+#define QUERY_KEY_EXPECTED    "must be empty, or UTF-8 of 1 to 128 bytes without control characters"
 #define QUERY_CURSOR_EXPECTED "must be a cursor from a page of this list"
 
 enum { QUERY_LIMIT_DEFAULT = 100 };

@@ -103,6 +103,14 @@ static const char *read_source(void *into, struct slice value)
                                                                                 : "must be redis or history";
 }
 
+static const char *read_key(void *into, struct slice value)
+{
+    struct list_query *query = into;
+    query->bulk.list.filter.has_key = true;
+    query->bulk.list.filter.key = value;
+    return value.size == 0 || lane_key_is_valid(value) ? NULL : QUERY_KEY_EXPECTED;
+}
+
 /* Reads a host with an optional port. Changes the host to lower case. */
 static const char *read_host(void *into, struct slice value)
 {
@@ -260,6 +268,7 @@ enum parameter {
     PARAMETER_REASON,
     PARAMETER_LAST_STATUS,
     PARAMETER_LABEL,
+    PARAMETER_KEY,
     PARAMETER_LIMIT,
     PARAMETER_ORDER,
     PARAMETER_CURSOR,
@@ -293,6 +302,7 @@ static const struct query_parameter parameters[PARAMETER_COUNT] = {
     [PARAMETER_REASON] = {"reason", read_reason, 0},
     [PARAMETER_LAST_STATUS] = {"lastStatus", read_last_status, 0},
     [PARAMETER_LABEL] = {"label", QUERY_LABELS(struct list_query, labels)},
+    [PARAMETER_KEY] = {"key", read_key, 0},
     [PARAMETER_LIMIT] = {"limit", QUERY_LIMIT(struct list_query, bulk.list.max)},
     [PARAMETER_ORDER] = {"order", read_order, 0},
     [PARAMETER_CURSOR] = {"cursor", read_cursor, 0},
@@ -319,7 +329,7 @@ enum {
     JOB_PARAMETERS = 1 << PARAMETER_STATE | 1 << PARAMETER_TOPIC | DUE_PARAMETERS | DIED_PARAMETERS |
                      ENDED_PARAMETERS | 1 << PARAMETER_URL_HOST | 1 << PARAMETER_ID_PREFIX |
                      1 << PARAMETER_REASON | 1 << PARAMETER_LAST_STATUS | 1 << PARAMETER_LABEL |
-                     1 << PARAMETER_LIMIT | 1 << PARAMETER_ORDER | 1 << PARAMETER_CURSOR,
+                     1 << PARAMETER_KEY | 1 << PARAMETER_LIMIT | 1 << PARAMETER_ORDER | 1 << PARAMETER_CURSOR,
     LIST_PARAMETERS = JOB_PARAMETERS | 1 << PARAMETER_SOURCE,
     BULK_PARAMETERS = (JOB_PARAMETERS & ~(1 << PARAMETER_LIMIT)) | 1 << PARAMETER_TOTAL | 1 << PARAMETER_ALL |
                       1 << PARAMETER_PAGE_LIMIT | 1 << PARAMETER_DRY_RUN,

@@ -50,6 +50,14 @@ static const char *read_paused(void *into, struct slice value)
     return query_value_flag(&query->list.is_paused, value);
 }
 
+static const char *read_key(void *into, struct slice value)
+{
+    struct schedule_query *query = into;
+    query->list.has_key = true;
+    query->list.key = value;
+    return value.size == 0 || lane_key_is_valid(value) ? NULL : QUERY_KEY_EXPECTED;
+}
+
 /* ---- parameters ---- */
 
 enum parameter {
@@ -61,6 +69,7 @@ enum parameter {
     PARAMETER_NEXT_AFTER,
     PARAMETER_NEXT_BEFORE,
     PARAMETER_LABEL,
+    PARAMETER_KEY,
     PARAMETER_COUNT
 };
 
@@ -73,6 +82,7 @@ static const struct query_parameter parameters[PARAMETER_COUNT] = {
     [PARAMETER_NEXT_AFTER] = {"nextAfter", QUERY_TIME(struct schedule_query, list.after_ms)},
     [PARAMETER_NEXT_BEFORE] = {"nextBefore", QUERY_TIME(struct schedule_query, list.before_ms)},
     [PARAMETER_LABEL] = {"label", QUERY_LABELS(struct schedule_query, labels)},
+    [PARAMETER_KEY] = {"key", read_key, 0},
 };
 
 /* Reads the query. Returns NULL after answering 400. */

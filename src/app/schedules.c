@@ -265,7 +265,8 @@ bool app_schedule_cursor_parse(const struct app *app, struct slice text, struct 
 
 static bool has_filters(const struct app_schedule_list *list)
 {
-    return list->has_paused || list->after_ms || list->before_ms || (list->labels && list->labels->count);
+    return list->has_paused || list->after_ms || list->before_ms || (list->labels && list->labels->count) ||
+           list->has_key;
 }
 
 static bool has_labels(const struct job *job, const struct job_labels *labels)
@@ -285,6 +286,8 @@ static bool schedule_matches(const struct app_schedule_list *list, const struct 
         return false;
     if ((list->after_ms || list->before_ms) &&
         (next_ms == 0 || next_ms < list->after_ms || (list->before_ms && next_ms >= list->before_ms)))
+        return false;
+    if (list->has_key && !slice_equal(schedule->job->key, list->key))
         return false;
     return has_labels(schedule->job, list->labels);
 }

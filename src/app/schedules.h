@@ -85,6 +85,8 @@ struct app_schedule_list {
     int64_t after_ms, before_ms;     /* only schedules whose next time is after_ms or later, and earlier than
                                         before_ms; 0: no limit */
     const struct job_labels *labels; /* only schedules whose jobs have all these labels */
+    bool has_key;                    /* only schedules whose jobs have this key; empty: no key */
+    struct slice key;
 };
 
 /* Calls each() for every schedule of a page, and then fn. With filters, a page examines up to 1,000

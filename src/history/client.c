@@ -216,7 +216,21 @@ void history_find(struct history *history, struct slice id, history_found_fn *fn
 static size_t filter_bytes(const struct job_filter *filter)
 {
     return filter->topic.size + filter->labels.size + filter->id_prefix.size + filter->reasons.size +
-           filter->statuses.size + filter->host.size;
+           filter->statuses.size + filter->host.size + sizeof HISTORY_LANE "\n" + filter->key.size;
+}
+
+/* Copies the labels and the key, which is a label in the database. */
+static struct slice copy_labels(struct history_call *call, const struct job_filter *filter)
+{
+    size_t at = call->text.size;
+    if (filter->key.size) {
+        (void)copy_text(call, SLICE(HISTORY_LANE));
+        (void)copy_text(call, filter->key);
+    }
+    if (filter->key.size && filter->labels.size)
+        (void)copy_text(call, SLICE("\n"));
+    (void)copy_text(call, filter->labels);
+    return slice_from(call->text.data + at, call->text.size - at);
 }
 
 static void copy_filter(struct history_call *call, const struct job_filter *filter)
@@ -225,7 +239,9 @@ static void copy_filter(struct history_call *call, const struct job_filter *filt
     *copy = *filter;
     copy->owner = SLICE("");
     copy->topic = copy_text(call, filter->topic);
-    copy->labels = copy_text(call, filter->labels);
+    copy->labels = copy_labels(call, filter);
+    copy->has_key = filter->has_key && !filter->key.size;
+    copy->key = SLICE("");
     copy->id_prefix = copy_text(call, filter->id_prefix);
     copy->host = copy_text(call, filter->host);
     copy->reasons = copy_text(call, filter->reasons);
@@ -274,7 +290,7 @@ void history_delete(struct history *history, const struct job_filter *filter, hi
                     void *arg)
 {
     assert(!filter->labels.size && !filter->id_prefix.size && !filter->host.size && !filter->reasons.size &&
-           !filter->statuses.size);
+           !filter->statuses.size && !filter->has_key);
     struct history_call *call = call_new(history, CALL_DELETE, filter_bytes(filter), arg);
     call->fn.deleted = fn;
     copy_filter(call, filter);

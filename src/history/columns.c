@@ -313,6 +313,12 @@ static bool read_record(struct history_parse *parse, struct slice id, struct sli
         columns->duration_ms = job->last_attempt.duration_ms;
     }
     parse->labels = job->labels;
+    if (job->key.size) {
+        struct buffer lane = buffer_of(parse->lane_room, sizeof parse->lane_room);
+        buffer_append(&lane, SLICE(HISTORY_LANE));
+        buffer_append(&lane, job->key);
+        parse->lane = buffer_slice(&lane);
+    }
     return columns->created_at > 0 && !parse->rest.failed &&
            (!columns->is_base64 || is_base64_text(columns->body)) &&
            (!columns->rest.size || is_valid_json(columns->rest)) &&
@@ -355,6 +361,7 @@ static void take_unreadable(struct history_parse *parse, const struct history_co
     text.size = text.size < UNREADABLE_MAX ? text.size : UNREADABLE_MAX;
     buffer_append_json(&parse->rest, text);
     parse->labels.count = 0;
+    parse->lane = SLICE("");
     parse->columns = *ended;
     parse->columns.created_at = parse->columns.due_at = 0;
     parse->columns.reason = SLICE("unreadable");
@@ -372,6 +379,7 @@ bool history_parse_entry(struct history_parse *parse, const struct history_entry
     buffer_clear(&parse->rest);
     buffer_clear(&parse->attempt_log);
     parse->labels.count = 0;
+    parse->lane = SLICE("");
     if (!job_key_parse(entry->id, &ended.topic, &ended.job_id))
         return false;
     bool is_split = split_text(entry->text, &parts);
@@ -385,9 +393,10 @@ bool history_parse_entry(struct history_parse *parse, const struct history_entry
     if (columns->outcome == JOB_STATE_DEAD && columns->reason.size == 0)
         columns->reason = SLICE("consumer_lost"); /* lists that are read from Redis show the same reason */
     leave_out_body(columns, bodies);
-    columns->bytes = (int64_t)(ROW_BYTES + 2 * (columns->topic.size + columns->job_id.size) +
-                               columns->url.size + columns->labels.size * 3 + columns->headers.size +
-                               columns->body.size + columns->rest.size + columns->attempt_log.size);
+    columns->bytes =
+        (int64_t)(ROW_BYTES + 2 * (columns->topic.size + columns->job_id.size) + columns->url.size +
+                  columns->labels.size * 3 + parse->lane.size * 3 + columns->headers.size +
+                  columns->body.size + columns->rest.size + columns->attempt_log.size);
     return true;
 }
 

@@ -31,10 +31,16 @@ struct history_columns {
     int64_t bytes;            /* size of the texts, and an estimate of the size of index entries */
 };
 
+/* The table duepost_labels also has the keys of jobs, each with this character before it, which no label has.
+ */
+#define HISTORY_LANE "\x1f"
+
 /* The state while a text from the outbox is converted to columns. */
 struct history_parse {
     struct history_columns columns; /* borrows the entry and the members below */
     struct job_labels labels;       /* the labels of columns, decoded */
+    char lane_room[LANE_KEY_MAX + sizeof HISTORY_LANE];
+    struct slice lane; /* HISTORY_LANE and the job's key; empty: the job has no key */
     struct job job;
     struct buffer rest, attempt_log;
 };

@@ -71,7 +71,8 @@ static const char *const steps[SCHEMA_VERSION] = {TABLE};
     "(n bigint, topic text, job_id text, outcome text, created_at bigint, due_at bigint, ended_at bigint,"   \
     " reason text, status integer, error text, duration_ms bigint, attempts integer, rounds integer,"        \
     " lost_consumers integer, method text, url text, labels text, headers text, body text,"                  \
-    " body_base64 smallint, body_left_out smallint, rest text, attempt_log text, bytes bigint)"              \
+    " body_base64 smallint, body_left_out smallint, rest text, attempt_log text, bytes bigint,"              \
+    " lane text)"                                                                                            \
     " ORDER BY job_id, topic, created_at, ended_at DESC, n DESC),"                                           \
     " added AS (INSERT INTO duepost_jobs (" SCHEMA_COLUMNS ") SELECT topic,job_id,outcome,created_at,"       \
     "due_at,ended_at,reason,status,error,duration_ms,attempts,rounds,lost_consumers,method,url,"             \
@@ -84,9 +85,12 @@ static const char *const steps[SCHEMA_VERSION] = {TABLE};
     "body = excluded.body,body_base64 = excluded.body_base64,body_left_out = excluded.body_left_out,"        \
     "rest = excluded.rest,attempt_log = excluded.attempt_log,bytes = excluded.bytes"                         \
     " WHERE excluded.ended_at >= duepost_jobs.ended_at"                                                      \
-    " RETURNING id, ended_at, labels, CASE WHEN xmax = 0 THEN bytes ELSE 0 END AS bytes),"                   \
+    " RETURNING id, job_id, topic, created_at, ended_at, labels,"                                            \
+    " CASE WHEN xmax = 0 THEN bytes ELSE 0 END AS bytes),"                                                   \
     " labelled AS (INSERT INTO duepost_labels (label, ended_at, job)"                                        \
-    " SELECT DISTINCT l.value, a.ended_at, a.id FROM added a, json_array_elements_text(a.labels) l"          \
+    " SELECT l.value, a.ended_at, a.id FROM added a, json_array_elements_text(a.labels) l"                   \
+    " UNION SELECT g.lane, a.ended_at, a.id FROM added a JOIN given g USING (job_id, topic, created_at)"     \
+    " WHERE g.lane IS NOT NULL"                                                                              \
     " ON CONFLICT DO NOTHING)"                                                                               \
     " UPDATE duepost_meta SET value = value + (SELECT coalesce(sum(bytes), 0)::bigint FROM added)"           \
     " WHERE name = 'bytes'"
@@ -419,6 +423,8 @@ static enum status postgres_append(struct driver *driver, const struct history_p
         else if (values[i].kind == SQL_TEXT)
             json_add_text(&json, names[i], values[i].text);
     }
+    if (parse->lane.size)
+        json_add_text(&json, "lane", parse->lane);
     json_end_object(&json);
     if (!rows->failed)
         return STATUS_OK;

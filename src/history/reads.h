@@ -50,7 +50,8 @@ enum {
 };
 
 struct window {
-    struct job_filter filter; /* borrowed */
+    /* Borrowed. The key is one of the labels; has_key: only jobs without a key. */
+    struct job_filter filter;
     bool is_newest_first;
     struct history_cursor from;
     int64_t rows_max; /* maximum number of rows in the window */

@@ -367,18 +367,25 @@ static enum status sqlite_append_begin(struct driver *driver, struct problem *pr
     return status;
 }
 
-/* Appends the labels of a row. If the job has ended before, labels of its earlier end are not removed. Such
- * labels are ignored, because their ended_at differs from that of the row. */
+static enum status append_label(struct sqlite *sqlite, const struct history_parse *parse, int64_t id,
+                                struct slice label, struct problem *problem)
+{
+    const struct sql_value values[] = {SQL_TEXT_OF(label), SQL_NUMBER_OF(parse->columns.ended_at),
+                                       SQL_NUMBER_OF(id)};
+    const struct sql sql = {INSERT_LABEL, values, 3};
+    return sqlite_run(sqlite, &sql, NULL, NULL, problem);
+}
+
+/* Appends the labels and the key of a row. If the job has ended before, labels of its earlier end are not
+ * removed. Such labels are ignored, because their ended_at differs from that of the row. */
 static enum status append_labels(struct sqlite *sqlite, const struct history_parse *parse, int64_t id,
                                  struct problem *problem)
 {
     enum status status = STATUS_OK;
-    for (size_t i = 0; i < parse->labels.count && status == STATUS_OK; i++) {
-        const struct sql_value values[] = {SQL_TEXT_OF(parse->labels.items[i]),
-                                           SQL_NUMBER_OF(parse->columns.ended_at), SQL_NUMBER_OF(id)};
-        const struct sql sql = {INSERT_LABEL, values, 3};
-        status = sqlite_run(sqlite, &sql, NULL, NULL, problem);
-    }
+    for (size_t i = 0; i < parse->labels.count && status == STATUS_OK; i++)
+        status = append_label(sqlite, parse, id, parse->labels.items[i], problem);
+    if (parse->lane.size && status == STATUS_OK)
+        status = append_label(sqlite, parse, id, parse->lane, problem);
     return status;
 }
 
@@ -387,7 +394,7 @@ static enum status sqlite_append(struct driver *driver, const struct history_par
 {
     struct sqlite *sqlite = of_driver(driver);
     struct sql_value values[SCHEMA_COLUMN_COUNT];
-    bool has_labels = parse->labels.count > 0;
+    bool has_labels = parse->labels.count > 0 || parse->lane.size > 0;
     const struct sql sql = {has_labels ? INSERT " RETURNING id" : INSERT, values, SCHEMA_COLUMN_COUNT};
     int64_t id = 0;
     schema_values(&parse->columns, values);

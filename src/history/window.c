@@ -68,7 +68,7 @@ unsigned window_states(const struct job_filter *filter)
 
 static bool has_conditions(const struct job_filter *filter)
 {
-    return filter->reasons.size || filter->statuses.size || filter->host.size;
+    return filter->reasons.size || filter->statuses.size || filter->host.size || filter->has_key;
 }
 
 bool window_is_covered(const struct window *window)
@@ -316,6 +316,14 @@ static void put_labels(struct window_sql *sql, const struct window *window)
     }
 }
 
+/* Appends the condition that a job has no key. A key begins with HISTORY_LANE, and no label with a control
+ * character. */
+static void put_no_key(struct window_sql *sql)
+{
+    put_sql(sql, " AND NOT EXISTS (SELECT 1 FROM duepost_labels l WHERE l.job=j.id AND l.ended_at=j.ended_at "
+                 "AND l.label<' ')");
+}
+
 /* Appends the conditions. An entry of duepost_labels that is older than its row is ignored, because it
  * belongs to an earlier end of the job. */
 static void put_conditions(struct window_sql *sql, const struct window *window)
@@ -336,6 +344,8 @@ static void put_conditions(struct window_sql *sql, const struct window *window)
         put_sql(sql, ")=");
         put_text(sql, filter->id_prefix);
     }
+    if (filter->has_key)
+        put_no_key(sql);
     if (filter->host.size)
         put_host(sql, filter->host);
     if (filter->reasons.size)

@@ -21,6 +21,8 @@ struct job_filter {
      * such as 503, or 5xx for all that begin with 5. */
     struct slice reasons, statuses;
     struct slice labels; /* a job must have all these labels, separated by newlines */
+    bool has_key;        /* only jobs with this key; empty: only jobs without a key */
+    struct slice key;
     /* Limits of a waiting job's due time, or of the time at which a job ended: at or after after_ms, and
      * before before_ms. */
     int64_t after_ms, before_ms;

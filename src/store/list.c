@@ -246,6 +246,7 @@ struct walk {
      * this score and id. */
     char last_score[LIST_SCORE_SIZE];
     struct buffer last_id;
+    char key[2 * LANE_KEY_MAX + 3]; /* the filter's key for list.lua; empty: any key */
     bool is_partial;
     int64_t counted; /* number of jobs counted so far */
     enum walk_kind kind;
@@ -390,7 +391,8 @@ static bool is_plain_count(const struct walk *walk)
 {
     const struct job_filter *filter = &walk->list.filter;
     return walk->kind == WALK_COUNT && filter->host.size + filter->id_prefix.size + filter->reasons.size +
-                                               filter->statuses.size + filter->labels.size ==
+                                               filter->statuses.size + filter->labels.size +
+                                               filter->has_key ==
                                            0;
 }
 
@@ -453,6 +455,7 @@ static void list_ask(struct walk *walk)
     store_call_text(call, list->filter.labels);
     store_call_text(call, list->leaves_begun ? SLICE("unbegun") : SLICE(""));
     store_call_text(call, list->filter.owner);
+    store_call_text(call, slice_of(walk->key));
     store_call_send(call);
 }
 
@@ -539,6 +542,17 @@ static void list_begin(struct walk *walk)
     }
 }
 
+/* Writes the key as a JSON string, as list.lua expects it. */
+static void write_key(const struct job_filter *filter, char key[2 * LANE_KEY_MAX + 3])
+{
+    struct buffer text = buffer_of(key, 2 * LANE_KEY_MAX + 3);
+    if (!filter->has_key)
+        return;
+    buffer_append_json(&text, filter->key);
+    assert(!text.failed);
+    (void)buffer_text(&text);
+}
+
 static struct walk *walk_new(struct store *store, const struct store_list *list, enum walk_kind kind,
                              void *arg)
 {
@@ -547,6 +561,7 @@ static struct walk *walk_new(struct store *store, const struct store_list *list,
     walk->list = *list;
     walk->kind = kind;
     walk->arg = arg;
+    write_key(&list->filter, walk->key);
     buffer_init_fallible(&walk->ids, (size_t)LEASED_MAX * (JOB_KEY_MAX + 1));
     buffer_init_fallible(&walk->last_id, JOB_KEY_MAX);
     if (!list->from.began_ms)

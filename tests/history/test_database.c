@@ -181,11 +181,12 @@ static void append_examples(void)
     static const struct {
         const char *id, *state, *members, *lines;
     } jobs[] = {
-        {"orders/a1", "delivered", "\"labels\":[\"red\",\"big\"]", "1 1700000000000 5 200\n"},
+        {"orders/a1", "delivered", "\"key\":\"red\",\"labels\":[\"red\",\"big\"]", "1 1700000000000 5 200\n"},
         {"orders/a2", "dead", "\"reason\":\"retries_exhausted\",\"labels\":[\"red\"]",
          "4 1700000000000 5 503\n"},
         {"orders/b1", "cancelled", "", ""},
-        {"mail/a3", "dead", "\"reason\":\"gone\"", "1 1700000000000 5 410\n"},
+        {"mail/a3", "dead", "\"key\":\"\\u00e9\\\"\\\\\",\"labels\":[\" \"],\"reason\":\"gone\"",
+         "1 1700000000000 5 410\n"},
         {"mail/b_2", "delivered", "", "1 1700000000000 5 204\n"},
         {"mail/c1", "dead", "\"reason\":\"expired\"", "2 1700000000000 5 timeout\n"},
     };
@@ -217,6 +218,18 @@ START_TEST(lists_keep_to_their_filters)
         {{.labels = SLICE("big\nred")}, "a1"},
         {{.labels = SLICE("big\nred"), .id_prefix = SLICE("a")}, "a1"},
         {{.labels = SLICE("red\nblue")}, ""},
+        {{.has_key = true, .key = SLICE("red")}, "a1"},
+        {{.has_key = true, .key = SLICE("\xc3\xa9\"\\")}, "a3"},
+        {{.has_key = true, .key = SLICE("\xc3\xa9\"\\"), .labels = SLICE(" ")}, "a3"},
+        {{.has_key = true, .key = SLICE("red"), .labels = SLICE("big")}, "a1"},
+        {{.has_key = true, .key = SLICE("red"), .id_prefix = SLICE("a")}, "a1"},
+        {{.has_key = true, .key = SLICE("red"), .topic = SLICE("mail")}, ""},
+        {{.has_key = true, .key = SLICE("re")}, ""},
+        {{.has_key = true, .key = SLICE("big")}, ""},
+        {{.has_key = true}, "c1 b_2 b1 a2"},
+        {{.has_key = true, .labels = SLICE("red")}, "a2"},
+        {{.has_key = true, .id_prefix = SLICE("a")}, "a2"},
+        {{.has_key = true, .states = 1u << JOB_STATE_DEAD, .topic = SLICE("mail")}, "c1"},
         {{.labels = SLICE("red"), .states = 1u << JOB_STATE_DEAD}, "a2"},
         {{.labels = SLICE("red"), .topic = SLICE("mail")}, ""},
         {{.labels = SLICE("big"), .id_prefix = SLICE("a")}, "a1"},

@@ -22,12 +22,14 @@
 -- ARGV[22] empty, or 'unbegun': leaves out waiting jobs that have become due, or whose last attempt has begun, since
 --      the start of the walk
 -- ARGV[23] without topic: only jobs of this topic and its siblings; may be empty
+-- ARGV[24] only jobs with this key, a JSON string with its quotes as in a head; '""': only jobs without a key; empty: any
+--      key
 -- Returns {now_us, score and id of the last entry examined (or '', '' at the end), number of jobs found, then
 -- the jobs}. Each job of 'jobs' has id, score, record, lost consumers, settings of its topic or '', time
 -- until which it is kept or 0, and line of its last attempt or '' if it has ended. Each job of 'seen' has id
 -- and tag. 'count' has no jobs.
 
-local state, topic, most, look, bytes_left, host, tell, began, prefix, reasons, statuses, labels -- arguments
+local state, topic, most, look, bytes_left, host, tell, began, prefix, reasons, statuses, labels, lane -- arguments
 local has_ended, key, is_newest_first
 local low, high -- limits of the scores
 local from, to -- ranks of the entries to visit in key
@@ -85,9 +87,16 @@ local function has_begun(id, record)
   return type(last) == 'table' and (tonumber(last.at) or 0) + 1 >= began
 end
 
+-- Returns whether the job has the key. In a head, a quote without a backslash follows the key. An old record has no key.
+local function has_key(record)
+  local _, _, _, at = Records.head(record)
+  return lane == '""' and not at or at and string.sub(record, at, at + #lane - 2) == string.sub(lane, 2)
+end
+
 local function passes(id, record, lines)
   if began > 0 and (Records.created(record) or 0) > began then return false end
   if leaves_begun and has_begun(id, record) then return false end
+  if lane ~= '' and not has_key(record) then return false end
   if not ended_so(record, lines) then return false end
   if labels ~= '' and not has_labels(record) then return false end
   if host == '' then return true end
@@ -251,6 +260,7 @@ script('list', {'no-writes'}, {Attempts, Ended, Holds, Leases, Lists, Records, T
   host, tell, began = ARGV[11], ARGV[12], tonumber(ARGV[13])
   prefix, reasons, statuses, labels = ARGV[15], ARGV[16], ARGV[17], ARGV[21] or ''
   local owner = ARGV[23] or ''
+  lane = ARGV[24] or ''
   has_ended = state == 'dead' or state == 'delivered' or state == 'cancelled'
   key = bucket_of(topic)
   if has_ended then key = topic == '' and DEAD or index_of(state, topic) end
@@ -267,7 +277,7 @@ script('list', {'no-writes'}, {Attempts, Ended, Holds, Leases, Lists, Records, T
   leaves_begun = ARGV[22] == 'unbegun' and began > 0 and not has_ended
   replies, found = {now_us, '', '', 0}, 0
   leaves_expired = not has_ended and state ~= 'leased' and has(EXPIRIES) and call('ZCOUNT', EXPIRIES, '-inf', now) > 0
-  local reads_record = host ~= '' or reasons ~= '' or statuses ~= '' or labels ~= '' or leaves_expired
+  local reads_record = host ~= '' or reasons ~= '' or statuses ~= '' or labels ~= '' or lane ~= '' or leaves_expired
   needs_record = tell ~= 'count' or reads_record
   -- If there are no filters, every entry belongs to the result. The entries are then counted without examining them.
   local is_plain = not reads_record and prefix == '' and owner == '' and (state ~= 'leased' or topic == '')
