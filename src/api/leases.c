@@ -53,6 +53,8 @@ static void put_leased_jobs(struct json_writer *json, const struct app_leased *l
         json_add_time(json, "dueAt", leased->jobs[i].due_ms);
         if (job->has_ttl || job->has_expires_at)
             json_add_time(json, "expiresAt", job_expires_ms(job, job->created_ms));
+        members_put(&job_members.rows[JOB_KEY], job, MEMBERS_FOR_PEOPLE, json);
+        json_add_number(json, "priority", job_priority(job));
         json_add_texts(json, "labels", job->labels.items, job->labels.count);
         view_add_headers(json, has_settings ? &settings : NULL, job, false);
         members_put(&job_members.rows[JOB_BODY_BASE64], job, MEMBERS_FOR_PEOPLE, json);

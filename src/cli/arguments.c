@@ -26,6 +26,8 @@ static const struct {
     [ARGUMENT_REASON] = {"--reason", "reason", ARGUMENT_TEXT},
     [ARGUMENT_LAST_STATUS] = {"--last-status", "lastStatus", ARGUMENT_TEXT},
     [ARGUMENT_LABEL] = {"--label", "label", ARGUMENT_TEXT},
+    [ARGUMENT_KEY] = {"--key", "key", ARGUMENT_TEXT},
+    [ARGUMENT_PRIORITY] = {"--priority", NULL, ARGUMENT_TEXT},
     [ARGUMENT_ORDER] = {"--order", "order", ARGUMENT_TEXT},
     [ARGUMENT_PER_SECOND] = {"--per-second", "perSecond", ARGUMENT_TEXT},
     [ARGUMENT_LIMIT] = {"--limit", NULL, ARGUMENT_TEXT},

@@ -63,6 +63,7 @@ static bool help_run(struct call *);
     "  --id-prefix TEXT      only jobs whose jobId begins with TEXT\n"                                       \
     "  --last-status 5xx     only jobs whose last attempt got this status: 503, 5xx, or several: 404,5xx\n"  \
     "  --label TEXT          only jobs with this label; if repeated, with all of them\n"                     \
+    "  --key TEXT            only jobs with this key; '': only jobs without a key\n"                         \
     "  --limit N             at most N jobs in all\n"
 #define DEAD_FILTER_HELP                                                                                     \
     ANY_FILTER_HELP                                                                                          \
@@ -94,6 +95,8 @@ static bool help_run(struct call *);
     "sent as they are\n"                                                                                     \
     "  --body-base64 TEXT    the body as base64 of any bytes\n"                                              \
     "  --label TEXT          a label, by which lists and filters find the job; may be repeated\n"            \
+    "  --key TEXT            whose job this is, such as a customer: the topic's settings for keys apply\n"   \
+    "  --priority N          0 to 9: due jobs with a higher priority go first; default: 5\n"                 \
     "  --header 'NAME: VALUE'  a request header; may be repeated\n"                                          \
     "  --retry N             at most N retries after the first attempt\n"                                    \
     "  --ttl 1h              the job expires this long after its creation: no attempt begins later\n"        \
@@ -189,6 +192,7 @@ static const struct command {
      "  --next-after TIME     lists only schedules whose next time is TIME or later: RFC 3339 or +1h\n"
      "  --next-before TIME    lists only schedules whose next time is before TIME\n"
      "  --label LABEL         lists only schedules whose jobs have this label; can be repeated\n"
+     "  --key KEY             lists only schedules whose jobs have this key; '': no key\n"
      "  --limit N             lists at most N schedules\n"
      "Options of run, which creates a job now:\n"
      "  --idempotency-key KEY  a repeated command with this key prints the first answer and creates no "
@@ -223,8 +227,9 @@ static const struct command {
      "  --once                exits after one job\n"
      "  --until-empty         exits when there is no job to lease\n"
      "The command gets the body on standard input, and DUEPOST_TOPIC, DUEPOST_JOB_ID, DUEPOST_ATTEMPT,\n"
-     "DUEPOST_CREATED_AT, DUEPOST_DUE_AT, DUEPOST_EXPIRES_AT, DUEPOST_LABELS and DUEPOST_HEADER_... in its\n"
-     "environment. Exit status 0 completes the job and 100 buries it. Anything else is a failed attempt.\n"},
+     "DUEPOST_CREATED_AT, DUEPOST_DUE_AT, DUEPOST_EXPIRES_AT, DUEPOST_KEY, DUEPOST_PRIORITY,\n"
+     "DUEPOST_LABELS and DUEPOST_HEADER_... in its environment.\n"
+     "Exit status 0 completes the job and 100 buries it. Anything else is a failed attempt.\n"},
     {"receivers", "", "lists receivers that failed or asked for fewer attempts within the last hour",
      receivers_run, 0, NULL},
     {"close", "HOST:PORT", "closes a receiver's circuit breaker", close_run, 1, NULL},

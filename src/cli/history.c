@@ -50,6 +50,8 @@ static const struct column {
     {"labels", {"labels"}, false},
     {"body", {"body"}, false},
     {"bodyBase64", {"bodyBase64"}, false},
+    {"key", {"key"}, false},
+    {"priority", {"priority"}, false},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 

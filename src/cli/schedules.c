@@ -13,10 +13,11 @@
 #include "cli/call.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "job/job.h"
 
 /* ---- the members of a new job ---- */
 
-enum { BODY_MAX = 16 * 1024 * 1024, RETRY_DIGITS_MAX = 9 };
+enum { BODY_MAX = 16 * 1024 * 1024, DIGITS_MAX = 9 };
 
 struct new_job {
     struct buffer text; /* body of the request */
@@ -131,19 +132,21 @@ static bool add_headers(struct json_writer *job, struct call *call)
     return true;
 }
 
-/* The server checks whether the number is within its bounds. Other text is refused here, because it would
- * become a part of the request's JSON. */
-static bool add_retry(struct json_writer *job, struct call *call)
+/* Adds a number, if the option is given. The server checks whether the number is within its bounds, from 0 to
+ * max. Other text is refused here, because it would become a part of the request's JSON. */
+static bool add_number(struct json_writer *job, struct call *call, const char *name, enum argument argument,
+                       int max)
 {
-    const char *value = call->arguments.values[ARGUMENT_RETRY];
+    const char *value = call->arguments.values[argument];
     size_t digits = value ? strspn(value, "0123456789") : 0;
     if (!value)
         return true;
-    if (digits == 0 || value[digits] || digits > RETRY_DIGITS_MAX) {
-        problem_set(&call->problem, "--retry is %s: expected a whole number from 0 to 100", value);
+    if (digits == 0 || value[digits] || digits > DIGITS_MAX) {
+        problem_set(&call->problem, "%s is %s: expected a whole number from 0 to %d", argument_flag(argument),
+                    value, max);
         return false;
     }
-    json_add_number(job, "retry", strtoll(value, NULL, 10));
+    json_add_number(job, name, strtoll(value, NULL, 10));
     return true;
 }
 
@@ -175,7 +178,8 @@ static bool job_add_members(struct new_job *job, struct json_writer *json, struc
 {
     const struct arguments *arguments = &call->arguments;
     const char *file = arguments->values[ARGUMENT_BODY_FILE];
-    if (!add_headers(json, call) || !add_retry(json, call) ||
+    if (!add_headers(json, call) || !add_number(json, call, "retry", ARGUMENT_RETRY, JOB_RETRY_MAX) ||
+        !add_number(json, call, "priority", ARGUMENT_PRIORITY, JOB_PRIORITY_MAX) ||
         !add_callback(json, call, "onDelivered", "--on-delivered", ARGUMENT_ON_DELIVERED) ||
         !add_callback(json, call, "onDead", "--on-dead", ARGUMENT_ON_DEAD) ||
         !add_callback(json, call, "onAttempt", "--on-attempt", ARGUMENT_ON_ATTEMPT) ||
@@ -186,6 +190,7 @@ static bool job_add_members(struct new_job *job, struct json_writer *json, struc
     job_add_text(json, "url", arguments->values[ARGUMENT_URL]);
     job_add_text(json, "group", arguments->values[ARGUMENT_GROUP]);
     job_add_text(json, "method", arguments->values[ARGUMENT_METHOD]);
+    job_add_text(json, "key", arguments->values[ARGUMENT_KEY]);
     if (arguments->values[ARGUMENT_LABEL]) {
         json_add_array(json, "labels");
         json_put_text(json, slice_of(arguments->values[ARGUMENT_LABEL]));

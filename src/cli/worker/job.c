@@ -25,6 +25,8 @@
  *
  *     DUEPOST_TOPIC  DUEPOST_JOB_ID  DUEPOST_ATTEMPT  DUEPOST_CREATED_AT  DUEPOST_DUE_AT
  *     DUEPOST_EXPIRES_AT              if the job expires
+ *     DUEPOST_KEY                     if the job has a key
+ *     DUEPOST_PRIORITY                0 to 9
  *     DUEPOST_LABELS                  one label on each line
  *     DUEPOST_HEADER_CONTENT_TYPE     a header; letters are upper case, and other characters are '_'
  *
@@ -130,6 +132,7 @@ static const struct {
     {SLICE_INIT("\"topic\""), "DUEPOST_TOPIC"},     {SLICE_INIT("\"jobId\""), "DUEPOST_JOB_ID"},
     {SLICE_INIT("\"attempt\""), "DUEPOST_ATTEMPT"}, {SLICE_INIT("\"createdAt\""), "DUEPOST_CREATED_AT"},
     {SLICE_INIT("\"dueAt\""), "DUEPOST_DUE_AT"},    {SLICE_INIT("\"expiresAt\""), "DUEPOST_EXPIRES_AT"},
+    {SLICE_INIT("\"key\""), "DUEPOST_KEY"},         {SLICE_INIT("\"priority\""), "DUEPOST_PRIORITY"},
 };
 
 static void read_member(struct leased_job *job, struct slice key, struct slice value)

@@ -172,6 +172,10 @@ static void write_document(struct buffer *out, enum callback_event event, bool h
         add_answer(&json, report);
     if (report->job && report->job->labels.count > 0)
         json_add_texts(&json, "labels", report->job->labels.items, report->job->labels.count);
+    if (report->job && report->job->key.size)
+        json_add_text(&json, "key", report->job->key);
+    if (report->job && job_priority(report->job) != JOB_PRIORITY_DEFAULT)
+        json_add_number(&json, "priority", job_priority(report->job));
     if (has_body && report->job)
         add_body(&json, report->job);
     json_end_object(&json);
