@@ -21,6 +21,7 @@ static const struct problem_words lease_words = {
 /* A request that has no answer yet. */
 struct leasing {
     struct exchange *exchange;
+    struct lease_request request;
     struct app_lease_wait *wait; /* NULL: the wait has ended */
 };
 
@@ -116,19 +117,20 @@ static void on_left(void *arg)
 
 HANDLER(lease_handle)
 {
-    struct lease_request request;
     struct job_errors errors;
-    enum status status = lease_request_parse(http_request_body(exchange->request), &request, &errors);
+    struct leasing *leasing = NEW(struct leasing);
+    const struct lease_request *request = &leasing->request;
+    leasing->exchange = exchange;
+    exchange_keep(exchange, leasing, free_leasing);
+    enum status status =
+        lease_request_parse(http_request_body(exchange->request), &leasing->request, &errors);
     if (status != STATUS_OK) {
         problem_answer_unparsed(exchange, status, "request", &errors);
         return;
     }
     if (!idempotency_begin(exchange, exchange->topic, http_request_body(exchange->request)))
         return;
-    struct leasing *leasing = NEW(struct leasing);
-    leasing->exchange = exchange;
-    exchange_keep(exchange, leasing, free_leasing);
-    if (request.wait_ms > 0 && !http_request_linger(exchange->request, on_left, leasing)) {
+    if (request->wait_ms > 0 && !http_request_linger(exchange->request, on_left, leasing)) {
         exchange_refuse(exchange, 503,
                         "Too many requests wait for jobs (--max-waiting-leases); nothing was leased.");
         return;
@@ -136,9 +138,10 @@ HANDLER(lease_handle)
     const struct app_lease lease = {
         .caller = &exchange->caller,
         .topic = exchange->topic,
-        .max = (size_t)request.max,
-        .lease_ms = request.lease_ms,
-        .wait_ms = request.wait_ms,
+        .only = request->only,
+        .max = (size_t)request->max,
+        .lease_ms = request->lease_ms,
+        .wait_ms = request->wait_ms,
         .once = buffer_slice(&exchange->once),
     };
     struct app_lease_wait *wait = app_lease(app_of(exchange), &lease, on_leased, leasing);

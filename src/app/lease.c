@@ -1,9 +1,9 @@
 /* lease.c - requests of workers for jobs, topic by topic.
  *
- * The requests of a topic are a queue. A round makes store calls for the first requests of the queue, and for
- * further requests while there are more jobs. A round ends when all of its requests have an answer. If a
- * round finds no more jobs, requests that do not wait end with an empty list, and the other requests wait for
- * the next round. */
+ * The requests of a topic are a queue; those for jobs of one key are another one. A round makes store calls
+ * for the first requests of the queue, and for further requests while there are more jobs. A round ends when
+ * all of its requests have an answer. If a round finds no more jobs, requests that do not wait end with an
+ * empty list, and the other requests wait for the next round. */
 #include "app/lease.h"
 
 #include <assert.h>
@@ -30,7 +30,7 @@ enum {
 struct app_leases {
     struct loop *loop;
     struct app *app;
-    struct list buckets[BUCKETS]; /* topics with requests */
+    struct list buckets[BUCKETS]; /* queues with requests; those of one topic are in the same bucket */
     size_t topic_count;
     struct list turn; /* topics that need a round */
     struct hook *hook;
@@ -50,7 +50,7 @@ struct lease_topic {
     bool has_failed;   /* Redis did not answer the call for a request of this round */
     bool is_announced; /* the store announces new jobs of the topic, because requests wait for them */
     int64_t announced_us;
-    struct slice name;
+    struct slice name, only; /* see struct app_lease */
 };
 
 struct app_lease_wait {
@@ -69,12 +69,12 @@ struct app_lease_wait {
 
 /* ---- topics ---- */
 
-static struct lease_topic *find_topic(const struct app_leases *leases, struct slice name)
+static struct lease_topic *find_topic(const struct app_leases *leases, struct slice name, struct slice only)
 {
     const struct list *bucket = &leases->buckets[hash_of(name) % BUCKETS];
     for (struct list *link = bucket->next; link != bucket; link = link->next) {
         struct lease_topic *topic = LIST_ENTRY(link, struct lease_topic, link);
-        if (slice_equal(topic->name, name))
+        if (slice_equal(topic->name, name) && slice_equal(topic->only, only))
             return topic;
     }
     return NULL;
@@ -93,13 +93,16 @@ static void on_due(void *arg)
     ask_soon(arg);
 }
 
-static struct lease_topic *new_topic(struct app_leases *leases, struct slice name)
+static struct lease_topic *new_topic(struct app_leases *leases, struct slice name, struct slice only)
 {
-    struct lease_topic *topic = memory_new(sizeof *topic + name.size);
+    struct lease_topic *topic = memory_new(sizeof *topic + name.size + only.size);
     char *copy = (char *)(topic + 1);
     memcpy(copy, name.data, name.size);
+    if (only.size > 0)
+        memcpy(copy + name.size, only.data, only.size);
     topic->leases = leases;
     topic->name = slice_from(copy, name.size);
+    topic->only = slice_from(copy + name.size, only.size);
     topic->width = WIDTH_MIN;
     topic->due = timer_new(leases->loop, on_due, topic);
     list_init(&topic->queue);
@@ -269,6 +272,7 @@ static void begin_round(struct lease_topic *topic)
         const struct app_lease *what = &wait->what;
         struct store_pull pull = {
             .topic = what->topic,
+            .only = what->only,
             .max = what->max,
             .lease_ms = what->lease_ms,
             .wait_ms = what->wait_ms > 0 ? ANNOUNCE_MS : 0,
@@ -311,6 +315,7 @@ static void for_each_topic(struct app_leases *leases, void (*fn)(struct lease_to
     }
 }
 
+/* The jobs may be of any key, so all queues of the topic ask. */
 static void on_wake(void *arg, struct slice name)
 {
     struct app_leases *leases = arg;
@@ -318,9 +323,12 @@ static void on_wake(void *arg, struct slice name)
         for_each_topic(leases, ask_soon);
         return;
     }
-    struct lease_topic *topic = find_topic(leases, name);
-    if (topic)
-        ask_soon(topic);
+    struct list *bucket = &leases->buckets[hash_of(name) % BUCKETS];
+    for (struct list *link = bucket->next; link != bucket; link = link->next) {
+        struct lease_topic *topic = LIST_ENTRY(link, struct lease_topic, link);
+        if (slice_equal(topic->name, name))
+            ask_soon(topic);
+    }
 }
 
 static void on_renewal(void *arg)
@@ -383,9 +391,9 @@ struct app_lease_wait *app_lease(struct app *app, const struct app_lease *what, 
         return NULL;
     if (leases->is_draining)
         wait->what.wait_ms = 0;
-    struct lease_topic *topic = find_topic(leases, what->topic);
+    struct lease_topic *topic = find_topic(leases, what->topic, what->only);
     if (!topic)
-        topic = new_topic(leases, what->topic);
+        topic = new_topic(leases, what->topic, what->only);
     if (!is_behind_others(topic, &wait->what, loop_now_us(leases->loop)))
         ask_soon(topic);
     wait->topic = topic;

@@ -3,7 +3,8 @@
  * Requests of one topic are served in the order in which they came to this reactor. A request that finds no
  * job may wait. Waiting requests cost almost nothing: the reactor calls the store again, for one waiting
  * request, when Redis announces a job, when the next job is due, and every few seconds in case an
- * announcement was lost. The request of a disconnected worker leases no jobs. */
+ * announcement was lost. The request of a disconnected worker leases no jobs. Requests for jobs of one key
+ * wait in a queue of their own. */
 #ifndef DUEPOST_APP_LEASE_H
 #define DUEPOST_APP_LEASE_H
 
@@ -28,7 +29,7 @@ void app_leases_drain(struct app_leases *);
 
 struct app_lease {
     const struct app_caller *caller;
-    struct slice topic;
+    struct slice topic, only;  /* only: see store_pull */
     size_t max;                /* 1 to LEASE_JOBS_MAX */
     int64_t lease_ms, wait_ms; /* wait_ms is 0 for a request that does not wait */
     struct slice once;         /* fingerprint and idempotency key of the request; empty: none */

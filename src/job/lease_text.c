@@ -11,6 +11,13 @@
 
 #define REQUEST(member) MEMBER_FIELD(struct lease_request, member)
 
+static void check_key(struct member_parse *parse, const struct member *member)
+{
+    const struct lease_request *request = parse->of;
+    if (request->key.size > 0 && !lane_key_is_valid(request->key))
+        job_errors_add(parse->errors, member->path, LANE_KEY_EXPECTED ", or empty for jobs without a key");
+}
+
 static const struct member request_rows[] = {
     {MEMBER_NAMED("", "max"), MEMBER_INTEGER, .flags = MEMBER_SENT, REQUEST(max), .min = 1,
      .max = LEASE_JOBS_MAX, .fallback = 1},
@@ -18,6 +25,8 @@ static const struct member request_rows[] = {
      .max = LEASE_MAX_MS, .fallback = LEASE_DEFAULT_MS},
     {MEMBER_NAMED("", "wait"), MEMBER_SECONDS, .flags = MEMBER_SENT, REQUEST(wait_ms),
      .max = LEASE_WAIT_MAX_MS},
+    {MEMBER_NAMED("", "key"), MEMBER_TEXT, .flags = MEMBER_SENT, REQUEST(key),
+     MEMBER_HAS(struct lease_request, has_key), .max = LANE_KEY_MAX, .check = check_key},
 };
 
 static const struct members request_members = {MEMBER_ROWS(request_rows), .noun = "field", .prefix = ""};
@@ -44,6 +53,13 @@ enum status lease_request_parse(struct slice text, struct lease_request *request
         text = SLICE("{}");
     buffer_init_fallible(&room, text.size);
     enum status status = parse_object(&request_members, text, request, &room, errors);
+    if (status == STATUS_OK && request->has_key) {
+        request->room[0] = '=';
+        if (request->key.size > 0)
+            memcpy(request->room + 1, request->key.data, request->key.size);
+        request->only = slice_from(request->room, 1 + request->key.size);
+        request->key = slice_skip(request->only, 1);
+    }
     buffer_fini(&room);
     return status;
 }

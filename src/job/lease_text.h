@@ -20,10 +20,14 @@ enum {
 /* A request for jobs. */
 struct lease_request {
     int64_t max, lease_ms, wait_ms;
+    bool has_key;
+    struct slice key;  /* has_key: only jobs of this key, or if it is empty, jobs without a key */
+    struct slice only; /* the same as scripts expect it: '=' and the key, or "" for jobs of any key */
+    char room[1 + LANE_KEY_MAX];
 };
 
 /* Parses the body of a request for jobs. If the body is empty, all members have their defaults. If INVALID,
- * errors has all faults. */
+ * errors has all faults. The request must not be moved, because it borrows its own room. */
 enum status lease_request_parse(struct slice text, struct lease_request *, struct job_errors *) MUST_USE;
 
 enum lease_end_kind {

@@ -59,7 +59,7 @@ static void pull_send_call(struct pull *pull)
         store_call_text(call, buffer_slice(&pull->forgetting));
     else
         store_call_text(call, pull->what.once.size ? pull->what.once : SLICE("-"));
-    store_call_text(call, SLICE("")); /* jobs of any key */
+    store_call_text(call, pull->what.only);
     call->bytes += pull->what.max * LEASED_WEIGHT;
     store_call_send(call);
 }

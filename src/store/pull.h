@@ -31,8 +31,9 @@
 
 struct store_pull {
     struct slice topic;
-    size_t max;       /* 1 to LEASE_JOBS_MAX */
-    int64_t lease_ms; /* LEASE_MIN_MS to LEASE_MAX_MS (lease_text.h) */
+    struct slice only; /* '=' and a key: only jobs of this key, or without one; empty: jobs of any key */
+    size_t max;        /* 1 to LEASE_JOBS_MAX */
+    int64_t lease_ms;  /* LEASE_MIN_MS to LEASE_MAX_MS (lease_text.h) */
     /* How long the caller waits if no job can be leased now; 0: it does not wait. During this time, the
      * listener of store_on_pull_wake is called when the topic may have jobs. A caller that waits longer must
      * call store_pull again before this time is over. */

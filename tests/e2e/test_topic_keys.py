@@ -6,6 +6,7 @@ from urllib.parse import quote
 import pytest
 
 from patience import until
+from pull import ask, lease, make_pull, Waiter
 from receiver import HANG
 from tokens import TokenFile
 
@@ -222,3 +223,66 @@ def test_changes_of_keys_are_in_the_audit_log(start, topic):
     until(lambda: server.log().count("key=orders/acme") == 3, 5, "three lines")
     for event in "key_replaced", "key_changed", "key_reset":
         assert f"event={event} who=root from=127.0.0.1 key=orders/acme outcome=done" in server.log()
+
+
+# ---- workers that lease jobs of one key ----
+
+def names(jobs):
+    return [job["jobId"] for job in jobs]
+
+
+def test_a_worker_leases_jobs_of_one_key(server, topic):
+    make_pull(server, topic)
+    for key in "a", "b", "é/\"":
+        for number in range(2):
+            server.schedule(topic=topic, jobId=f"{key[0]}{number}", key=key)
+    server.schedule(topic=topic, jobId="plain")
+    found = lease(server, topic, key="é/\"", max=9)
+    assert names(found) == ["é0", "é1"] and [job["key"] for job in found] == ["é/\"", "é/\""]
+    assert names(lease(server, topic, key="none", max=9)) == []
+    plain, = lease(server, topic, key="", max=9)
+    assert plain["jobId"] == "plain" and "key" not in plain
+    assert names(lease(server, topic, key="b")) == ["b0"]
+    assert sorted(names(lease(server, topic, max=9))) == ["a0", "a1", "b1"]
+
+
+def test_a_request_for_a_key_of_a_topic_without_keys(server, topic):
+    make_pull(server, topic)
+    server.schedule(topic=topic, jobId="plain")
+    assert names(lease(server, topic, key="a")) == [] and names(lease(server, topic, key="")) == ["plain"]
+
+
+def test_a_worker_waits_for_a_job_of_its_key(server, topic):
+    make_pull(server, topic)
+    server.schedule(topic=topic, jobId="other", key="b")
+    with_key = [Waiter(server, topic, wait=30, key="a") for _ in range(2)]
+    server.schedule(topic=topic, jobId="more", key="b")
+    server.schedule(topic=topic, jobId="first", key="a")
+    assert names(with_key[0].jobs()) == ["first"]
+    server.schedule(topic=topic, jobId="second", key="a", delay=1)
+    assert names(with_key[1].jobs()) == ["second"]
+    assert sorted(names(lease(server, topic, max=9, wait=1))) == ["more", "other"]
+
+
+def test_bounds_of_a_key_hold_for_workers(server, topic):
+    make_pull(server, topic, perKey={"maxInFlight": 1})
+    for number in range(2):
+        server.schedule(topic=topic, jobId=f"a{number}", key="a")
+    first, = lease(server, topic, key="a", max=9)
+    waiter = Waiter(server, topic, wait=30, key="a")
+    server.request("POST", f"/topics/{topic}/complete", json.dumps({"jobId": first["jobId"], "token": first["token"]}), JSON).expect(200)
+    assert names(waiter.jobs()) == ["a1"]
+
+
+@pytest.mark.parametrize("key", ["a" * 129, "\n", 5, ["a"]])
+def test_a_key_that_a_request_for_jobs_cannot_have(server, topic, key):
+    assert ask(server, topic, key=key).fields() == ["key"]
+
+
+def test_a_repeated_request_for_a_key_gets_the_same_jobs(server, topic):
+    make_pull(server, topic)
+    server.schedule(topic=topic, jobId="a", key="a")
+    once = {"Idempotency-Key": "one"}
+    first, again = (ask(server, topic, once, key="a").expect(200)["jobs"] for _ in range(2))
+    assert names(first) == ["a"] and first == again
+    ask(server, topic, once, key="b").expect(422)

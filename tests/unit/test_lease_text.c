@@ -13,8 +13,9 @@ static const char *requested(struct slice text)
     struct lease_request request;
     struct job_errors errors;
     if (lease_request_parse(text, &request, &errors) == STATUS_OK)
-        snprintf(outcome, sizeof outcome, "%lld %lld %lld", (long long)request.max,
-                 (long long)request.lease_ms, (long long)request.wait_ms);
+        snprintf(outcome, sizeof outcome, "%lld %lld %lld%s%.*s", (long long)request.max,
+                 (long long)request.lease_ms, (long long)request.wait_ms, request.only.size ? " " : "",
+                 SLICE_ARG(request.only));
     else
         snprintf(outcome, sizeof outcome, "%s: %s", error_at(&errors, 0).field, error_at(&errors, 0).detail);
     return outcome;
@@ -31,6 +32,13 @@ START_TEST(requests_have_defaults_and_limits)
         {SLICE_INIT("{}"), "1 30000 0"},
         {SLICE_INIT("{\"max\":100,\"lease\":\"12h\",\"wait\":60}"), "100 43200000 60000"},
         {SLICE_INIT("{\"max\":null,\"lease\":1,\"wait\":0.25}"), "1 1000 250"},
+        {SLICE_INIT("{\"key\":\"a/b \\u00e9\"}"), "1 30000 0 =a/b \xc3\xa9"},
+        {SLICE_INIT("{\"key\":\"\"}"), "1 30000 0 ="},
+        {SLICE_INIT("{\"key\":null}"), "1 30000 0"},
+        {SLICE_INIT("{\"key\":\"\\n\"}"),
+         "key: must be UTF-8 of 1 to 128 bytes without control characters, or empty for "
+         "jobs without a key"},
+        {SLICE_INIT("{\"key\":1}"), "key: must be a string"},
         {SLICE_INIT("{\"max\":0}"), "max: must be an integer from 1 to 100"},
         {SLICE_INIT("{\"max\":101}"), "max: must be an integer from 1 to 100"},
         {SLICE_INIT("{\"wait\":60.001}"), "wait: must be 0 to 60 seconds"},

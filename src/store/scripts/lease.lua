@@ -143,6 +143,7 @@ end
 -- Returns the score of the first job that may be leased, or nothing.
 local function first_score(topic, only)
   if has_lanes and Lanes.are_used(topic) then return only and Lanes.head(topic, only) or not only and Lanes.front(topic) or nil end
+  if only and only ~= '' then return end
   return call('ZRANGE', bucket_of(topic), 0, 0, 'WITHSCORES')[2]
 end
 
