@@ -351,6 +351,27 @@ def test_an_edit_keeps_what_it_does_not_show(browser, server, receiver, topic):
     assert "x-other" not in arrival.headers
 
 
+def test_key_and_priority_are_shown_changed_and_searched_for(browser, server, topic):
+    for job_id, key in ("job", "ada"), ("other", "bob"):
+        server.schedule(topic=topic, jobId=job_id, url="http://127.0.0.1:9/hook", delay=LATER, key=key, priority=7)
+    browser.open(server, f"#/jobs/{topic}/job")
+    browser.click("button", "Edit")
+    browser.fill("Priority", "2")
+    browser.click("button", "Save")
+    browser.await_none("dialog")
+    job = server.job(topic, "job")
+    assert (job["key"], job["priority"]) == ("ada", 2)
+    browser.click("button", "Send as new")
+    browser.fill("Key", "eve")
+    browser.click("button", "Schedule", exact=True)
+    until(lambda: sorted((one["key"], one["priority"]) for one in server.get(f"/jobs?topic={topic}").json["jobs"]) ==
+          [("ada", 2), ("bob", 7), ("eve", 2)], 20, "a job with another key")
+    browser.open(server, f"#/jobs/{topic}/job")
+    browser.click("link", "ada")
+    browser.await_one("link", "job")
+    browser.await_none("link", "other")
+
+
 def test_an_edit_of_a_job_that_has_changed_is_explained(browser, server, topic):
     server.schedule(topic=topic, jobId="job", url="http://127.0.0.1:9/hook", delay=LATER, body="mine")
     browser.open(server, f"#/jobs/{topic}/job")

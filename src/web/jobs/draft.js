@@ -12,12 +12,15 @@ export const METHODS = ["POST", "GET", "PUT", "PATCH", "DELETE", "HEAD"];
 export const HIDDEN = "***";
 
 const HIDDEN_QUERY = "?***";
+const DEFAULT_PRIORITY = "5";
 const CALLBACKS = ["onDelivered", "onDead", "onAttempt"];
 
 export function draftOf(job, text) {
   return {
     url: job.url ?? "",
     method: job.method ?? "POST",
+    key: job.key ?? "",
+    priority: String(job.priority ?? DEFAULT_PRIORITY),
     labels: (job.labels ?? []).join(", "),
     retry: String(job.retry),
     retrySchedule: job.retrySchedule.map(waitText).join(" "),
@@ -87,7 +90,7 @@ function originOf(url) {
 export function faultsOf(draft) {
   const faults = [];
   if (draft.bodyKind === "json" && !readJson(draft.body)) faults.push({ field: "body", detail: "is not valid JSON" });
-  if (!/^\d+$/.test(draft.retry.trim())) faults.push({ field: "retry", detail: "must be a whole number" });
+  for (const name of ["retry", "priority"]) if (!/^\d+$/.test(draft[name].trim())) faults.push({ field: name, detail: "must be a whole number" });
   if (hasHiddenQuery(draft.url) && draft.isUrlChanged) faults.push({ field: "url", detail: "the query is hidden: type the whole URL" });
   return faults;
 }
@@ -113,6 +116,7 @@ export function patchText(draft, original) {
   take("url", draft.url.trim() || null);
   take("method", draft.method);
   take("labels", readLabels(draft.labels));
+  take("priority", Number(draft.priority));
   take("retry", Number(draft.retry));
   take("retrySchedule", readWaits(draft.retrySchedule));
   take("retryWait", draft.retryWait.trim() || null);
@@ -151,6 +155,8 @@ export function jobText(draft, { topic, jobId, delay }) {
   if (delay) members.delay = JSON.stringify(readWaits(delay)[0]);
   const headers = draft.headers.filter(({ name, isHidden, isTyped }) => name.trim() && (!isHidden || isTyped));
   if (headers.length) members.headers = JSON.stringify(Object.fromEntries(headers.map(({ name, value }) => [name.trim(), value])));
+  if (draft.key) members.key = JSON.stringify(draft.key);
+  if (draft.priority.trim() !== DEFAULT_PRIORITY) members.priority = draft.priority.trim();
   if (readLabels(draft.labels).length) members.labels = JSON.stringify(readLabels(draft.labels));
   Object.assign(members, bodyMembers(draft));
   members.retry = draft.retry.trim();
@@ -164,7 +170,7 @@ export function jobText(draft, { topic, jobId, delay }) {
 // Applies the person's changes to another version of the job: fields that the person did not change come from that version.
 export function moveDraft(draft, original, now) {
   const moved = { ...now, isUrlChanged: draft.isUrlChanged };
-  for (const name of ["url", "method", "labels", "retry", "retrySchedule", "retryWait", "timeout"]) if (draft[name] !== original[name]) moved[name] = draft[name];
+  for (const name of ["url", "method", "labels", "priority", "retry", "retrySchedule", "retryWait", "timeout"]) if (draft[name] !== original[name]) moved[name] = draft[name];
   if (draft.body !== original.body || draft.bodyKind !== original.bodyKind) Object.assign(moved, { body: draft.body, bodyKind: draft.bodyKind });
   const removed = original.headers.filter(({ name }) => !draft.headers.some((header) => header.name === name)).map(({ name }) => name);
   const typed = draft.headers.filter((header) => header.isTyped);
@@ -213,7 +219,10 @@ export const JobFields = {
       m(Field, { label: "Waits between attempts", value: draft.retrySchedule, placeholder: "15s 3m 1h", oninput: change(draft, "retrySchedule"), error: faultOf(error, "retrySchedule") }),
       m(Field, { label: "Timeout, seconds", value: draft.timeout, oninput: change(draft, "timeout"), error: faultOf(error, "timeout") })),
     original.retryWait ? m(Field, { label: "Wait as an expression, ms", value: draft.retryWait, isCode: true, help: "Replaces the waits above; retried is the number of retries so far.", oninput: change(draft, "retryWait"), error: faultOf(error, "retryWait") }) : null,
-    m(Field, { label: "Labels, separated by commas", value: draft.labels, oninput: change(draft, "labels"), error: faultOf(error, "labels") }),
+    m(".form-row",
+      m(Field, { label: "Labels, separated by commas", value: draft.labels, oninput: change(draft, "labels"), error: faultOf(error, "labels") }),
+      isNew ? m(Field, { label: "Key", value: draft.key, oninput: change(draft, "key"), error: faultOf(error, "key") }) : null,
+      m(Field, { class: "is-narrow", label: "Priority", type: "number", min: "0", max: "9", value: draft.priority, oninput: change(draft, "priority"), error: faultOf(error, "priority") })),
   ],
 };
 

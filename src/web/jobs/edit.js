@@ -11,7 +11,7 @@ import { toast } from "../parts/toast.js";
 // EditDialog: changes a job's members. The request names the version of the job that was read (If-Match). If the job has
 // changed since, the server refuses the request, and the person sees the differences and decides.
 
-const SHOWN = ["state", "dueAt", "attempts", "url", "method", "labels", "retry", "retrySchedule", "retryWait", "timeout", "headers", "expiresAt", "body", "bodyBase64"];
+const SHOWN = ["state", "dueAt", "attempts", "url", "method", "key", "priority", "labels", "retry", "retrySchedule", "retryWait", "timeout", "headers", "expiresAt", "body", "bodyBase64"];
 const valueText = (value) => (value === undefined ? "none" : typeof value === "string" ? (/^\d{4}-.*Z$/.test(value) ? time(value) : value) : JSON.stringify(value));
 const short = (text) => (text.length > 120 ? `${text.slice(0, 120)}…` : text);
 

@@ -30,6 +30,7 @@ const PARAMETERS = {
   topic: "topic",
   id: "idPrefix",
   label: "label",
+  key: "key",
   status: "lastStatus",
   reason: "reason",
   host: "urlHost",
@@ -105,7 +106,7 @@ export function toCount(filter) {
 
 // Whether Redis can count the jobs of the filter without reading them.
 export function isCheap(filter) {
-  return !filter.urlHost && !filter.lastStatus && !filter.reason && !filter.label;
+  return !filter.urlHost && !filter.lastStatus && !filter.reason && !filter.label && !filter.key;
 }
 
 export function isEmpty(filter) {
@@ -250,6 +251,7 @@ export function FilterBar() {
           box("Topic", "topic", filter.topic, set("topic"), { list: topics }),
           box("Id begins with", "idPrefix", filter.idPrefix, set("idPrefix")),
           box("Label", "label", filter.label, set("label"), { list: seen.labels }),
+          box("Key", "key", filter.key, set("key"), { list: seen.keys }),
           box("Last status", "lastStatus", filter.lastStatus, set("lastStatus"), { list: STATUSES, placeholder: "5xx" }),
           box("Receiver host", "urlHost", filter.urlHost, set("urlHost"), { list: seen.hosts }),
           canHaveReason ? box("Reason", "reason", filter.reason, set("reason"), { list: REASONS }) : null,
@@ -266,10 +268,10 @@ export function FilterBar() {
 
 // SearchField: the search field for jobs. Completes its words and their values.
 //
-//   m(SearchField, {filter, seen, onsearch})   onsearch({filter, id}) with Enter. seen: {labels, hosts} of the list.
+//   m(SearchField, {filter, seen, onsearch})   onsearch({filter, id}) with Enter. seen: {labels, keys, hosts} of the list.
 
 const HELP = {
-  state: "delayed, ready, leased, dead …", topic: "a topic", id: "beginning of the id", label: "a label", status: "status of the last answer: 5xx, 404",
+  state: "delayed, ready, leased, dead …", topic: "a topic", id: "beginning of the id", label: "a label", key: "a key", status: "status of the last answer: 5xx, 404",
   reason: "why it died", host: "of the receiver", after: "a time: 2026-01-31, -2h", before: "a time: 2026-01-31, +1d",
 };
 const MOST = 10;
@@ -290,7 +292,7 @@ async function loadTopics(then) {
 }
 
 function valuesOf(word, seen) {
-  const values = { state: STATES, status: STATUSES, reason: REASONS, topic: topics ?? [], label: seen.labels, host: seen.hosts, after: ["-15m", "-1h", "-1d"], before: ["-1h", "+1h", "+1d"] };
+  const values = { state: STATES, status: STATUSES, reason: REASONS, topic: topics ?? [], label: seen.labels, key: seen.keys, host: seen.hosts, after: ["-15m", "-1h", "-1d"], before: ["-1h", "+1h", "+1d"] };
   return values[word] ?? [];
 }
 

@@ -97,6 +97,8 @@ function facts(job) {
     at("Accepted", job.createdAt), at("Due", job.dueAt), at("Delivered", job.deliveredAt), at("Cancelled", job.cancelledAt), at("Died", job.deadAt),
     job.state === "cancelled" && job.reason ? ["Reason", "replaced by a PUT during an attempt"] : job.reason ? ["Reason", m("a", { href: href(["jobs"], { state: "dead", reason: job.reason }) }, job.reason.replaceAll("_", " "))] : null,
     at("Expires", job.expiresAt), at("Kept until", job.keptUntil),
+    job.key ? ["Key", m("a", { href: href(["jobs"], { topic: job.topic, key: job.key }) }, m(Name, { text: job.key }))] : null,
+    ["Priority", number(job.priority)],
     ["Timeout", waitText(job.timeout)],
     ["Retries", [number(job.retry), job.retryWait ? [m("span.sub", " after "), m("code", job.retryWait), m("span.sub", " ms")] : job.retrySchedule.length ? m("span.sub", ` after ${job.retrySchedule.slice(0, 12).map(waitText).join(" ")}${job.retrySchedule.length > 12 ? " …" : ""}`) : null]],
     job.form ? ["Sent as", { qstash: "a message of QStash" }[job.form] ?? job.form] : null,

@@ -182,16 +182,18 @@ function answerView({ lastAttempt, state, reason }) {
     reason && reason !== "retries_exhausted" ? m("span.faint", ` ${reason.replaceAll("_", " ")}`) : null);
 }
 
-// Returns labels and hosts of the loaded jobs, for completion.
+// Returns labels, keys and hosts of the loaded jobs, for completion.
 function seenIn(rows) {
   const labels = new Set();
+  const keys = new Set();
   const hosts = new Set();
   for (const job of rows.slice(0, 500)) {
     for (const label of job.labels ?? []) labels.add(label);
+    if (job.key) keys.add(job.key);
     const host = /^https?:\/\/([^/?#]+)/i.exec(job.url ?? "");
     if (host) hosts.add(host[1]);
   }
-  return { labels: [...labels].slice(0, 50), hosts: [...hosts].slice(0, 50) };
+  return { labels: [...labels].slice(0, 50), keys: [...keys].slice(0, 50), hosts: [...hosts].slice(0, 50) };
 }
 
 function countText({ count, rows, isDone, isCountPartial, source }) {

@@ -13,7 +13,7 @@ import { Form, Field, faultOf } from "../parts/form.js";
 
 const DEFAULTS = {
   topic: "hello", jobId: "", url: LOCAL_RECEIVER, method: "POST", when: "delay", delay: "10s", dueAt: "",
-  body: '{\n  "hello": "world"\n}', headers: "", labels: "", retry: "", retrySchedule: "", timeout: "", ttl: "", group: "",
+  body: '{\n  "hello": "world"\n}', headers: "", labels: "", key: "", priority: "", retry: "", retrySchedule: "", timeout: "", ttl: "", group: "",
 };
 
 export const newDraft = (query = {}) => ({ ...DEFAULTS, ...Object.fromEntries(Object.entries(query).filter(([name]) => name in DEFAULTS)) });
@@ -37,6 +37,8 @@ export function jobOf(draft) {
   set("ttl", durationOf(draft.ttl));
   const labels = listOf(draft.labels);
   if (labels.length) job.labels = labels;
+  set("key", draft.key);
+  set("priority", integerOf("priority", draft.priority, errors));
   const headers = headersOf(draft.headers, errors);
   if (Object.keys(headers).length) job.headers = headers;
   if (draft.body !== "" && draft.method !== "GET" && draft.method !== "HEAD") job.body = bodyOf(draft.body);
@@ -129,6 +131,9 @@ export const JobForm = {
             field("labels", "Labels", { placeholder: "vip, eu", help: "At most ten. You can filter lists by them." }),
             field("group", "Group", { help: "Sends to each endpoint of a group instead of the URL." })),
           m(".fields",
+            field("key", "Key", { placeholder: "customer-7", help: "Jobs with the same key form a lane of the topic." }),
+            field("priority", "Priority", { placeholder: "5", help: "0 to 9: higher goes first." })),
+          m(".fields",
             field("retry", "Retries", { placeholder: "as the schedule" }),
             field("retrySchedule", "Retry schedule", { placeholder: "15s 3m 10m" })),
           m(".fields",
@@ -137,7 +142,7 @@ export const JobForm = {
   },
 };
 
-const SHOWN = ["topic", "jobId", "method", "url", "delay", "dueAt", "body", "headers", "labels", "group", "retry", "retrySchedule", "timeout", "ttl"];
+const SHOWN = ["topic", "jobId", "method", "url", "delay", "dueAt", "body", "headers", "labels", "key", "priority", "group", "retry", "retrySchedule", "timeout", "ttl"];
 
 // Returns the error without the faults that are shown at their fields.
 function unplaced(error) {
