@@ -46,7 +46,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     enum status status = job_read(SLICE("mail/1"), buffer_slice(&record), &again);
     assert(status == STATUS_OK);
     assert(slice_equal(again.url, job.url) && slice_equal(again.body, job.body) &&
-           again.header_count == job.header_count && again.attempts == job.attempts);
+           again.header_count == job.header_count && again.attempts == job.attempts &&
+           slice_equal(again.key, job.key) && job_priority(&again) == job_priority(&job));
     job_write(&again, &rewritten);
     assert(slice_equal(buffer_slice(&record), buffer_slice(&rewritten)));
     job_fini(&again);

@@ -537,6 +537,30 @@ START_TEST(list_finds_labels)
 }
 END_TEST
 
+#define KEYED(key) "{\"createdAt\":1,\"head\":\"1;0;0;5;k;9;" key "\",\"body\":1}"
+#define KEYLESS    "{\"createdAt\":1,\"head\":\"1;0;0;0;-;9;\",\"body\":\"c1\"}"
+#define QUOTED     "a\\\"b"
+
+/* A job with a priority and without a key, and one without a head, have no key. */
+START_TEST(list_finds_keys)
+{
+    static const char some[] =
+        "bucket:t: t/a@now-5 t/b@now-4 t/c@now-3 t/d@now-2 t/e@now-1 t/f@now-1\n"
+        "jobs: t/a=" KEYED("c1") " t/b=" KEYED("c12") " t/c=" KEYED(QUOTED) " t/d=" KEYED(
+            "") " t/e=" KEYLESS " t/f={\"createdAt\":1,\"body\":\"c1\"}\n"
+                "turns: t@1\n";
+#define COUNT(key)                                                                                           \
+    "list ready t 10 '' '' 100 4000 -inf +inf '' count 0 '' '' '' '' oldest '' '' '' '' '' " key
+    CHECK_EXAMPLES( //
+        {some, "list ready t 10 '' '' 100 4000 -inf +inf '' jobs 0 '' '' '' '' oldest '' '' '' '' '' \"c1\"",
+         "'' '' 1 t/a now-5 " KEYED("c1") " 0 '' 0 ''", NULL},
+        {some, COUNT("\"c12\""), "'' '' 1", NULL}, {some, COUNT("\"" QUOTED "\""), "'' '' 1", NULL},
+        {some, COUNT("\"a\\\\\""), "'' '' 0", NULL}, {some, COUNT("\"c\""), "'' '' 0", NULL},
+        {some, COUNT("\"\""), "'' '' 3", NULL}, {some, COUNT("''"), "'' '' 6", NULL}, );
+#undef COUNT
+}
+END_TEST
+
 START_TEST(list_puts_the_jobs_of_several_topics_in_one_order)
 {
     static const char some[] = "bucket:a: a/1@now+5 a/2@now+5 a/3@now+7\n"
@@ -1952,6 +1976,7 @@ Suite *suite(void)
     tcase_add_test(group, heads_finds_the_first_jobs_of_topics);
     tcase_add_test(group, heads_and_leased_find_the_jobs_of_an_owner);
     tcase_add_test(group, list_finds_labels);
+    tcase_add_test(group, list_finds_keys);
     tcase_add_test(group, list_puts_the_jobs_of_several_topics_in_one_order);
     tcase_add_test(group, list_names_jobs_as_they_are);
     tcase_add_test(group, list_leaves_out_what_came_after_the_walk_began);
