@@ -21,6 +21,7 @@ static const char *const why_words[] = {
     [APP_WHY_PAUSED] = "paused",
     [APP_WHY_MAX_IN_FLIGHT] = "max_in_flight",
     [APP_WHY_RATE] = "rate",
+    [APP_WHY_KEY] = "key",
     [APP_WHY_LIMIT] = "limit",
     [APP_WHY_ORDER] = "order",
     [APP_WHY_BREAKER] = "breaker",
@@ -161,6 +162,12 @@ static void tell_topic(const struct telling *telling)
             "topic are under way. If it keeps waiting, the processes make as many attempts as they may: "
             "raise --max-in-flight or add a process.",
             (long long)finding->ready, (long long)finding->leased);
+        if (finding->lane.pending > 0)
+            buffer_printf(telling->text,
+                          " The keys of its topic take turns: key %.*s has %lld jobs, and %lld of them are "
+                          "under way.",
+                          SLICE_ARG(finding->key), (long long)finding->lane.pending,
+                          (long long)finding->lane.in_flight);
         break;
     case APP_WHY_SETTINGS:
         buffer_printf(
@@ -206,6 +213,39 @@ static void tell_topic(const struct telling *telling)
                       "higher rate of the topic lets more attempts begin.",
                       (long long)finding->ready);
     }
+}
+
+/* ---- the key of the job ---- */
+
+static void tell_key(const struct telling *telling)
+{
+    const struct app_finding *finding = telling->finding;
+    const struct topic_lane *lane = &finding->lane;
+    struct slice key = finding->key;
+    switch (lane->hold) {
+    case HOLD_PAUSED:
+        buffer_printf(
+            telling->text,
+            "Key %.*s of its topic is paused%s%s. PATCH .../keys/%.*s with {\"paused\":null} resumes "
+            "it.",
+            SLICE_ARG(key), finding->pause_reason[0] ? ": " : "", finding->pause_reason, SLICE_ARG(key));
+        return;
+    case HOLD_LINE:
+        buffer_printf(telling->text,
+                      "The jobs of key %.*s of its topic are delivered in order, one job at a time, and %s.",
+                      SLICE_ARG(key),
+                      lane->in_flight > 0 ? "one of them is under way"
+                                          : "the first one waits for its next attempt");
+        return;
+    case HOLD_RATE:
+        buffer_printf(telling->text, "Key %.*s of its topic has used up its rate for now.", SLICE_ARG(key));
+        break;
+    default:
+        buffer_printf(telling->text, "Key %.*s of its topic has %lld of %lld attempts in flight.",
+                      SLICE_ARG(key), (long long)lane->in_flight, (long long)finding->key_max_in_flight);
+    }
+    buffer_printf(telling->text, " PATCH .../keys/%.*s with a higher maxInFlight or rate lets more begin.",
+                  SLICE_ARG(key));
 }
 
 /* ---- the limit that the topic shares ---- */
@@ -316,6 +356,9 @@ static void tell_finding(const struct telling *telling)
         break;
     case APP_WHY_BREAKER:
         tell_breaker(telling);
+        break;
+    case APP_WHY_KEY:
+        tell_key(telling);
         break;
     case APP_WHY_LIMIT:
         tell_shared_limit(telling);

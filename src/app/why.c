@@ -24,6 +24,9 @@ struct why {
     int64_t wait_ms;                           /* wait after the last attempt; 0: unknown */
     bool has_url;                              /* the job has a url of its own */
     bool lacks;                                /* the job uses a feature of a later version of duepost */
+    char key[LANE_KEY_MAX];                    /* key of the job, see app_finding */
+    bool is_fifo;                              /* the topic is fifo, so keys do not order its jobs */
+    bool asks_receiver;                        /* the job's receiver may hold it */
     int64_t max_in_flight;                     /* limit of the topic; 0: not set */
     char limit_name[JOB_TOPIC_MAX + 1];        /* the limit that its topic shares; empty: none */
     struct limit limit;
@@ -156,6 +159,48 @@ static int64_t count_before(const struct limit *limit, struct slice wanted)
 }
 
 static void give_finding(struct why *);
+static void ask_further(struct why *);
+
+/* ---- key of the job ---- */
+
+/* Returns whether the key of the job may hold it. */
+static bool may_key_hold(const struct why *why)
+{
+    enum app_why found = why->finding.why;
+    return why->finding.key.size && !why->is_fifo &&
+           (found == APP_WHY_IN_TURN || found == APP_WHY_WAITS_FOR_WORKER);
+}
+
+/* Receives the state of the key. If it is unavailable, the finding does not say that the key may hold the
+ * job. */
+static void on_lane(void *arg, enum status status, const struct topic_lane *found, size_t count,
+                    struct slice after)
+{
+    struct why *why = arg;
+    struct app_finding *finding = &why->finding;
+    struct topic_settings own;
+    (void)after;
+    if (status != STATUS_OK || count != 1) {
+        ask_further(why);
+        return;
+    }
+    finding->lane = *found;
+    finding->lane.key = finding->lane.settings = SLICE("");
+    if (found->hold == HOLD_NONE) {
+        ask_further(why);
+        return;
+    }
+    finding->why = APP_WHY_KEY;
+    finding->next_ms = found->held_until_ms;
+    why->pause_reason[0] = '\0';
+    if (key_settings_read(found->settings, &own) == STATUS_OK) {
+        snprintf(why->pause_reason, sizeof why->pause_reason, "%.*s", SLICE_ARG(own.pause_reason));
+        if (own.per_key.max_in_flight)
+            finding->key_max_in_flight = own.per_key.max_in_flight;
+        topic_settings_fini(&own);
+    }
+    give_finding(why);
+}
 
 /* Receives the limit. If it is unavailable, the finding has only its name. */
 static void on_limit(void *arg, enum status status, const struct limit *found, size_t count, bool has_more)
@@ -327,9 +372,23 @@ static void on_topic(void *arg, enum status status, const struct topic *topic, s
     snprintf(why->pause_reason, sizeof why->pause_reason, "%.*s", SLICE_ARG(settings.pause_reason));
     name_receiver(why, settings.url);
     find_url(why, &settings);
-    bool may_be = may_receiver_hold(why, &settings);
+    why->is_fifo = topic_settings_are_fifo(&settings);
+    why->finding.key_max_in_flight = settings.per_key.max_in_flight;
+    why->asks_receiver = may_receiver_hold(why, &settings);
     topic_settings_fini(&settings);
-    if (may_be)
+    struct slice name, job_id;
+    slice_cut(why->id, '/', &name, &job_id);
+    struct store_lanes lanes = {.topic = name, .is_one = true, .key = why->finding.key, .max = 1};
+    if (may_key_hold(why))
+        store_lanes(why->app->store, &lanes, on_lane, why);
+    else
+        ask_further(why);
+}
+
+/* Asks for what may hold the job although its topic and key do not. */
+static void ask_further(struct why *why)
+{
+    if (why->asks_receiver)
         ask_receiver(why, slice_of(why->receiver));
     else if (may_limit_hold(why))
         store_limits(why->app->store, slice_of(why->limit_name), SLICE(""), 1, on_limit, why);
@@ -386,6 +445,9 @@ static void keep_job(struct why *why, const struct stored_job *view)
         why->wait_ms = job.wait_ms;
         why->lacks = job.lacks.size > 0;
         why->has_url = job.url.size > 0;
+        if (job.key.size)
+            memcpy(why->key, job.key.data, job.key.size);
+        finding->key = slice_from(why->key, job.key.size);
         name_receiver(why, job.url);
         job_fini(&job);
     }

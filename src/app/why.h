@@ -21,6 +21,7 @@ enum app_why {
     APP_WHY_PAUSED,
     APP_WHY_MAX_IN_FLIGHT,
     APP_WHY_RATE,
+    APP_WHY_KEY,   /* the job's key lets no attempt begin: its settings, or perKey of the topic */
     APP_WHY_LIMIT, /* the limit that the topic shares with other topics lets no attempt begin */
     APP_WHY_ORDER, /* the topic is fifo, and the job waits for an earlier job */
     APP_WHY_BREAKER,
@@ -53,7 +54,12 @@ struct app_finding {
     struct slice head;         /* ORDER: jobId of the earlier job */
     const struct limit *limit; /* LIMIT: the limit; only its name is set if it could not be read */
     int64_t before; /* LIMIT: number of topics that wait for the limit and come before; -1: unknown */
-    const char *pause_reason; /* PAUSED, LIMIT: reason of the pause of the topic or limit; may be empty */
+    const char *pause_reason; /* PAUSED, KEY, LIMIT: reason of the pause of the topic, key or limit; may be
+                                 empty */
+    struct slice key;         /* key of the job; empty: none */
+    /* KEY, IN_TURN: state of the key; its slices are not set. pending is 0 if it is not known. */
+    struct topic_lane lane;
+    int64_t key_max_in_flight;              /* KEY: maximum number of attempts of the key; 0: not set */
     const struct receiver_record *receiver; /* BREAKER, RECEIVER_LIMIT: the receiver that holds the job */
 };
 

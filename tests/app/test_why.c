@@ -11,7 +11,7 @@ static struct stored_job job;
 static struct topic topic;
 static size_t findings;
 static struct app_finding finding;
-static char receiver[64], reason[64];
+static char receiver[64], reason[64], pause_reason[64];
 
 static void begin(void)
 {
@@ -37,7 +37,9 @@ static void on_finding(void *arg, const struct app_finding *found)
     ck_assert_ptr_eq(arg, &fake_verdict);
     findings++;
     finding = *found;
-    reason[0] = receiver[0] = '\0';
+    reason[0] = receiver[0] = pause_reason[0] = '\0';
+    if (found->pause_reason)
+        strncat(pause_reason, found->pause_reason, sizeof pause_reason - 1);
     if (found->reason)
         strncat(reason, found->reason, sizeof reason - 1);
     if (found->receiver)
@@ -104,6 +106,55 @@ START_TEST(a_job_waits_for_its_next_round)
                        "\"durationMs\":5,\"status\":500},\"waitMs\":60000}");
     ask();
     expect(APP_WHY_RETRY);
+}
+END_TEST
+
+START_TEST(a_due_job_is_held_by_its_key)
+{
+    static const struct {
+        struct slice settings, own; /* of the topic, and of the key */
+        enum topic_hold hold;
+        enum app_why why;
+        int64_t max;
+        const char *reason;
+    } cases[] = {
+        {SLICE_INIT("{\"perKey\":{\"maxInFlight\":2}}"), SLICE_INIT(""), HOLD_IN_FLIGHT, APP_WHY_KEY, 2, ""},
+        {SLICE_INIT("{\"perKey\":{\"maxInFlight\":2}}"), SLICE_INIT("{\"maxInFlight\":3}"), HOLD_IN_FLIGHT,
+         APP_WHY_KEY, 3, ""},
+        {SLICE_INIT("{\"pauseReason\":\"x\"}"), SLICE_INIT("{\"paused\":true,\"pauseReason\":\"unpaid\"}"),
+         HOLD_PAUSED, APP_WHY_KEY, 0, "unpaid"},
+        {SLICE_INIT("{\"breaker\":false}"), SLICE_INIT(""), HOLD_NONE, APP_WHY_IN_TURN, 0, ""},
+        {SLICE_INIT("{\"delivery\":\"pull\"}"), SLICE_INIT(""), HOLD_RATE, APP_WHY_KEY, 0, ""},
+        {SLICE_INIT("{\"delivery\":\"pull\"}"), SLICE_INIT(""), HOLD_NONE, APP_WHY_WAITS_FOR_WORKER, 0, ""},
+    };
+    job.record = SLICE("{\"createdAt\":1000,\"url\":\"http://h/p\",\"key\":\"k\"}");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct topic_lane lane = {
+            .key = SLICE("k"), .settings = cases[i].own, .pending = 4, .hold = cases[i].hold};
+        topic.settings = cases[i].settings;
+        topic.held_ms =
+            slice_starts_with(cases[i].settings, SLICE("{\"delivery\"")) ? TOPIC_HELD : TOPIC_FREE;
+        ask();
+        struct fake_call *call = fake_take("lanes");
+        ck_assert_str_eq(call->id, "mail");
+        ck_assert_str_eq(call->old_settings, "k");
+        call->fn.lanes(call->arg, STATUS_OK, &lane, 1, SLICE(""));
+        if (fake_has_call())
+            end_receiver("h:80/p", NULL), end_receiver("h:80", NULL);
+        expect(cases[i].why);
+        ck_assert(finding.key_max_in_flight == cases[i].max && finding.lane.pending == 4);
+        if (finding.why == APP_WHY_KEY)
+            ck_assert_str_eq(pause_reason, cases[i].reason);
+    }
+    ask(); /* the state of the key is not known */
+    struct fake_call *call = fake_take("lanes");
+    call->fn.lanes(call->arg, STATUS_UNAVAILABLE, NULL, 0, SLICE(""));
+    expect(APP_WHY_WAITS_FOR_WORKER);
+    topic.settings = SLICE("{\"order\":\"fifo\"}"); /* its keys hold no job */
+    topic.head = SLICE("mail/b");
+    topic.held_ms = TOPIC_HELD;
+    ask();
+    expect(APP_WHY_ORDER);
 }
 END_TEST
 
@@ -256,6 +307,7 @@ Suite *suite(void)
     tcase_add_test(tests, a_waiting_job_is_not_due_or_retried);
     tcase_add_test(tests, a_job_waits_for_its_next_round);
     tcase_add_test(tests, a_due_job_is_held_by_its_topic);
+    tcase_add_test(tests, a_due_job_is_held_by_its_key);
     tcase_add_test(tests, a_due_job_is_held_by_the_limit_of_its_topic);
     tcase_add_test(tests, a_record_may_need_a_later_version);
     tcase_add_test(tests, a_due_job_may_be_held_by_its_receiver);

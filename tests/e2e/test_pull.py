@@ -28,7 +28,7 @@ def test_a_worker_gets_the_whole_job(server, topic):
     assert job.pop("token")
     created, until_ms = to_ms(job.pop("createdAt")), to_ms(job.pop("leaseUntil"))
     assert until_ms - created >= 60000 and to_ms(job.pop("expiresAt")) == created + 3600_000
-    assert job == {"topic": topic, "jobId": "a/ü", "attempt": 1, "dueAt": posted["dueAt"], "labels": ["l", "m"],
+    assert job == {"topic": topic, "jobId": "a/ü", "attempt": 1, "dueAt": posted["dueAt"], "priority": 5, "labels": ["l", "m"],
                    "headers": {"X-Job": "secret", "X-Topic": "t"}, "body": {"n": 1.10, "s": "\\u00e9"}}
 
 

@@ -286,3 +286,67 @@ def test_a_repeated_request_for_a_key_gets_the_same_jobs(server, topic):
     first, again = (ask(server, topic, once, key="a").expect(200)["jobs"] for _ in range(2))
     assert names(first) == ["a"] and first == again
     ask(server, topic, once, key="b").expect(422)
+
+
+# ---- why a job waits ----
+
+def why(server, topic, job_id):
+    return server.get(f"/jobs/{topic}/{job_id}/why").expect(200)
+
+
+def test_why_names_the_key(server, receiver, topic):
+    set_topic(server, topic, perKey={"maxInFlight": 1}).expect(200)
+    receiver.script(topic, HANG, HANG)
+    for number in range(3):
+        server.schedule(topic=topic, jobId=f"a{number}", key="a b", url=receiver.url(), timeout=600)
+    until(lambda: receiver.count(topic) == 1, 10, "a job of the key is under way")
+    more = " PATCH .../keys/a b with a higher maxInFlight or rate lets more begin."
+    found = why(server, topic, "a1")
+    assert (found["why"], found["detail"]) == ("key", f"Key a b of its topic has 1 of 1 attempts in flight.{more}")
+    put(server, topic, "a b", {"maxInFlight": 2}).expect(200)
+    until(lambda: receiver.count(topic) == 2, 10, "a second job is under way")
+    assert why(server, topic, "a2")["detail"] == f"Key a b of its topic has 2 of 2 attempts in flight.{more}"
+    put(server, topic, "a b", {"paused": True, "pauseReason": "unpaid"}).expect(200)
+    found = why(server, topic, "a2")
+    assert found["why"] == "key" and found["detail"] == (
+        'Key a b of its topic is paused: unpaid. PATCH .../keys/a b with {"paused":null} resumes it.')
+    set_topic(server, topic, paused=True).expect(200)
+    assert why(server, topic, "a2")["why"] == "paused"
+    set_topic(server, topic, paused=None, perKey=None, maxInFlight=2).expect(200)
+    assert why(server, topic, "a2")["why"] == "max_in_flight"
+    remove(server, topic, "a b").expect(200)
+    found = why(server, topic, "a2")
+    assert found["why"] == "max_in_flight"
+    for number in range(3):
+        server.cancel(topic, f"a{number}")
+
+
+def test_why_names_the_rate_and_the_order_of_a_key(server, receiver, topic):
+    set_topic(server, topic, perKey={"rate": {"jobs": 1, "per": 600}}).expect(200)
+    for number in range(2):
+        server.schedule(topic=topic, jobId=f"a{number}", key="a", url=receiver.url())
+        until(lambda: receiver.count(topic) == 1, 10, "the first is delivered")
+    found = why(server, topic, "a1")
+    assert found["why"] == "key" and found["detail"].startswith("Key a of its topic has used up its rate for now.") and "until" in found
+    assert server.get(path(topic, "a")).expect(200)["heldUntil"] == found["until"]
+    set_topic(server, topic, perKey={"order": "fifo", "rate": None}).expect(200)
+    until(lambda: receiver.count(topic) == 2, 10, "the second is delivered")
+    receiver.script(topic, 503)
+    for number in range(2):
+        server.schedule(topic=topic, jobId=f"b{number}", key="b", url=receiver.url(), retrySchedule=[600])
+    until(lambda: receiver.count(topic) == 3, 10, "the first of the line has failed")
+    found = until(lambda: (lambda a: a["why"] == "key" and "until" in a and a)(why(server, topic, "b1")), 10, "the line waits")
+    assert found["detail"] == "The jobs of key b of its topic are delivered in order, one job at a time, and the first one waits for its next attempt."
+    assert server.get(path(topic, "b")).expect(200)["heldBy"] == "order"
+    for number in range(2):
+        server.cancel(topic, f"b{number}")
+
+
+def test_why_of_a_job_for_workers_names_the_key(server, topic):
+    make_pull(server, topic)
+    put(server, topic, "a", {"paused": True}).expect(200)
+    server.schedule(topic=topic, jobId="a", key="a")
+    assert why(server, topic, "a")["why"] == "key"
+    remove(server, topic, "a").expect(200)
+    assert why(server, topic, "a")["why"] == "waits_for_worker"
+    server.cancel(topic, "a")
