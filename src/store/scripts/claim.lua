@@ -70,7 +70,6 @@ end
 -- Chooses the jobs of a turn by their lanes (lib/lanes.lua).
 local function choose_of_lanes(turn, most)
   turn.ids, turn.scores, turn.times, turn.lanes = Lanes.choose(turn.topic, most, Turns.A_JOB)
-  Lanes.verify(turn.topic, turn.ids, turn.scores, turn.times)
   turn.first, turn.next, turn.is_front, turn.begun = turn.scores[1], false, false, {}
 end
 

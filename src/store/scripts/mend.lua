@@ -72,6 +72,7 @@ local function mend_job(id)
     mended('doubled ' .. id)
   end
   if state == 'leased' then mend_leases(id) end
+  if state == 'leased' and has_lanes then Lanes.mend_attempt(topic_of(id), id) end
   if state ~= 'leased' and call('HDEL', holders_of(topic_of(id)), id) == 1 then mended('holder ' .. id) end
 end
 
@@ -89,7 +90,7 @@ end
 -- Removes an entry of holders:<topic> without a lease, which would count as a job in flight for ever.
 local function mend_holder(holder, topic)
   if Leases.deadline(holder) or Lingering.has(holder) then
-    if has_lanes then Lanes.begin_attempts(topic, {holder, ''}) end
+    if has_lanes then Lanes.mend_attempt(topic, holder) end
     return
   end
   call('HDEL', holders_of(topic), holder)
@@ -99,7 +100,7 @@ end
 
 -- Gives a job the rank in its record, if it has none.
 local function mend_lane(id, record)
-  if not Ranks.in_record(record) or Ranks.of(id) ~= Ranks.PLAIN then return end
+  if not Ranks.in_record(record) or Ranks.of(id) ~= Ranks.PLAIN and Lanes.state(topic_of(id)) then return end
   Lanes.note_changed(id, record)
   Places.touch(topic_of(id), 'all')
   mended('rank ' .. id)

@@ -79,8 +79,10 @@ local function touch(topic, key)
   list[#list + 1] = key
 end
 
--- Returns whether this call has changed lanes of the topic that it has not offered yet.
-function Lanes.are_touched(topic) return touched[topic] ~= nil end
+-- Calls do_with(topic) for each topic whose lanes this call has changed.
+function Lanes.for_each_touched(do_with)
+  for topic in pairs(touched) do do_with(topic) end
+end
 
 -- ---- jobs that come and go ----
 
@@ -104,6 +106,7 @@ end
 -- Adds entries of the bucket to the index.
 local function add_to_index(topic, ids, scores)
   for_each_rank(ids, scores, function(rank, list)
+    turn_on(topic, rank) -- the priority is known to LANES, even if it was lost there
     call('ZADD', lane_of(topic, rank), unpack(list))
     touch(topic, Ranks.key_in(rank))
   end)
@@ -408,7 +411,7 @@ end
 -- ---- choosing jobs ----
 
 -- Returns the first due jobs of a lane (at least most, if there are as many) in the order in which they are attempted:
--- {id, score, time} each. Also returns the one that has been due for the longest time.
+-- {id, rank, score, time} each. Also returns the one that has been due for the longest time.
 local HOUR = 3600
 local function due_of(topic, key, most)
   local priorities, list, head = Lanes.state(topic).priorities, {}, nil
@@ -422,7 +425,7 @@ local function due_of(topic, key, most)
       local time = tonumber(found[k + 1])
       if time >= due_before then break end
       local lead = is_line and 0 or is_strict and priority * 1e15 or priority * age_ms
-      list[#list + 1] = {id = found[k], score = found[k + 1], time = time, urgency = time - lead}
+      list[#list + 1] = {id = found[k], rank = priority .. key, score = found[k + 1], time = time, urgency = time - lead}
       if not head or time < head.time then head = list[#list] end
     end
   end
@@ -457,12 +460,34 @@ local function read_lanes(topic, most, only)
   return lanes
 end
 
+-- Returns the chosen jobs that wait and have this rank and score, as ids, scores as texts and scores as numbers. Corrects the
+-- entries of the others in the index.
+local function verify(topic, jobs)
+  local ids, scores, times, number = {}, {}, {}, 0
+  if #jobs == 0 then return ids, scores, times end
+  for i = 1, #jobs do ids[i] = jobs[i].id end
+  local right, ranks = call('ZMSCORE', bucket_of(topic), unpack(ids)), Ranks.of_all(ids)
+  ids = {}
+  for i = 1, #jobs do
+    local job = jobs[i]
+    if right[i] and tonumber(right[i]) == job.time and ranks[i] == job.rank then
+      number = number + 1
+      ids[number], scores[number], times[number] = job.id, job.score, job.time
+    else
+      call('ZREM', lane_of(topic, job.rank), job.id)
+      touch(topic, Ranks.key_in(job.rank))
+      if right[i] then add_to_index(topic, {job.id}, {right[i]}) end
+    end
+  end
+  return ids, scores, times
+end
+
 -- Chooses due jobs of a topic (maximum: most): the lane with the lowest virtual time gives the next job. The choice ends
 -- where it would need more jobs of a lane than were read, so that shares are those of the weights. only: the key of the
 -- only lane to choose from, or nothing. Returns ids, scores as texts, scores as numbers, and the lanes, for Lanes.served.
 function Lanes.choose(topic, most, a_job, only)
-  local lanes, ids, scores, times = read_lanes(topic, most, only), {}, {}, {}
-  while #ids < most do
+  local lanes, chosen = read_lanes(topic, most, only), {}
+  while #chosen < most do
     local best
     for i = 1, #lanes do
       local lane = lanes[i]
@@ -472,27 +497,10 @@ function Lanes.choose(topic, most, a_job, only)
     if not job then break end
     best.taken = best.taken + 1
     best.turn = best.turn + math.ceil(a_job / best.weight)
-    local at = #ids + 1
-    ids[at], scores[at], times[at] = job.id, job.score, job.time
+    chosen[#chosen + 1] = job
   end
+  local ids, scores, times = verify(topic, chosen)
   return ids, scores, times, lanes
-end
-
--- Removes from a choice the jobs that are not in the bucket, or have another score there, and corrects the index.
-function Lanes.verify(topic, ids, scores, times)
-  if #ids == 0 then return end
-  local right, kept = call('ZMSCORE', bucket_of(topic), unpack(ids)), 0
-  for i = 1, #ids do
-    if right[i] and tonumber(right[i]) == times[i] then
-      kept = kept + 1
-      ids[kept], scores[kept], times[kept] = ids[i], scores[i], times[i]
-    elseif right[i] then
-      add_to_index(topic, {ids[i]}, {right[i]})
-    else
-      Lanes.leave(topic, {ids[i]})
-    end
-  end
-  for i = #ids, kept + 1, -1 do ids[i], scores[i], times[i] = nil, nil, nil end
 end
 
 -- Counts the ids of each key.
@@ -563,17 +571,30 @@ end
 
 -- ---- repairs ----
 
--- Removes from a lane's attempts in flight those that are over, and offers the lane again. Returns whether any was over.
-local MEND_MAX = 100 -- attempts of a lane in one step
+-- Removes from a lane the attempts and jobs that are not its own, and offers it again. Returns whether there were any.
+local MEND_MAX = 100 -- attempts, and jobs of each priority, in one step
 function Lanes.mend(topic, key)
-  local fields, gone = call('SRANDMEMBER', in_flight_key(topic, key), MEND_MAX), {}
-  local found = #fields > 0 and call('HMGET', holders_of(topic), unpack(fields)) or {}
+  local fields, wrong = call('SRANDMEMBER', in_flight_key(topic, key), MEND_MAX), 0
+  local holders, ranks = #fields > 0 and call('HMGET', holders_of(topic), unpack(fields)) or {}, Ranks.of_all(fields)
   for i = 1, #fields do
-    if not found[i] then gone[#gone + 1] = fields[i] end
+    if not holders[i] or Ranks.key_in(ranks[i]) ~= key then wrong = wrong + call('SREM', in_flight_key(topic, key), fields[i]) end
   end
-  if #gone > 0 then call('SREM', in_flight_key(topic, key), unpack(gone)) end
+  for priority in string.gmatch(Lanes.state(topic).priorities, '%d') do
+    local rank = priority .. key
+    local ids = call('ZRANGE', lane_of(topic, rank), '0', MEND_MAX - 1)
+    ranks = Ranks.of_all(ids)
+    for i = 1, #ids do
+      if ranks[i] ~= rank then wrong = wrong + call('ZREM', lane_of(topic, rank), ids[i]) end
+    end
+  end
   touch(topic, key)
-  return #gone > 0
+  return wrong > 0
+end
+
+-- Makes an attempt in flight count for its lane.
+function Lanes.mend_attempt(topic, field)
+  Lanes.begin_attempts(topic, {field, ''})
+  if Lanes.state(topic) then touch(topic, Ranks.key_in(Ranks.of(field))) end
 end
 
 -- Makes the index have an entry of the bucket.

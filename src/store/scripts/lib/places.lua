@@ -311,7 +311,7 @@ local function drop_freed()
   if #topics == 0 then return end
   local times, offered = call('ZMSCORE', DUE, unpack(topics)), {}
   for i = 1, #topics do
-    if times[i] and times[i] ~= 'inf' and not Lanes.state(topics[i]) then has_changed[topics[i]] = false else offered[#offered + 1] = topics[i] end
+    if times[i] and times[i] ~= 'inf' then has_changed[topics[i]] = false else offered[#offered + 1] = topics[i] end
   end
   Turns.look_at_holders(offered, #offered) -- may set Turns.in_flight to 0 for all these topics
 end
@@ -319,6 +319,7 @@ end
 -- Writes buckets, offers topics, rings the doorbell and wakes the carry worker (turns.lua). Called at the end of each
 -- script that changes leases or waiting jobs.
 function Places.finish()
+  if has_lanes then Lanes.for_each_touched(Places.touch) end
   if has(SUSPECTS) then offer_suspect() end
   Places.look_at_buckets(touched)
   for i = 1, #touched do
@@ -336,7 +337,7 @@ function Places.finish()
     local topic = touched[i]
     if had_none[topic] and not Places.new[topic] then Turns.first_scores[topic] = false end
     if extents[topic] == 'all' then Names.add(topic) end
-    if has_changed[topic] or has_lanes and Lanes.are_touched(topic) then Turns.offer(topic, had_none[topic], not extents[topic]) end
+    if has_changed[topic] then Turns.offer(topic, had_none[topic], not extents[topic]) end
   end
   if #touched > 0 then Turns.write() end
   if next(Limits.touched) then Turns.let_in() end
