@@ -18,7 +18,7 @@ local JOBS, META, DEAD, NUMBERS, NAMES
 local CONSUMERS, WORKERS, HOLDERS -- the kinds of holders of leases
 local TURNS, DUE, READY
 local TOPICS, PATTERNS, CRASHES, ATTEMPTS, BEHIND, HELD, RESUMED, LINES, KEPT
-local PULL_WAITERS, SUSPECTS, WORKFLOW_JOBS, ENDED_LAST, EXPIRIES, RARE_KEYS
+local PULL_WAITERS, SUSPECTS, WORKFLOW_JOBS, ENDED_LAST, EXPIRIES, QUOTAS, RARE_KEYS
 local KEPT_UNTIL, DEAD_DUE, HISTORY, ENDED, ENDED_IDS, ENDED_READ
 local RATES, RESUMING, RECEIVERS, REPORTED, SURVEY, CARRY
 local LIMITS, LIMITED, LIMITS_USED
@@ -64,8 +64,9 @@ local function name_job_keys()
   EXPIRIES = base .. 'expiries' -- id -> when the job expires, see expiries.lua
   LIMITS = base .. 'limits' -- name of a limit that topics share -> settings, see limits.lua
   LIMITED = base .. 'limited' -- topic -> number of its attempts that count for a limit, and the limit
+  QUOTAS = base .. 'quotas' -- topic with a quota -> number of its jobs, see quotas.lua
   RARE_KEYS = {base .. 'never', TOPICS, PATTERNS, CRASHES, ATTEMPTS, BEHIND, HELD, RESUMED, CONSUMERS.lingering, LINES, KEPT,
-    WORKERS.leases, WORKERS.lingering, PULL_WAITERS, SUSPECTS, WORKFLOW_JOBS, ENDED_LAST, EXPIRIES, LIMITS, LIMITED}
+    WORKERS.leases, WORKERS.lingering, PULL_WAITERS, SUSPECTS, WORKFLOW_JOBS, ENDED_LAST, EXPIRIES, LIMITS, LIMITED, QUOTAS}
 end
 
 local function name_other_keys()
