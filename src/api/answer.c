@@ -124,6 +124,41 @@ static unsigned write_full(struct buffer *members, int64_t max_jobs)
     return 507;
 }
 
+/* Returns the time after which a refused request may be repeated, in seconds. */
+static int64_t wait_s(const struct topic_quota *quota)
+{
+    return (quota->wait_ms + 999) / 1000;
+}
+
+/* The advice names the owner topic, because only its settings can be changed. */
+static unsigned write_quota(struct buffer *members, const struct topic_quota *quota)
+{
+    struct slice owner = topic_owner(quota->topic);
+    if (quota->has_key)
+        problem_write(
+            members,
+            "Key %.*s of topic %.*s has %lld jobs that wait or are in flight, and its quota maxPending is "
+            "%lld. Wait until some of them have ended, cancel some, or raise the quota: PUT "
+            "/topics/%.*s/keys/<key>, or perKey of the topic.",
+            SLICE_ARG(quota->key), SLICE_ARG(quota->topic), (long long)quota->pending, (long long)quota->max,
+            SLICE_ARG(owner));
+    else
+        problem_write(members,
+                      "Topic %.*s has %lld jobs that wait or are in flight, and its quota maxPending is "
+                      "%lld. Wait until "
+                      "some of them have ended, cancel some, or raise the quota: PATCH /topics/%.*s.",
+                      SLICE_ARG(quota->topic), (long long)quota->pending, (long long)quota->max,
+                      SLICE_ARG(owner));
+    struct json_writer json = json_writer_behind(members);
+    json_add_text(&json, "topic", quota->topic);
+    if (quota->has_key)
+        json_add_text(&json, "key", quota->key);
+    json_add_number(&json, "maxPending", quota->max);
+    json_add_number(&json, "pending", quota->pending);
+    json_add_number(&json, "retryAfter", wait_s(quota));
+    return 429;
+}
+
 static unsigned write_forbidden(struct buffer *members, const struct exchange *exchange,
                                 const struct app_verdict *verdict)
 {
@@ -225,6 +260,8 @@ unsigned problem_write_verdict(struct buffer *members, const struct exchange *ex
         return 422;
     case STATUS_FULL:
         return write_full(members, app_of(exchange)->max_jobs);
+    case STATUS_QUOTA:
+        return write_quota(members, &verdict->quota);
     default:
         return write_unavailable(members, verdict, words);
     }
@@ -242,13 +279,20 @@ void problem_write_error(struct buffer *body, const struct exchange_error *error
 
 /* ---- errors as answers ---- */
 
-void problem_answer_members(struct exchange *exchange, unsigned status, struct slice members)
+void problem_answer_members(struct exchange *exchange, unsigned status, struct slice members,
+                            const struct app_verdict *verdict)
 {
+    char seconds[24];
+    struct http_header header = exchange_retry_after;
+    bool is_quota = verdict->end == STATUS_QUOTA;
+    snprintf(seconds, sizeof seconds, "%lld", (long long)wait_s(&verdict->quota));
+    if (is_quota)
+        header.value = slice_of(seconds);
     struct buffer *body = exchange_scratch(exchange);
     write_opening(body, status);
     buffer_append(body, members);
     buffer_append_byte(body, '}');
-    exchange_answer(exchange, status, &exchange_retry_after, status == 503, buffer_slice(body));
+    exchange_answer(exchange, status, &header, status == 503 || is_quota, buffer_slice(body));
 }
 
 void problem_answer_verdict(struct exchange *exchange, const struct app_verdict *verdict,
@@ -260,7 +304,7 @@ void problem_answer_verdict(struct exchange *exchange, const struct app_verdict 
         return;
     }
     unsigned status = problem_write_verdict(members, exchange, verdict, words);
-    problem_answer_members(exchange, status, buffer_slice(members));
+    problem_answer_members(exchange, status, buffer_slice(members), verdict);
 }
 
 void problem_answer_unparsed(struct exchange *exchange, enum status status, const char *what,

@@ -75,7 +75,8 @@ void problem_write_error(struct buffer *body, const struct exchange_error *);
 
 /* ---- These functions answer with an error, and end the exchange. ---- */
 
-void problem_answer_members(struct exchange *, unsigned status, struct slice members);
+void problem_answer_members(struct exchange *, unsigned status, struct slice members,
+                            const struct app_verdict *);
 void problem_answer_verdict(struct exchange *, const struct app_verdict *, const struct problem_words *);
 
 /* Answers with the errors that a parser found in the body. */

@@ -25,7 +25,7 @@ static void on_submitted(void *arg, const struct app_verdict *verdict)
         buffer_append_byte(body, '}');
         exchange_answer(exchange, status, &header, 1, buffer_slice(body));
     } else {
-        problem_answer_members(exchange, status, buffer_slice(members));
+        problem_answer_members(exchange, status, buffer_slice(members), verdict);
     }
 }
 

@@ -212,7 +212,8 @@ static void answer_if_ended(struct lease_ends *ends)
         json_end_object(&json);
         exchange_answer(ends->exchange, 207, NULL, 0, buffer_slice(body));
     } else if (only->status != 200) {
-        problem_answer_members(ends->exchange, only->status, buffer_slice(&only->members));
+        problem_answer_members(ends->exchange, only->status, buffer_slice(&only->members),
+                               &(struct app_verdict){.end = STATUS_OK});
     } else {
         buffer_append_byte(body, '{');
         buffer_append(body, buffer_slice(&only->members));

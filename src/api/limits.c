@@ -218,7 +218,7 @@ static void refuse_removal(struct exchange *exchange, const struct app_verdict *
     for (size_t i = 0; i < verdict->user_count; i++)
         json_put_text(&json, verdict->users[i]);
     json_end_array(&json);
-    problem_answer_members(exchange, 409, buffer_slice(members));
+    problem_answer_members(exchange, 409, buffer_slice(members), verdict);
 }
 
 static void on_removed(void *arg, const struct app_verdict *verdict)

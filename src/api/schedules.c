@@ -107,11 +107,17 @@ static const struct schedule_query *schedule_query_read(struct exchange *exchang
 /* ---- a schedule as JSON ---- */
 
 static const char *const outcome_words[] = {
-    [FIRED_NEVER] = "none",        [FIRED_DONE] = "fired",
-    [FIRED_SKIPPED] = "skipped",   [FIRED_OVERLAP] = "overlap",
-    [FIRED_CONFLICT] = "conflict", [FIRED_NO_URL] = "noUrl",
-    [FIRED_FULL] = "full",         [FIRED_HELD] = "held",
-    [FIRED_NO_GROUP] = "noGroup",  [FIRED_UNSENDABLE] = "unsendable",
+    [FIRED_NEVER] = "none",
+    [FIRED_DONE] = "fired",
+    [FIRED_SKIPPED] = "skipped",
+    [FIRED_OVERLAP] = "overlap",
+    [FIRED_CONFLICT] = "conflict",
+    [FIRED_NO_URL] = "noUrl",
+    [FIRED_FULL] = "full",
+    [FIRED_QUOTA] = "quota",
+    [FIRED_HELD] = "held",
+    [FIRED_NO_GROUP] = "noGroup",
+    [FIRED_UNSENDABLE] = "unsendable",
 };
 
 /* Adds the outcome of the last occurrence, if it is known. */

@@ -132,7 +132,7 @@ static void on_sent(void *arg, const struct app_verdict *verdict)
         struct http_header header = {SLICE("Location"), buffer_slice(&location)};
         answer_members(exchange, status, &header, buffer_slice(members));
     } else {
-        problem_answer_members(exchange, status, buffer_slice(members));
+        problem_answer_members(exchange, status, buffer_slice(members), verdict);
     }
 }
 

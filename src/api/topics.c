@@ -33,6 +33,12 @@ static void add_numbers(struct json_writer *json, const struct topic *topic)
     json_add_number(json, "dead", topic->dead);
     json_end_object(json);
     json_add_number(json, "overdue", topic->ready + topic->held);
+    if (topic->has_quota) {
+        json_add_object(json, "quota");
+        json_add_number(json, "maxPending", topic->quota);
+        json_add_number(json, "pending", topic_pending(topic));
+        json_end_object(json);
+    }
     json_add_object(json, "lastHour");
     json_add_number(json, "delivered", topic->hour.delivered);
     json_add_number(json, "retried", topic->hour.retried);

@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "job/job.h"
 #include "job/listing.h"
+#include "job/topic/topic.h"
 
 struct app_leases;
 struct history;
@@ -111,6 +112,7 @@ struct app_verdict {
     size_t user_count;
     const struct sent_job *sent; /* send: the jobs, one for each endpoint of the group, see group.h */
     size_t sent_count;
+    struct topic_quota quota;      /* QUOTA: the quota */
     struct slice lines;            /* attempts: the lines of the attempts, see attempt_line.h */
     struct slice settings;         /* change of a topic or a limit: the new settings */
     struct app_page page;          /* lists: cursor and counts of the page */

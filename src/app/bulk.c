@@ -115,12 +115,12 @@ static void bulk_fail(struct bulk *bulk, enum status status)
 }
 
 /* Returns whether the status means that the job was skipped: it has changed, was removed, is leased, would
- * expire at once, or cannot be rewritten. */
+ * expire at once, or cannot be rewritten, or the quota of its topic is full. */
 static bool is_skipped(enum status status)
 {
     return status == STATUS_STALE || status == STATUS_NOT_FOUND || status == STATUS_LEASED ||
            status == STATUS_EXISTS || status == STATUS_EXPIRED || status == STATUS_UNREADABLE ||
-           status == STATUS_LACKING;
+           status == STATUS_LACKING || status == STATUS_QUOTA;
 }
 
 static void end_one(const struct bulk_item *item, enum status status)
@@ -410,7 +410,8 @@ static bool is_rerun_skipped(enum status end)
 {
     return end == STATUS_EXISTS || end == STATUS_SAME || end == STATUS_STALE || end == STATUS_ENDED ||
            end == STATUS_NO_BODY || end == STATUS_EXPIRED || end == STATUS_UNREADABLE ||
-           end == STATUS_LACKING || end == STATUS_NOT_FOUND || end == STATUS_LEASED || end == STATUS_INVALID;
+           end == STATUS_LACKING || end == STATUS_NOT_FOUND || end == STATUS_LEASED ||
+           end == STATUS_INVALID || end == STATUS_QUOTA;
 }
 
 static void on_rerun(void *arg, const struct app_verdict *verdict)

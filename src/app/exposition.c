@@ -109,6 +109,26 @@ static void write_limits(struct buffer *text, const struct job_counts_result *co
                       (long long)count->limits[i].waiting);
 }
 
+static void write_quotas(struct buffer *text, const struct job_counts_result *count)
+{
+    buffer_append(
+        text,
+        SLICE("# HELP duepost_topic_quota_jobs The quota of a topic (maxPending), for the 100 topics with "
+              "a quota that have the most jobs.\n"
+              "# TYPE duepost_topic_quota_jobs gauge\n"));
+    for (size_t i = 0; i < count->quota_count; i++)
+        buffer_printf(text, "duepost_topic_quota_jobs{topic=\"%s\"} %lld\n", count->quotas[i].name,
+                      (long long)count->quotas[i].quota);
+    buffer_append(
+        text,
+        SLICE("# HELP duepost_topic_pending_jobs Jobs of a topic that wait or are in flight, for the 100 "
+              "topics with a quota that have the most of them.\n"
+              "# TYPE duepost_topic_pending_jobs gauge\n"));
+    for (size_t i = 0; i < count->quota_count; i++)
+        buffer_printf(text, "duepost_topic_pending_jobs{topic=\"%s\"} %lld\n", count->quotas[i].name,
+                      (long long)count->quotas[i].pending);
+}
+
 static void write_build(struct buffer *text)
 {
     buffer_append(text, SLICE("# HELP duepost_build_info Version of this process.\n"
@@ -207,6 +227,7 @@ static void on_counted(void *arg, enum status status, const struct job_counts_re
         write_jobs(text, format, &count->all);
         write_topics(text, count);
         write_limits(text, count);
+        write_quotas(text, count);
     }
     if (format == METRICS_FORMAT_OPENMETRICS)
         buffer_append(text, SLICE(METRICS_END));

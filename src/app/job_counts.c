@@ -19,6 +19,8 @@ enum {
     FORECAST_OLD_US = 120 * 1000 * 1000, /* a walk's result that is older than this is not shown */
     /* If the last count for job_counts_want_more is older than this, the next one has all parts. */
     PART_OLD_US = 5 * 1000 * 1000,
+    /* The most topics that a shard returns: the most urgent ones, topics that fail, topics with a quota. */
+    TOPICS_MAX = JOB_COUNTS_TOPICS_MAX + STORE_FAILING_MAX + JOB_COUNTS_QUOTAS_MAX,
 };
 
 /* Parts of a count. Each part needs one call to each shard of Redis. While clients watch the overview, each
@@ -64,12 +66,14 @@ struct job_counts {
     struct list waiters;
     struct timer *timer;
     /* count is the current count, or the result for the waiting requests. candidates has the most urgent
-     * topics of the shards that have answered so far, followed by the topics of the next shard; failing has
-     * the topics that fail in the same way. */
+     * topics of the shards that have answered so far, followed by the topics of the next shard; failing and
+     * quotas have the topics that fail, and those with a quota, in the same way. */
     struct job_counts_result count;
     struct urgent_topic candidates[2 * JOB_COUNTS_TOPICS_MAX];
-    struct failing_topic failing[JOB_COUNTS_TOPICS_MAX + 2 * STORE_FAILING_MAX];
+    struct failing_topic failing[STORE_FAILING_MAX + TOPICS_MAX];
     size_t failing_count;
+    struct quota_topic quotas[JOB_COUNTS_QUOTAS_MAX + TOPICS_MAX];
+    size_t quota_count;
     bool is_counting;
     unsigned parts; /* parts of the current count */
     size_t shard;   /* the shard whose topics are being read */
@@ -295,6 +299,21 @@ static void add_failing(struct job_counts *counts, const struct topic *topic)
     snprintf(failing->last_answer, sizeof failing->last_answer, "%.*s", SLICE_ARG(topic->last_answer));
 }
 
+static void add_quota(struct job_counts *counts, const struct topic *topic)
+{
+    struct quota_topic *quota = &counts->quotas[counts->quota_count++];
+    *quota = (struct quota_topic){.quota = topic->quota, .pending = topic_pending(topic)};
+    snprintf(quota->name, sizeof quota->name, "%.*s", SLICE_ARG(topic->name));
+}
+
+static int compare_pending(const void *a, const void *b)
+{
+    const struct quota_topic *left = a, *right = b;
+    if (left->pending != right->pending)
+        return left->pending > right->pending ? -1 : 1;
+    return strcmp(left->name, right->name);
+}
+
 static int compare_failures(const void *a, const void *b)
 {
     const struct failing_topic *left = a, *right = b;
@@ -320,12 +339,13 @@ static void on_topics(void *arg, enum status status, const struct topic *topics,
 {
     struct job_counts *counts = arg;
     (void)next;
-    for (size_t i = 0; status == STATUS_OK && i < count && i < JOB_COUNTS_TOPICS_MAX + STORE_FAILING_MAX;
-         i++) {
+    for (size_t i = 0; status == STATUS_OK && i < count && i < TOPICS_MAX; i++) {
         if (i < JOB_COUNTS_TOPICS_MAX)
             add_candidate(counts, &topics[i]);
         if (topics[i].fails)
             add_failing(counts, &topics[i]);
+        if (topics[i].has_quota)
+            add_quota(counts, &topics[i]);
     }
     qsort(counts->candidates, counts->count.topic_count, sizeof *counts->candidates, compare_urgency);
     if (counts->count.topic_count > JOB_COUNTS_TOPICS_MAX)
@@ -333,6 +353,9 @@ static void on_topics(void *arg, enum status status, const struct topic *topics,
     qsort(counts->failing, counts->failing_count, sizeof *counts->failing, compare_failures);
     if (counts->failing_count > STORE_FAILING_MAX)
         counts->failing_count = STORE_FAILING_MAX;
+    qsort(counts->quotas, counts->quota_count, sizeof *counts->quotas, compare_pending);
+    if (counts->quota_count > JOB_COUNTS_QUOTAS_MAX)
+        counts->quota_count = JOB_COUNTS_QUOTAS_MAX;
     if (status == STATUS_OK && ++counts->shard < store_shards(counts->store)) {
         ask_topics(counts);
         return;
@@ -340,6 +363,8 @@ static void on_topics(void *arg, enum status status, const struct topic *topics,
     memcpy(counts->count.topics, counts->candidates, counts->count.topic_count * sizeof *counts->candidates);
     memcpy(counts->count.failing, counts->failing, counts->failing_count * sizeof *counts->failing);
     counts->count.failing_count = counts->failing_count;
+    memcpy(counts->count.quotas, counts->quotas, counts->quota_count * sizeof *counts->quotas);
+    counts->count.quota_count = counts->quota_count;
     if (status == STATUS_OK || (counts->parts & PART_JOBS))
         add_limits(counts);
     else
@@ -359,7 +384,7 @@ static void add_topics(struct job_counts *counts)
         add_impaired(counts);
         return;
     }
-    counts->count.topic_count = counts->failing_count = 0;
+    counts->count.topic_count = counts->failing_count = counts->quota_count = 0;
     counts->shard = 0;
     ask_topics(counts);
 }

@@ -24,7 +24,7 @@ struct job_counts *job_counts_new(struct loop *, struct job_counts_board *);
  * ignored. */
 void job_counts_free(struct job_counts *);
 
-enum { JOB_COUNTS_TOPICS_MAX = 100, JOB_COUNTS_LIMITS_MAX = 100 };
+enum { JOB_COUNTS_TOPICS_MAX = 100, JOB_COUNTS_LIMITS_MAX = 100, JOB_COUNTS_QUOTAS_MAX = 100 };
 
 struct job_counts_result {
     struct store_counts all;
@@ -35,6 +35,9 @@ struct job_counts_result {
         char name[JOB_TOPIC_MAX + 1];
         int64_t in_flight, waiting;  /* see struct limit */
     } limits[JOB_COUNTS_LIMITS_MAX]; /* the first limits that topics share, by name */
+    size_t quota_count;
+    struct quota_topic
+        quotas[JOB_COUNTS_QUOTAS_MAX]; /* topics with a quota, those with the most jobs first */
     size_t failing_count;
     struct failing_topic failing[STORE_FAILING_MAX]; /* the most failures first */
     /* See job_counts_want_more. */

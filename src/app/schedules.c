@@ -17,8 +17,7 @@ static void find_times(struct app_schedule *schedule, const struct app *app,
     const struct time_zone *zone;
     struct recurrence recurrence;
     struct problem problem;
-    bool is_held = stored->last.outcome == FIRED_HELD;
-    int64_t at_ms = is_held ? stored->last.time_ms : stored->next_ms;
+    int64_t at_ms = recurring_occurrence_ms(&stored->last, stored->next_ms);
     if (stored->next_ms < 0 || time_zones_find(app->zones, recurring->timezone, &zone, &problem) != STATUS_OK)
         return;
     recurring_recurrence(recurring, stored->id, zone, &recurrence);

@@ -84,6 +84,8 @@ void use_case_end(const struct app *app, struct slice id, enum status status, co
     struct app_verdict verdict = use_case_verdict(app, id, status, &why);
     if (job)
         verdict.job = *job;
+    if (status == STATUS_QUOTA)
+        verdict.quota = *store_quota(app->store, id);
     fn(arg, &verdict);
 }
 

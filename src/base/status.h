@@ -29,6 +29,7 @@ enum status {
     STATUS_STALE,      /* the job was changed or leased in the meantime; this call changed nothing */
     STATUS_REPLACED, /* a new job has replaced the job during this attempt; this call changed nothing else */
     STATUS_FULL,     /* a limit was reached; nothing changed */
+    STATUS_QUOTA,    /* the topic has as many jobs as its quota allows; nothing changed */
     STATUS_UNAVAILABLE, /* Redis cannot serve now; nothing changed */
     STATUS_UNKNOWN,     /* the call was sent, but no answer came: the change may or may not have happened */
     STATUS_UNDURABLE,   /* Redis has carried the call out, but too few replicas have confirmed it in time */

@@ -196,6 +196,7 @@ static bool topic_show(struct call *call)
         print_numbers("last hour", json_object_get(topic, "lastHour"));
         if (oldest && when_age(oldest, age))
             printf("overdue    %lld, the oldest for %s\n", call_number(topic, "overdue"), age);
+        print_numbers("quota", json_object_get(topic, "quota"));
         print_hold(topic, name);
         print_settings(topic);
     }

@@ -280,7 +280,8 @@ void exchange_refuse(struct exchange *exchange, unsigned status, const char *for
 {
     va_list values;
     va_start(values, format);
-    refuse_with(exchange, status, status == 503 ? &exchange_retry_after : NULL, format, values);
+    refuse_with(exchange, status, status == 503 || status == 429 ? &exchange_retry_after : NULL, format,
+                values);
     va_end(values);
 }
 

@@ -103,7 +103,7 @@ void exchange_answer_as(struct exchange *, unsigned status, struct slice content
 /* Answers 200 with a body of this media type. */
 void exchange_answer_text(struct exchange *, struct slice content_type, struct slice body);
 
-/* Answers with an error in the dialect's form. Adds Retry-After to a 503. */
+/* Answers with an error in the dialect's form. Adds Retry-After to a 503 and a 429. */
 void exchange_refuse(struct exchange *, unsigned status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -126,7 +126,7 @@ void exchange_refuse_over_limit(struct exchange *);
 /* Ends an exchange without an answer, because its client has disconnected. */
 void exchange_free(struct exchange *);
 
-/* The header Retry-After of each answer 503. */
+/* The header Retry-After of answers 503, and of those 429 that know no longer wait. */
 extern const struct http_header exchange_retry_after;
 
 /* ---- traces ----

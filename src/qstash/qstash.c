@@ -289,6 +289,12 @@ unsigned answer_of_verdict(const struct app_verdict *verdict, char text[ANSWER_T
         return tell(text, 409, "the message is being delivered");
     case STATUS_FULL:
         return tell(text, 507, "there are too many messages already, or Redis has no memory left");
+    case STATUS_QUOTA:
+        snprintf(text, ANSWER_TEXT_SIZE,
+                 "%.*s has %lld messages already, and the quota maxPending of the topic qstash is %lld",
+                 SLICE_ARG(verdict->quota.topic), (long long)verdict->quota.pending,
+                 (long long)verdict->quota.max);
+        return 429;
     case STATUS_NO_MEMORY:
         return tell(text, 503, "there is not enough memory for this request; nothing changed");
     case STATUS_UNKNOWN:

@@ -436,6 +436,21 @@ enum status reply_refuse(const char *script)
     return STATUS_UNKNOWN;
 }
 
+bool reply_names_quota(struct shard *shard, const struct redis_reply *result)
+{
+    if (!slice_equal(redis_reply_text(redis_reply_at(result, 0)), SLICE("quota")))
+        return false;
+    shard->quota = (struct topic_quota){
+        .topic = redis_reply_text(redis_reply_at(result, 1)),
+        .max = redis_reply_integer(redis_reply_at(result, 2)),
+        .pending = redis_reply_integer(redis_reply_at(result, 3)),
+        .wait_ms = redis_reply_integer(redis_reply_at(result, 4)),
+        .has_key = redis_reply_size(result) > 5,
+        .key = redis_reply_text(redis_reply_at(result, 5)),
+    };
+    return true;
+}
+
 bool reply_read_job(const struct redis_reply *reply, struct stored_job *job)
 {
     if (redis_reply_size(reply) < 3 ||

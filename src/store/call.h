@@ -213,6 +213,10 @@ bool reply_has_topic(struct slice topic);
  * Returns UNKNOWN. */
 enum status reply_refuse(const char *script);
 
+/* Returns whether the result of an item refuses new jobs because of their topic's quota
+ * (scripts/lib/quotas.lua). If so, store_quota returns this quota until the shard's next such result. */
+bool reply_names_quota(struct shard *, const struct redis_reply *result);
+
 /* Reads the word of a state. Returns false if the word is not a state. */
 bool reply_read_state(struct slice word, enum job_state *);
 

@@ -30,6 +30,8 @@ static void schedule_end(struct store_call *call, enum status status, const stru
         status = STATUS_EXPIRED;
     else if (status == STATUS_OK && due_ms < 0)
         status = STATUS_FULL;
+    else if (status == STATUS_OK && reply_names_quota(call->shard, result))
+        status = STATUS_QUOTA;
     else if (status == STATUS_OK && redis_reply_kind(result) == REDIS_KIND_ARRAY)
         status = read_holder(result, &job, &due_ms);
     CALL_FN(call, store_scheduled_fn)
@@ -78,7 +80,9 @@ static void schedule_all_end(struct store_call *call, enum status status, const 
 {
     struct store_scheduled all[STORE_SCHEDULE_ALL_MAX];
     int64_t code = redis_reply_integer(result);
-    if (status == STATUS_OK && redis_reply_kind(result) == REDIS_KIND_ARRAY)
+    if (status == STATUS_OK && reply_names_quota(call->shard, result))
+        status = STATUS_QUOTA;
+    else if (status == STATUS_OK && redis_reply_kind(result) == REDIS_KIND_ARRAY)
         status = read_list(result, (size_t)call->note, all);
     else if (status == STATUS_OK)
         status = code == RESULT_FULL     ? STATUS_FULL
@@ -211,7 +215,9 @@ static void replace_end(struct store_call *call, enum status status, const struc
         .was_leased = was == 2,
         .now_ms = call->now_us / 1000,
     };
-    if (status == STATUS_OK && redis_reply_kind(result) != REDIS_KIND_ARRAY)
+    if (status == STATUS_OK && reply_names_quota(call->shard, result))
+        status = STATUS_QUOTA;
+    else if (status == STATUS_OK && redis_reply_kind(result) != REDIS_KIND_ARRAY)
         status = replace_status(redis_reply_integer(result));
     CALL_FN(call, store_replaced_fn)(call->arg, status, status == STATUS_OK ? &place : NULL);
 }
@@ -417,6 +423,8 @@ static void run_end(struct store_call *call, enum status status, const struct re
         shard_read(call->shard, run->id, false, on_run_read, run);
         return;
     }
+    if (status == STATUS_OK && reply_names_quota(call->shard, result))
+        status = STATUS_QUOTA;
     run_tell(run, status == STATUS_OK && code < 0 ? run_status(code) : status, code);
 }
 

@@ -22,9 +22,10 @@ static enum fired fired_of(struct slice word)
         const char *word;
         enum fired outcome;
     } words[] = {
-        {"fire", FIRED_DONE},         {"skip", FIRED_SKIPPED},          {"overlap", FIRED_OVERLAP},
-        {"conflict", FIRED_CONFLICT}, {"noUrl", FIRED_NO_URL},          {"full", FIRED_FULL},
-        {"noGroup", FIRED_NO_GROUP},  {"unsendable", FIRED_UNSENDABLE}, {"hold", FIRED_HELD},
+        {"fire", FIRED_DONE},         {"skip", FIRED_SKIPPED},     {"overlap", FIRED_OVERLAP},
+        {"conflict", FIRED_CONFLICT}, {"noUrl", FIRED_NO_URL},     {"full", FIRED_FULL},
+        {"quota", FIRED_QUOTA},       {"noGroup", FIRED_NO_GROUP}, {"unsendable", FIRED_UNSENDABLE},
+        {"hold", FIRED_HELD},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (slice_equal(word, slice_of(words[i].word)))
@@ -249,6 +250,8 @@ static enum status fire_status(int64_t code)
         return STATUS_STALE;
     case RESULT_FULL:
         return STATUS_FULL;
+    case RESULT_QUOTA:
+        return STATUS_QUOTA;
     case RESULT_OVERLAP:
         return STATUS_LEASED;
     case RESULT_TAKEN:
@@ -282,7 +285,9 @@ static void fire_end(struct store_call *call, enum status status, const struct r
 {
     struct slice job = ((struct fire *)call)->job;
     int64_t due_ms = redis_reply_integer(result);
-    if (status == STATUS_OK && redis_reply_kind(result) == REDIS_KIND_ARRAY)
+    if (status == STATUS_OK && reply_names_quota(call->shard, result))
+        status = STATUS_QUOTA;
+    else if (status == STATUS_OK && redis_reply_kind(result) == REDIS_KIND_ARRAY)
         status = read_first_answer(result, &job, &due_ms);
     else if (status == STATUS_OK)
         status = fire_status(due_ms);

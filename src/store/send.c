@@ -95,7 +95,9 @@ static void send_end(struct store_call *call, enum status status, const struct r
     struct sent_job jobs[STORE_SEND_MAX];
     struct store_sent sent = {.id = send->what.id, .jobs = jobs};
     int64_t code = redis_reply_integer(result);
-    if (status == STATUS_OK && redis_reply_kind(result) == REDIS_KIND_ARRAY)
+    if (status == STATUS_OK && reply_names_quota(call->shard, result))
+        status = STATUS_QUOTA;
+    else if (status == STATUS_OK && redis_reply_kind(result) == REDIS_KIND_ARRAY)
         status = read_sent(send, result, &sent);
     else if (status == STATUS_OK)
         status = code == RESULT_FULL        ? STATUS_FULL
@@ -160,7 +162,9 @@ static void replace_send_end(struct store_call *call, enum status status, const 
     struct sent_job jobs[STORE_SEND_MAX];
     struct store_sent sent = {.id = send->what.id, .jobs = jobs};
     int64_t code = redis_reply_integer(result);
-    if (status == STATUS_OK && redis_reply_kind(result) == REDIS_KIND_ARRAY)
+    if (status == STATUS_OK && reply_names_quota(call->shard, result))
+        status = STATUS_QUOTA;
+    else if (status == STATUS_OK && redis_reply_kind(result) == REDIS_KIND_ARRAY)
         status = read_replaced(send, result, &sent);
     else if (status == STATUS_OK)
         status = code == RESULT_FULL          ? STATUS_FULL

@@ -274,6 +274,11 @@ void store_free(struct store *store)
     free(store);
 }
 
+const struct topic_quota *store_quota(const struct store *store, struct slice id)
+{
+    return &store_shard_of(store, id)->quota;
+}
+
 int64_t store_max_in_flight_topic(const struct store *store)
 {
     return store->options.max_in_flight_topic;

@@ -34,6 +34,7 @@ enum {
     STORE_FORMAT_MAX = 6,      /* newest format that this version reads; newer formats are refused */
     STORE_FORMAT_PATTERNS = 3, /* format of data with settings of patterns, which format 2 does not support */
     STORE_FORMAT_PULL = 4,     /* format of data with leases of workers, which format 3 does not support */
+    STORE_FORMAT_QUOTAS = 5,   /* format of data with quotas of topics, which format 4 does not support */
     STORE_FORMAT_LIMITS = 5,   /* format of data with shared limits, which format 4 does not support */
     STORE_FORMAT_LANES =
         6, /* format of data with keys or priorities of jobs, which format 5 does not support */
@@ -202,8 +203,13 @@ bool store_is_redis(const struct store *, const struct address *, uint16_t port)
  * and after "*" no job is changed. The status is STALE if the tags do not allow the change, or if the job
  * does not exist. */
 
+/* Returns the quota because of which a call for this id or topic has ended with QUOTA. Call it only in the
+ * callback with this status; the slices are valid until the callback returns. */
+const struct topic_quota *store_quota(const struct store *, struct slice id);
+
 /* Called with due_ms if the status is OK, with the job that has the id if EXISTS, and with due_ms and job->id
- * of the first answer if REPEATED. Called without them if FULL, REUSED, NO_URL, UNAVAILABLE or UNKNOWN. */
+ * of the first answer if REPEATED. Called without them if FULL, QUOTA, REUSED, NO_URL, UNAVAILABLE or
+ * UNKNOWN. */
 typedef void store_scheduled_fn(void *arg, enum status, int64_t due_ms, const struct stored_job *job);
 
 struct store_schedule {

@@ -51,7 +51,8 @@ struct shard {
     struct batch batches[SHARD_BATCH_COUNT];
     struct list cancels; /* cancels without a result, see change.c */
     struct claim claim;
-    uint64_t claims; /* a counter for nonces */
+    struct topic_quota quota; /* see store_quota */
+    uint64_t claims;          /* a counter for nonces */
     char nonce_prefix[17];
     struct list lost_claims; /* see claim_note_lost */
     size_t lost_claim_count;

@@ -9,7 +9,7 @@
 enum {
     TOPICS_MAX = 100, /* maximum number of topics in one call, which takes Redis about a millisecond */
     FIRST_TOPIC = 2,  /* index of the first topic in a reply */
-    TOPIC_PARTS = 20,
+    TOPIC_PARTS = 21,
     GROUP_PARTS = 2, /* name, text */
 };
 
@@ -52,6 +52,8 @@ static struct topic read_topic(const struct redis_reply *reply, size_t at, bool 
         .lacks_url = redis_reply_integer(redis_reply_at(reply, at + 17)) == 1,
         .fails = redis_reply_integer(redis_reply_at(reply, at + 18)) == 1,
         .last_answer = redis_reply_text(redis_reply_at(reply, at + 19)),
+        .has_quota = redis_reply_integer(redis_reply_at(reply, at + 20)) >= 0,
+        .quota = redis_reply_integer(redis_reply_at(reply, at + 20)),
         .now_ms = redis_reply_integer(redis_reply_at(reply, 0)) / 1000,
     };
 }

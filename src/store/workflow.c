@@ -69,7 +69,9 @@ static void begin_end(struct store_call *call, enum status status, const struct 
 {
     struct prepared *prepared = (struct prepared *)call;
     struct workflow_begun begun = {.made_ms = 0};
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && reply_names_quota(call->shard, result))
+        status = STATUS_QUOTA;
+    else if (status == STATUS_OK)
         status = read_begun(result, &begun);
     CALL_FN(call, workflow_begun_fn)(call->arg, status, status == STATUS_OK ? &begun : NULL);
     buffer_fini(&prepared->one);

@@ -193,7 +193,7 @@ static void report_outcome(const struct occurrence *occurrence, enum status stat
         count_fired(occurrence);
     if (status == STATUS_LEASED)
         metrics_count(metrics, METRICS_COUNTER_FIRES_OVERLAPPED, 1);
-    if (status == STATUS_FULL || (status == STATUS_OK && call->kind == FIRED_HELD))
+    if (status == STATUS_FULL || status == STATUS_QUOTA || (status == STATUS_OK && call->kind == FIRED_HELD))
         metrics_count(metrics, METRICS_COUNTER_FIRES_HELD, 1);
     if (status == STATUS_OK && (call->kind == FIRED_NO_GROUP || call->kind == FIRED_UNSENDABLE))
         metrics_count(metrics, METRICS_COUNTER_FIRES_REFUSED, 1);
@@ -269,12 +269,10 @@ static void send_item(struct shooting *shooting, const struct store_fire *call,
 
 /* ---- schedules ---- */
 
-/* Returns the time of the next occurrence. While the schedule is held, its time in the key "fires" is the
- * time of the next try instead. */
+/* Returns the time of the next occurrence, even while the schedule is held. */
 static int64_t occurrence_ms(const struct store_recurring *schedule)
 {
-    bool is_held = schedule->last.outcome == FIRED_HELD;
-    return is_held && schedule->last.time_ms ? schedule->last.time_ms : schedule->next_ms;
+    return recurring_occurrence_ms(&schedule->last, schedule->next_ms);
 }
 
 /* Returns the first time that must be fired or skipped: the time of the held occurrence, or else the
@@ -301,8 +299,8 @@ static void firing_move(struct shooting *shooting, const struct recurrence *recu
     struct recurrence_progress progress = shooting->progress;
     int64_t next_ms = schedule->now_ms;
     progress.back_ms = -1;
-    bool is_held = schedule->last.outcome == FIRED_HELD && expected_ms(schedule) <= schedule->now_ms;
-    if (recurrence && !is_held) {
+    bool has_come = recurring_waits(&schedule->last) && expected_ms(schedule) <= schedule->now_ms;
+    if (recurrence && !has_come) {
         next_ms = recurrence_progress_next_ms(&progress, recurrence, schedule->now_ms);
         recurrence_progress_set_back(&progress, recurrence, next_ms);
     }
@@ -382,8 +380,9 @@ static void fire_times(struct shooting *shooting, enum fired kind)
         firing_move(shooting, &recurrence);
         return;
     }
-    if (schedule->last.outcome == FIRED_FULL && schedule->last.time_ms == schedule->next_ms)
-        /* No time counts as missed: the schedule is late only because the pool was full. */
+    if ((schedule->last.outcome == FIRED_FULL || schedule->last.outcome == FIRED_QUOTA) &&
+        schedule->last.time_ms == expected_ms(schedule))
+        /* No time counts as missed: the schedule is late only because the pool or the topic was full. */
         recurrence.misfire = MISFIRE_ALL;
     fire_decided(shooting, &recurrence, kind);
 }

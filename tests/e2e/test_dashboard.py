@@ -23,7 +23,10 @@ def series(server):
     server.schedule(topic="dashboard", jobId="a", url="http://127.0.0.1:9/", retry=0)
     server.wait_for_state("dashboard", "a", "dead")
     server.request("PUT", "/limits/dashboard", "{}", {"Content-Type": "application/json"}).expect(201)
-    until(lambda: b"duepost_limit_in_flight{" in server.get("/metrics").body, 10, "the gauges of the limit")
+    server.request("PATCH", "/topics/dashboard", '{"maxPending": 9}', {"Content-Type": "application/json"}).expect(200)
+    server.schedule(topic="dashboard", jobId="b", url="http://127.0.0.1:9/", delay=3600)
+    for gauge in b"duepost_limit_in_flight{", b"duepost_topic_quota_jobs{":
+        until(lambda gauge=gauge: gauge in server.get("/metrics").body, 10, "the gauges of the limit and the quota")
     found = {}
     for line in server.get("/metrics").body.decode().splitlines():
         if not line.startswith("#"):

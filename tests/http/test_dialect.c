@@ -67,6 +67,12 @@ int64_t store_now_ms(const struct store *store)
     return clock_wall_ms();
 }
 
+const struct topic_quota *store_quota(const struct store *store, struct slice id)
+{
+    (void)store, (void)id;
+    return NULL; /* no topic has a quota */
+}
+
 bool store_is_ready(const struct store *store, struct problem *why)
 {
     (void)store, (void)why;

@@ -197,7 +197,7 @@ class World:
             if answer[number - 1] == 1 and job_id in self.pool.jobs:
                 expect(job_id not in self.lives, job_id, "follows twice")
                 self.lives[job_id] = Life(job_id, self.pool.due_of(when)[0])
-        return answer
+        return [-11 if isinstance(result, list) and result[:1] == ["quota"] else result for result in answer]
 
     def some_follow(self, items):
         """Returns follow-ups for some of the items: a job that is scheduled if its item succeeds. Items of topic c
@@ -358,17 +358,24 @@ class World:
             expect(found["workflow"][place]["state"] == "active", place, "is over and has jobs, after", after)
         self.check_waits(found, after)
 
+    def check_quotas(self, after):
+        """Checks the index of the topics with a quota. A topic without a quota may be in it."""
+        entries = self.link("ZRANGE", BASE + "quotas", 0, -1, "WITHSCORES")
+        for topic, number in zip(entries[::2], entries[1::2]):
+            expect(self.pool.quota_of(topic) is None or int(number) == self.pool.pending(topic), topic, "after", after, "is counted as", number)
+
     def check_keyspace(self, after):
         found = self.read_keyspace() | self.read_schedules() | self.read_workflows()
         self.check_invariants(found, after)
         self.check_workflows(found, after)
+        self.check_quotas(after)
         for name, expected in self.pool.keyspace().items():
             expect(found[name] == expected, name, "after", after, "is", found[name], "instead of", expected)
         names = [BASE + name for name in ("jobs", "leases", "lingering", "dead", "due", "turns", "ready", "crashes", "attempts",
                                           "kept", "kept_until", "dead_due", "carry", "topics", "patterns", "meta", "rates", "numbers",
                                           "behind", "names", "survey", "held", "lines", "sends", "sends_until", "limits", "limited", "limits_used",
                                           "schedules", "fired", "fires", "schedule_names", "skipped", "skipped_until",
-                                          "pulled", "pull_lingering", "pull_waiters", "suspects", "expiries", "idempotency", "windows", "history", "ended", "ended_ids", "ended_read", "ended_last",
+                                          "pulled", "pull_lingering", "pull_waiters", "suspects", "expiries", "quotas", "idempotency", "windows", "history", "ended", "ended_ids", "ended_read", "ended_last",
                                           "workflows", "workflow_jobs", "workflow_times", "workflows_over")]
         names += self.workflow_keys
         names += [f"{BASE}{kind}:{name}" for kind in ("waiting", "limit_users", "begun") for name in ("x", "y", "~x", "~y")]
@@ -1656,6 +1663,7 @@ class World:
                  {"breaker": False}, {"breaker": False}, {"breaker": False, "order": "fifo"}, {"breaker": True}, {"breaker": True},
                  {"url": "http://h/"}, {"url": "http://h/"}, {"url": "http://h/", "breaker": True}, {"retention": 1.5}, {"delivery": "pull"}, {"delivery": "pull"}, {"delivery": "pull", "maxInFlight": 1}, {"delivery": "pull", "rate": rate},
                  {"delivery": "pull", "order": "fifo"}, {"delivery": "pull", "retention": 60}, {"delivery": "pull", "onDelivered": "http://h/"},
+                 {"maxPending": 0}, {"maxPending": 1}, {"maxPending": 3}, {"maxPending": 2, "maxInFlight": 1}, {"maxPending": 2, "rate": rate}, {"maxPending": 1, "paused": True},
                  {"delivery": "push"}, *3 * ({"limit": "x"}, {"limit": "y"}), {"limit": "x", "delivery": "pull"}, {"limit": "x", "maxInFlight": 1, "rate": rate}, {"limit": "y", "order": "fifo"}, {"limit": "y", "weight": 2}, {"onDead": "http://h/"}, {"onDelivered": "http://h/", "onAttempt": "http://h/"})
         if self.chance.random() < 0.4:
             name = self.chance.choice(("*", "a*", "b*"))
@@ -1864,6 +1872,14 @@ CONTROLS = {
     "a dead job comes back and stays dead": [("lib/ended", "  Ended.drop(id)\n", "")],
     "a dead job comes back under an id that is taken": [("run", "  if call('HEXISTS', JOBS, id) == 1 then return RESULT.TAKEN end\n", "")],
     "a dead job comes back beyond the most jobs": [("run", "max_jobs > 0 and Expiries.jobs_below(max_jobs) >= max_jobs", "false")],
+    "a dead job comes back beyond the quota": [("run", "  local refused = Quotas.refusal(topic_of(id), 1)\n", "  local refused = nil\n")],
+    "a quota refuses nothing": [("lib/quotas", "  if not room or room >= number then return end\n", "  if true then return end\n")],
+    "a quota does not count jobs in flight": [("lib/quotas", " + call('HLEN', holders_of(topic))", "")],
+    "a new job takes no place of the quota": [("lib/quotas", "  if rooms[topic] then rooms[topic] = rooms[topic] - number end\n", "")],
+    "a sibling topic has no quota": [("lib/quotas", "settings_of(owner_of(topic)).maxPending", "settings_of(topic).maxPending")],
+    "what replaces a job needs room": [("replace", "    was_leased = Lingering.make_way(id)\n", "    was_leased = Lingering.make_way(id)\n    local refused = Quotas.refusal(topic_of(id), 1)\n    if refused then return refused end\n")],
+    "a full quota loses a time": [("fire", " and result ~= RESULT.QUOTA", "")],
+    "the index of quotas has a wrong number": [("lib/quotas", "written[#written + 1] = number\n", "written[#written + 1] = number + 1\n")],
     "the tag of a dead job meets a living one": [("lib/tags", "string.find(tags, Tags.of(id, record), 1, true)", "true")],
     "the dead are kept for ever": [("sweep", "retention and take_over(", "false and take_over(")],
     "the dead of all topics are swept": [("lib/ended", "retention and integer(tonumber(first) + retention) or 'inf'",
@@ -1997,8 +2013,8 @@ CONTROLS = {
     "a time is fired again": [("fire", "  if not is_expected(id, item.expected) then return 0 end\n", "")],
     "a time is fired early": [("fire", "at == tonumber(expected) and at <= now", "at == tonumber(expected)")],
     "an old definition is fired": [("fire", "  if its_tag ~= item.tag then\n", "  if not its_tag then\n")],
-    "a full pool loses a time": [("fire", "if result ~= RESULT.FULL then set_next(", "if true then set_next(")],
-    "an occurrence beyond the most jobs": [("fire", "if has_no_url or room < 1 then", "if has_no_url then")],
+    "a full pool loses a time": [("fire", "if result ~= RESULT.FULL and result", "if result")],
+    "an occurrence beyond the most jobs": [("fire", "if has_no_url or refused or room < 1 then", "if has_no_url or refused then")],
     "overlap ignored": [("fire", "item.overlap == '1' and previous", "false")],
     "an occurrence replaces a job": [("fire", "call('HSETNX', JOBS, item.job, record) == 0",
                                        "call('HSET', JOBS, item.job, record) < 0")],

@@ -878,8 +878,47 @@ class Pool(Workflows):
 
     # ---- what owners do ----
 
+    def quota_of(self, topic):
+        return self.settings_of(owner_of(topic)).get("maxPending")
+
+    def pending(self, topic):
+        return len(self.waiting(topic)) + self.in_flight(topic)
+
+    def look(self, ids):
+        """Counts the jobs of the topics that have a quota, as a call does before its first write."""
+        topics = {topic for topic in map(topic_of, ids) if self.quota_of(topic) is not None}
+        self.rooms = {topic: self.quota_of(topic) - self.pending(topic) for topic in topics}
+        self.refusal_waits = {}
+
+    def wait_of(self, topic):
+        if self.settings_of(topic).get("paused"):
+            return 60000
+        self.show()
+        places = [at for job_id, at in self.shown.items() if topic_of(job_id) == topic]
+        if not places or self.in_flight(topic):
+            return 1000
+        at = int(min(places))
+        if at <= self.now:
+            at = self.held_until(topic) or 0
+        return max(1000, min(60000, (0 if at == INF else at) - self.now))
+
+    def refusal(self, job_id, number=1):
+        """Returns the answer that refuses this number of new jobs, or None if the quota of the topic has room for them."""
+        topic = topic_of(job_id)
+        if self.rooms.get(topic, INF) >= number:
+            return None
+        if topic not in self.refusal_waits:
+            self.refusal_waits[topic] = self.wait_of(topic)
+        quota = self.quota_of(topic)
+        return ["quota", topic, quota, quota - self.rooms[topic], self.refusal_waits[topic]]
+
+    def take_room(self, job_id, number=1):
+        if topic_of(job_id) in self.rooms:
+            self.rooms[topic_of(job_id)] -= number
+
     def schedule(self, max_jobs, items):
         answers, room, scheduled = [], self.room(max_jobs), {}
+        self.look([job_id for job_id, *_ in items])
         for job_id, when, record, _ in items:
             if room < 1 and job_id not in self.jobs:
                 answers.append(-7)
@@ -890,8 +929,11 @@ class Pool(Workflows):
                 answers.append([*self.state(job_id), self.jobs[job_id]])
             elif self.is_over(when, record):
                 answers.append(-10)
+            elif self.refusal(job_id):
+                answers.append(self.refusal(job_id))
             else:
                 room -= 1
+                self.take_room(job_id)
                 scheduled[job_id] = self.start(job_id, when, record)[0]
                 answers.append(scheduled[job_id])
         self.finish()
@@ -899,6 +941,7 @@ class Pool(Workflows):
 
     def schedule_all(self, max_jobs, items):
         answers, room = [], self.room(max_jobs)
+        self.look([job_id for _, *words in items for job_id in words[::4]])
         for number, *words in items:
             jobs = list(zip(words[::4], words[1::4], words[2::4]))
             ids = {job_id for job_id, *_ in jobs}
@@ -907,7 +950,14 @@ class Pool(Workflows):
             elif number > room:
                 answers.append(-7)
             else:
+                numbers = collections.Counter(topic_of(job_id) for job_id, *_ in jobs)
+                refused = next(filter(None, (self.refusal(job_id, numbers[topic_of(job_id)]) for job_id, *_ in jobs)), None)
+                if refused:
+                    answers.append(refused)
+                    continue
                 room -= number
+                for job_id, *_ in jobs:
+                    self.take_room(job_id)
                 answers.append([self.start(*job)[0] for job in jobs])
         self.finish()
         return answers
@@ -955,6 +1005,7 @@ class Pool(Workflows):
 
     def replace(self, max_jobs, items):
         answers = []
+        self.look([job_id for job_id, *_ in items])
         for job_id, when, record, tags in items:
             is_there = job_id in self.jobs
             if tags.startswith("!"):  # tags after the mark: the job must have none of these
@@ -970,7 +1021,10 @@ class Pool(Workflows):
                 answers.append(-10)
             elif not is_there and self.room(max_jobs) < 1:
                 answers.append(-7)
+            elif not is_there and self.refusal(job_id):
+                answers.append(self.refusal(job_id))
             else:
+                self.take_room(job_id, int(not is_there))
                 was_leased = is_there and self.make_way(job_id)
                 answers.append([*self.start(job_id, when, record), 2 if was_leased else int(is_there)])
         self.finish()
@@ -1115,6 +1169,7 @@ class Pool(Workflows):
 
     def fire(self, max_jobs, items):
         answers, self.room_left = [], self.room(max_jobs)
+        self.look([item[9] for item in items if item[4] == "fire"])
         for name, tag, expected, next_ms, kind, time_ms, missed, overlap, skipped, job_id, when, record, once, number, *send in items:
             was = self.fired.get(name)
             if kind == "move":
@@ -1127,11 +1182,14 @@ class Pool(Workflows):
             if kind == "fire":
                 previous = was[5] if overlap == "1" and expected != "-" else ""
                 result, outcome = self.make(job_id, when, record, previous, send)
+            if isinstance(result, list) and expected != "-":
+                self.fires[name] = self.now + result[4]
+                result = -11
             answers.append(result)
             if expected == "-":
                 continue
             self.fired[name] = (tag, outcome, int(missed), int(time_ms), self.now, job_id if result > 1 else was[5])
-            if result == -7:
+            if result in (-7, -11):
                 continue
             self.set_next(name, next_ms, skipped)
         self.finish()
@@ -1175,6 +1233,9 @@ class Pool(Workflows):
             return -6, "conflict"
         if self.room_left < (len(send[2::2]) or 1):
             return -7, "full"
+        if self.refusal(job_id, len(send[2::2]) or 1):
+            return self.refusal(job_id, len(send[2::2]) or 1), "quota"
+        self.take_room(job_id, len(send[2::2]) or 1)
         self.room_left -= len(send[2::2]) or 1
         if not send:
             return self.start(job_id, when, record)[0], "fire"
@@ -1205,6 +1266,7 @@ class Pool(Workflows):
 
     def send(self, max_jobs, items):
         answers, room = [], self.room(max_jobs)
+        self.look([send_id for send_id, *_ in items])
         for send_id, when, _, mark, group, number, *parts in items:
             was = self.sends.get(send_id)
             left = was and self.first_left(send_id, *was[2:])
@@ -1217,14 +1279,18 @@ class Pool(Workflows):
                 answers.append(-10)
             elif not number or room < number:
                 answers.append(-7 if number else -1)
+            elif self.refusal(send_id, number):
+                answers.append(self.refusal(send_id, number))
             else:
                 room -= number
+                self.take_room(send_id, number)
                 answers.append(["sent", *self.start_all(send_id, when, mark, group, *parts)])
         self.finish()
         return answers
 
     def replace_send(self, max_jobs, items):
         answers, self.met = [], []
+        self.look([send_id for send_id, *_ in items])
         for send_id, when, only, mark, group, number, *parts in items:
             ids = [f"{send_id}~{endpoint}" for endpoint in parts[::2]]
             same = [job_id for job_id in ids if job_id in self.jobs]
@@ -1237,7 +1303,10 @@ class Pool(Workflows):
                 answers.append(-10)
             elif more > 0 and self.room(max_jobs) < more:
                 answers.append(-7)
+            elif more > 0 and self.refusal(send_id, more):
+                answers.append(self.refusal(send_id, more))
             else:
+                self.take_room(send_id, more)
                 for job_id in others:
                     self.cancel_one(job_id, "")
                 leased = sum(self.make_way(job_id) for job_id in same)
@@ -1296,6 +1365,7 @@ class Pool(Workflows):
         return any(at <= self.now for at in self.sends_until.values())
 
     def run(self, max_jobs, items):
+        self.look([job_id for job_id, *_ in items])
         answers, placed = [], set()  # placed: jobs that this call schedules, and that are in no bucket yet
         for job_id, when, tags, old, new in items:
             seen = self.seen(job_id, tags)
@@ -1303,7 +1373,7 @@ class Pool(Workflows):
                 seen = None
             if seen == "dead":
                 answers.append(self.run_dead(job_id, when, old, new, max_jobs))
-                if answers[-1] >= 0:
+                if isinstance(answers[-1], int) and answers[-1] >= 0:
                     placed.add(job_id)
                 continue
             if job_id not in self.jobs:
@@ -1337,6 +1407,9 @@ class Pool(Workflows):
             return -10
         if self.room(max_jobs) < 1:
             return -7
+        if self.refusal(job_id):
+            return self.refusal(job_id)
+        self.take_room(job_id)
         self.bring_back(job_id, new)
         return self.put_new(job_id, self.due_of(when)[0])
 

@@ -96,6 +96,7 @@ class Workflows:
 
     def begin(self, max_jobs, items):
         answers, room = [], self.room(max_jobs)
+        self.look([item[10] for item in items])
         for workflow, settings, parent, if_failed, if_cancelled, replaces, failed, kept, size, *first, step, parent_step in items:
             place = self.active_place(workflow)
             letter = self.letter_of(failed, kept)
@@ -107,8 +108,11 @@ class Workflows:
                 answers.append(-1)
             elif room < 1 or first[1] in self.jobs:
                 answers.append(-7 if room < 1 else -6)
+            elif not parent and not place and self.refusal(first[1]):
+                answers.append(self.refusal(first[1]))
             else:
                 room -= 1
+                self.take_room(first[1])
                 made = self.last_made[workflow] if place else max(self.now, self.last_made.get(workflow, 0) + 1)
                 before = self.workflows[place] if place else None
                 if place:

@@ -167,6 +167,7 @@ enum fired {
     FIRED_CONFLICT,   /* another job had the id */
     FIRED_NO_URL,     /* neither the job nor the topic had a url */
     FIRED_FULL,       /* the pool is full; the schedule fires as soon as there is room */
+    FIRED_QUOTA,      /* the quota of the topic is full; the schedule fires when there is room */
     FIRED_NO_GROUP,   /* the group of the definition does not exist */
     FIRED_UNSENDABLE, /* the job does not fit an endpoint of its group */
     FIRED_HELD,       /* the definition, its time zone or its group cannot be read; each process tries again
@@ -183,6 +184,19 @@ struct recurring_last {
     int64_t at_ms;    /* time at which the outcome was written */
     struct slice job; /* id of the last job that the schedule created; empty: none, or unknown */
 };
+
+/* Returns whether the schedule is held or waits for room. */
+static inline bool recurring_waits(const struct recurring_last *last)
+{
+    return last->outcome == FIRED_HELD || last->outcome == FIRED_QUOTA;
+}
+
+/* Returns the time of the schedule's first occurrence that is not over. next_ms is the schedule's time in the
+ * store: while the schedule waits, this may be the time of the next try instead. */
+static inline int64_t recurring_occurrence_ms(const struct recurring_last *last, int64_t next_ms)
+{
+    return recurring_waits(last) && last->time_ms ? last->time_ms : next_ms;
+}
 
 /* Where a list of schedules continues: in this shard, after the schedule with this id. All zeros mean the
  * beginning. */

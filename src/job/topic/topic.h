@@ -30,6 +30,9 @@ struct topic {
     /* Jobs that are due but held until the next check of their receiver. Such jobs count neither as delayed
      * nor as ready. */
     int64_t held;
+    bool has_quota;
+    int64_t quota;  /* the most jobs that may wait or be in flight, see topic_pending. A sibling topic has the
+                       quota of its owner, for its own jobs */
     bool lacks_url; /* some of the held jobs have no url, and the topic has none either */
     int64_t now_ms; /* time of reading */
     int64_t due_ms; /* due time of the first waiting job; -1: no job waits */
@@ -94,6 +97,11 @@ struct topic_lane {
     int64_t held_until_ms; /* time at which the hold ends; 0: unknown */
     int64_t now_ms;        /* time of reading */
 };
+/* Returns the number of the topic's jobs that wait or are in flight. */
+static inline int64_t topic_pending(const struct topic *topic)
+{
+    return topic->delayed + topic->ready + topic->held + topic->leased;
+}
 
 /* Where a list of topics continues: in this shard, after the topic with this name. All zeros mean the
  * beginning. */
@@ -110,6 +118,22 @@ struct urgent_topic {
     int64_t late_ms; /* time since this job was due; 0: it is not due */
     bool is_paused, is_pull;
     bool lacks_url; /* see struct topic */
+};
+
+/* The quota of a topic that has refused new jobs. */
+struct topic_quota {
+    struct slice topic;
+    int64_t max;     /* see quota in struct topic */
+    int64_t pending; /* see topic_pending */
+    int64_t wait_ms; /* time until the topic may have room */
+    bool has_key;    /* it is the quota of a key of the topic */
+    struct slice key;
+};
+
+/* A topic with a quota, and its number of jobs. */
+struct quota_topic {
+    char name[JOB_TOPIC_NAME_MAX + 1];
+    int64_t quota, pending;
 };
 
 enum { TOPIC_ANSWER_MAX = 31 };

@@ -157,6 +157,8 @@ static const struct member rows[] = {
      .max = TOPIC_MAX_IN_FLIGHT_MAX},
     {NAMED("rate"), MEMBER_OBJECT, EVERYWHERE, HAS(rate_jobs), .object = &rate_members,
      .unknown = offsetof(struct topic_settings, rate_unknown)},
+    {NAMED("maxPending"), MEMBER_INTEGER, EVERYWHERE, FIELD(max_pending), HAS(has_max_pending),
+     .max = TOPIC_MAX_PENDING_MAX},
     {NAMED("limit"), MEMBER_TEXT, .flags = MEMBER_EVERYWHERE | MEMBER_PLAIN, FIELD(limit), HAS(limit.size),
      .min = 1, .max = JOB_TOPIC_MAX, .check = check_limit},
     {NAMED("weight"), MEMBER_INTEGER, EVERYWHERE, FIELD(weight), HAS(weight), .min = 1,

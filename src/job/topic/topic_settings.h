@@ -2,10 +2,10 @@
  * consumers; the settings of a limit that several topics share, and of a key of a topic; and the set of all
  * patterns with their settings.
  *
- * The stored text is JSON, too. Redis's scripts read paused, pauseReason, maxInFlight, rate, limit, perKey,
- * priorityAge, retryPriority, weight, order, onHeadDead, delivery, url, the callbacks and retention;
- * consumers read the rest. Settings that are not set are not in the text. A topic without settings has no
- * text.
+ * The stored text is JSON, too. Redis's scripts read paused, pauseReason, maxInFlight, maxPending, rate,
+ * limit, perKey, priorityAge, retryPriority, weight, order, onHeadDead, delivery, url, the callbacks and
+ * retention; consumers read the rest. Settings that are not set are not in the text. A topic without settings
+ * has no text.
  *
  * Processes of several versions share the texts, as they share records (job.h). Members that only a later
  * version knows are carried unchanged. The member "needs" has the names of the features that a process must
@@ -20,9 +20,9 @@
 
 enum {
     TOPIC_MAX_IN_FLIGHT_MAX = 1000000,
+    TOPIC_MAX_PENDING_MAX = 1000000000,
     TOPIC_RATE_JOBS_MAX = 1000000,
     TOPIC_WEIGHT_MAX = 100,
-    TOPIC_MAX_PENDING_MAX = 1000000000,
     TOPIC_PRIORITY_MAX = 9,
     TOPIC_JITTER_MAX_PPM = 1000000,       /* 100 % of a wait, in millionths */
     TOPIC_PAUSE_REASON_MAX = 1024,        /* bytes */
@@ -53,6 +53,8 @@ struct topic_settings {
     int64_t
         weight; /* the topic's share of attempts, relative to other topics; 0: not set, which counts as 1 */
     int64_t max_in_flight; /* maximum number of concurrent attempts, in all processes; 0: not set */
+    bool has_max_pending;
+    int64_t max_pending; /* quota: the most jobs that may wait or be in flight */
     int64_t rate_jobs, rate_per_ms,
         rate_burst; /* rate_jobs attempts may begin per rate_per_ms; rate_jobs is 0 if not set */
     bool has_rate_window, is_rate_window; /* rate_jobs attempts may begin in each window, even all at once;

@@ -17,7 +17,7 @@
 --                workflow, or ''. A step of the parent starts one workflow
 -- Returns {now_us, result ...}. A result is {1, time of creation}; {0, time of creation, first job} if a
 -- workflow with this id is active, or the parent's step has started another workflow; NOT_FOUND if the failed workflow cannot be continued; TAKEN if a job has
--- the id of its first job; FULL; AGAIN.
+-- the id of its first job; FULL; AGAIN; that of Quotas.refusal, but not for a workflow that has a parent or starts again.
 
 local SIZE = 16
 local room
@@ -60,7 +60,10 @@ local function begin(at)
   if from ~= '' and not dead_job then return RESULT.NOT_FOUND end
   if room < 1 then return RESULT.FULL end
   if call('HEXISTS', JOBS, ARGV[at + 10]) == 1 then return RESULT.TAKEN end
+  local refused = parent == '' and not place and Quotas.refusal(topic_of(ARGV[at + 10]), 1)
+  if refused then return refused end
   room = room - 1
+  Quotas.take(topic_of(ARGV[at + 10]), 1)
   local previous = place and call('HGET', Workflows.key(place), 'previous') or not place and call('HGET', WORKFLOWS, id)
   local created = place and call('HGET', Workflows.key(place), 'createdAt') or time_of(id)
   if place then
@@ -87,12 +90,14 @@ local function begin(at)
   return {1, tonumber(created)}
 end
 
-script('begin', {}, {Cancels, Ended, Events, Expiries, Places, Records, WorkflowEnds, Workflows}, function()
+script('begin', {}, {Cancels, Ended, Events, Expiries, Places, Quotas, Records, WorkflowEnds, Workflows}, function()
+  local topics = {}
   for i = 3, #ARGV, SIZE do
     if not string.match(ARGV[i], '^[^/~]+/[^/]+$') then error('not an id') end
     local from = ARGV[i + 6]
     if from ~= '' and (not string.match(from, '^[^/~]+/[^/]+/%d+$') or topic_of(from) ~= topic_of(ARGV[i])) then error('not a place') end
     if not string.match(ARGV[i + 7], '^%d+$') or not string.match(ARGV[i + 8], '^%d+$') then error('not a number') end
+    topics[#topics + 1] = topic_of(ARGV[i + 10] or '')
     if not string.match(ARGV[i + 9], '^[sca]$') or not string.match(ARGV[i + 10], '^[^/]+/.') then error('not a job') end
     if owner_of(topic_of(ARGV[i + 10])) ~= topic_of(ARGV[i]) then error('another owner') end
     if not string.match(ARGV[i + 11], '^@?%d+$') then error('not a number') end
@@ -100,6 +105,7 @@ script('begin', {}, {Cancels, Ended, Events, Expiries, Places, Records, Workflow
     if not Workflows.is_step(ARGV[i + 14]) or not Workflows.is_step(ARGV[i + 15]) then error('not a step') end
   end
   probe()
+  Quotas.look(topics)
   local max_jobs = tonumber(ARGV[2])
   room = max_jobs > 0 and max_jobs - Expiries.jobs_below(max_jobs) or math.huge
   local replies = {now_us}

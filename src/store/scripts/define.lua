@@ -10,9 +10,9 @@ local earliest
 local function define(id, tag, definition, next_at)
   local its_tag, last = Schedules.fired(id)
   if (its_tag or '-') ~= tag then return 0 end
-  -- If the next time changes, an occurrence that waits to be fired (outcome 'hold') is dropped, because it comes from
-  -- the old definition.
-  if last and next_at ~= '=' then last = string.gsub(last, '^hold ', '- ') end
+  -- If the next time changes, an occurrence that waits to be fired (outcome 'hold' or 'quota') is dropped, because it
+  -- comes from the old definition.
+  if last and next_at ~= '=' then last = string.gsub(string.gsub(last, '^hold ', '- '), '^quota ', '- ') end
   call('HSET', SCHEDULES, id, definition)
   call('HSET', FIRED, id, redis.sha1hex(definition) .. ' ' .. (last or Schedules.NOT_FIRED))
   if not its_tag then call('ZADD', SCHEDULE_NAMES, 0, id) end

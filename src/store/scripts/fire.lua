@@ -24,9 +24,11 @@
 --   number    of endpoints that the job is sent to, or 0. If it is not 0, the mark and the group as in send.lua follow, then
 --             an endpoint and a record for each job; all jobs are created, or none
 -- Returns {now_us, result ...}. A result is the due time of the (first) job; 1 for other kinds than fire; 0 if nothing
--- happened; FULL: no job was created, and the schedule keeps its time; only its entry in fired has changed; OVERLAP,
--- TAKEN (another job has the id) or NO_URL: the time has passed without a job. If an earlier call has used the
--- idempotency key: {'repeated', due, id} of that call's answer, or REUSED if it had other content.
+-- happened; FULL: no job was created, and the schedule keeps its time; only its entry in fired has changed; QUOTA: no job
+-- was created because of the topic's quota, and the schedule tries again a little later; OVERLAP, TAKEN (another job has
+-- the id) or NO_URL: the time has passed without a job. If a client requests an occurrence, the result may be that of
+-- Quotas.refusal. If an earlier call has used the idempotency key: {'repeated', due, id} of that call's answer, or
+-- REUSED if it had other content.
 
 local ITEM = 14 -- number of arguments of an item without endpoints
 local KINDS = {fire = true, hold = true, skip = true, noGroup = true, unsendable = true, move = true}
@@ -133,7 +135,10 @@ end
 local function make_jobs(item)
   if is_in_pool(item.job) or Sends.first_left(item.job, item.endpoints) then return RESULT.TAKEN, 'conflict' end
   if room < #item.endpoints or not Sends.has_room() then return RESULT.FULL, 'full' end
+  local refused = Quotas.refusal(topic_of(item.job), #item.endpoints, item.records[1])
+  if refused then return refused, 'quota' end
   room = room - #item.endpoints
+  Quotas.take(topic_of(item.job), #item.endpoints, item.records[1])
   return Sends.put(item.job, item.when, item.mark, item.group, item.endpoints, item.records)[1], 'fire'
 end
 
@@ -142,11 +147,12 @@ end
 local function make_job(item, previous)
   if previous and previous ~= '' and is_in_pool(previous) then return RESULT.OVERLAP, 'overlap' end
   if item.endpoints then return make_jobs(item) end
-  local has_no_url = Records.lacks_url(item.job, item.record)
-  if has_no_url or room < 1 then
+  local has_no_url, refused = Records.lacks_url(item.job, item.record), Quotas.refusal(topic_of(item.job), 1, item.record)
+  if has_no_url or refused or room < 1 then
     if call('HEXISTS', JOBS, item.job) == 1 then return RESULT.TAKEN, 'conflict' end
     if has_no_url then return RESULT.NO_URL, 'noUrl' end
-    return RESULT.FULL, 'full'
+    if room < 1 then return RESULT.FULL, 'full' end
+    return refused, 'quota'
   end
   local at, created = Records.due_of(item.when)
   local record, expires = Records.complete(created, item.record)
@@ -154,13 +160,14 @@ local function make_job(item, previous)
   Expiries.note(item.job, expires)
   Lanes.note_new(item.job, item.record)
   room = room - 1
+  Quotas.take(topic_of(item.job), 1, item.record)
   return Places.put_new(item.job, at), 'fire'
 end
 
 -- Creates an occurrence that a client requests.
 local function run(item)
   local result = make_job(item)
-  if item.once ~= '-' and result > 1 then Idempotency.keep(item.once, item.job, result, tonumber(ARGV[3])) end
+  if item.once ~= '-' and type(result) == 'number' and result > 1 then Idempotency.keep(item.once, item.job, result, tonumber(ARGV[3])) end
   return result
 end
 
@@ -192,14 +199,19 @@ local function fire(item)
   if not is_expected(id, item.expected) then return 0 end
   local previous, result, outcome = string.match(last, '^%S+ %S+ %S+ %S+ (.*)$') or '', 1, kind
   if kind == 'fire' then result, outcome = make_job(item, item.overlap == '1' and previous) end
+  if type(result) == 'table' then
+    -- The schedule leaves the front of FIRES, so that many schedules of a full topic do not keep others waiting.
+    set_time(id, integer(now + result[5]))
+    result = RESULT.QUOTA
+  end
   local made = result > 1 and item.job or previous
   entries[id] = table.concat({item.tag, outcome, item.missed, item.time, integer(now), made}, ' ')
   changed_entries[id] = true
-  if result ~= RESULT.FULL then set_next(item) end
+  if result ~= RESULT.FULL and result ~= RESULT.QUOTA then set_next(item) end
   return result
 end
 
-script('fire', {}, {Expiries, Idempotency, Lanes, Places, Records, Sends}, function()
+script('fire', {}, {Expiries, Idempotency, Lanes, Places, Quotas, Records, Sends}, function()
   items = {}
   local topics, is_known = {}, {}
   local at = 4
@@ -218,6 +230,7 @@ script('fire', {}, {Expiries, Idempotency, Lanes, Places, Records, Sends}, funct
   entries, times, changed_entries, changed_times = {}, {}, {}, {}
   skipped = {}
   Places.look_at_buckets(topics)
+  Quotas.look(topics)
   read_schedules()
   local replies = {now_us}
   for i = 1, #items do replies[#replies + 1] = fire(items[i]) end

@@ -11,7 +11,8 @@
 --   tags    tags that the old job must match, see Tags.find; after a '!', tags that a job that has not ended must not
 --           match
 -- Returns {now_us, result ...}. A result is {due time, createdAt, 2 if a job was replaced during an attempt, 1 if another
--- job was replaced, else 0}, FULL, AGAIN, NOT_AS_SEEN, NO_URL or EXPIRED.
+-- job was replaced, else 0}, FULL, AGAIN, NOT_AS_SEEN, NO_URL, EXPIRED, or that of
+-- Quotas.refusal.
 
 local max_jobs
 
@@ -40,10 +41,19 @@ local function replace(id, when, record, tags)
   local at, created = Records.due_of(when)
   if Records.would_expire(created, record, at) then return RESULT.EXPIRED end
   local was_leased = false
+  if is_there and Ranks.key_in(Ranks.of(id)) ~= Ranks.key_in(Ranks.in_record(record) or Ranks.PLAIN) then
+    local refused = Quotas.refusal_of_key(topic_of(id), 1, record)
+    if refused then return refused end
+    Quotas.take_of_key(topic_of(id), 1, record)
+  end
   if is_there then
     was_leased = Lingering.make_way(id)
   elseif max_jobs > 0 and Expiries.jobs_below(max_jobs) >= max_jobs then
     return RESULT.FULL
+  else
+    local refused = Quotas.refusal(topic_of(id), 1, record)
+    if refused then return refused end
+    Quotas.take(topic_of(id), 1, record)
   end
   local text, expires = Records.complete(created, record)
   call('HSET', JOBS, id, text)
@@ -53,9 +63,10 @@ local function replace(id, when, record, tags)
   return {at, created, was_leased and 2 or is_there and 1 or 0}
 end
 
-script('replace', {}, {Ended, Expiries, Lanes, Lingering, Places, Records, Tags}, function()
+script('replace', {}, {Ended, Expiries, Lanes, Lingering, Places, Quotas, Ranks, Records, Tags}, function()
   check(3, 4, 2)
   max_jobs = tonumber(ARGV[2])
+  Quotas.look(topics_checked())
   local replies = {now_us}
   for i = 3, #ARGV, 4 do
     replies[#replies + 1] = replace(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3])

@@ -13,7 +13,8 @@
 --   group
 --   number  of endpoints, at least 1, for each of which a name and a record as in schedule.lua follow
 -- Returns {now_us, result ...}. A result is {'replaced', number of jobs replaced, how many of these during an attempt,
--- number cancelled, due time of each job ...}, FULL, NOT_AS_SEEN, EXPIRED or AGAIN.
+-- number cancelled, due time of each job ...}, FULL, NOT_AS_SEEN, EXPIRED, AGAIN,
+-- or that of Quotas.refusal.
 
 local max_jobs
 local is_placed -- jobs that this call has scheduled, but not written to the waiting jobs yet
@@ -43,6 +44,8 @@ local function replace_send(send)
   if tonumber(Records.expiry_in(created, send.records[1]) or 'inf') <= at then return RESULT.EXPIRED end -- all jobs expire at the same time
   local more = #send.endpoints - #same - #others
   if more > 0 and (max_jobs > 0 and Expiries.jobs_below(max_jobs) + more > max_jobs or not Sends.has_room()) then return RESULT.FULL end
+  local refused = more > 0 and Quotas.refusal(topic_of(send.id), more, send.records[1])
+  if refused then return refused end
   for i = 1, #others do
     if is_placed[others[i]] then return RESULT.AGAIN end
   end
@@ -50,6 +53,7 @@ local function replace_send(send)
     Records.read_on()
     Cancels.cancel(others[i], '')
   end
+  Quotas.take(topic_of(send.id), more, send.records[1])
   local leased = 0
   for i = 1, #same do
     Records.read_on()
@@ -59,9 +63,10 @@ local function replace_send(send)
   return {'replaced', #same, leased, #others, unpack(Sends.put(send.id, send.when, send.mark, send.group, send.endpoints, send.records))}
 end
 
-script('replace_send', {}, {Cancels, Ended, Expiries, Lingering, Places, Records, Sends}, function()
+script('replace_send', {}, {Cancels, Ended, Expiries, Lingering, Places, Quotas, Records, Sends}, function()
   local sends = Sends.read_arguments(3, 'only', 1)
   probe()
+  Quotas.look(Sends.topics(sends))
   max_jobs = tonumber(ARGV[2])
   is_placed = {}
   local replies = {now_us}

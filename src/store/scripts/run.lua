@@ -9,7 +9,7 @@
 --   old    the record of the dead job that was read; empty at first
 --   new    the record that replaces it
 -- Returns {now_us, result ...}. A result is the due time, NOT_FOUND, AGAIN, LEASED, NOT_AS_SEEN, CHANGED,
--- TAKEN, FULL or EXPIRED. CHANGED means that the caller must read the job, which is dead.
+-- TAKEN, FULL, EXPIRED, or that of Quotas.refusal. CHANGED means that the caller must read the job, which is dead.
 
 local max_jobs
 
@@ -21,6 +21,9 @@ local function run_dead(id, when, old, new)
   local at = Records.due_of(when)
   if Records.is_expired(new, at) then return RESULT.EXPIRED end
   if max_jobs > 0 and Expiries.jobs_below(max_jobs) >= max_jobs then return RESULT.FULL end
+  local refused = Quotas.refusal(topic_of(id), 1, new)
+  if refused then return refused end
+  Quotas.take(topic_of(id), 1, new)
   Ended.bring_back(id, new)
   return Places.put_new(id, at)
 end
@@ -46,9 +49,10 @@ local function run(id, when, tags, old, new)
   return Places.put(id, (Records.due_of(when)))
 end
 
-script('run', {'allow-oom'}, {Attempts, Ended, Expiries, Fifo, Leases, Places, Records, Tags}, function()
+script('run', {'allow-oom'}, {Attempts, Ended, Expiries, Fifo, Leases, Places, Quotas, Records, Tags}, function()
   check(3, 5, 2)
   max_jobs = tonumber(ARGV[2])
+  Quotas.look(topics_checked())
   local replies = {now_us}
   for i = 3, #ARGV, 5 do replies[#replies + 1] = run(unpack(ARGV, i, i + 4)) end
   Ended.finish()

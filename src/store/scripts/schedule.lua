@@ -9,7 +9,7 @@
 --           with the time in when
 --   once    '-', or the request's fingerprint, a space, and its idempotency key: the first answer is kept
 --           under this key and returned again
--- Returns {now_us, result ...}. A result is a due time, FULL, NO_URL or EXPIRED. If a job has the id, the result is
+-- Returns {now_us, result ...}. A result is a due time, FULL, NO_URL, EXPIRED, or that of Quotas.refusal. If a job has the id, the result is
 -- {state, due, record} of this job, or AGAIN. If an earlier call has used the idempotency key, the result is
 -- {'repeated', due, id} of that call's answer, or REUSED if it had other content.
 
@@ -38,7 +38,8 @@ local new -- id, record, id, record ... written at the end
 
 -- Returns why a job is refused if its id is free, or nothing.
 local function refusal(id, at, created, record)
-  return Records.lacks_url(id, record) and RESULT.NO_URL or Records.would_expire(created, record, at) and RESULT.EXPIRED or nil
+  return Records.lacks_url(id, record) and RESULT.NO_URL or Records.would_expire(created, record, at) and RESULT.EXPIRED
+    or Quotas.refusal(topic_of(id), 1, record)
 end
 
 local function add_free(id, when, record)
@@ -50,6 +51,7 @@ local function add_free(id, when, record)
   Expiries.note(id, expires)
   Lanes.note_new(id, record)
   room = room - 1
+  Quotas.take(topic_of(id), 1, record)
   return Places.put_new(id, at)
 end
 
@@ -61,6 +63,7 @@ local function add(id, when, record)
   Expiries.note(id, expires)
   Lanes.note_new(id, record)
   room = room - 1
+  Quotas.take(topic_of(id), 1, record)
   scheduled[id] = Places.put_new(id, at)
   return scheduled[id]
 end
@@ -79,7 +82,7 @@ local function schedule(id, when, record, once)
   return result
 end
 
-script('schedule', {}, {Expiries, Idempotency, Lanes, Leases, Places, Records}, function()
+script('schedule', {}, {Expiries, Idempotency, Lanes, Leases, Places, Quotas, Records}, function()
   check(4, 4, 2)
   local max_jobs = tonumber(ARGV[2])
   room = max_jobs > 0 and max_jobs - Expiries.jobs_below(max_jobs) or math.huge
@@ -94,7 +97,7 @@ script('schedule', {}, {Expiries, Idempotency, Lanes, Leases, Places, Records}, 
     last, is_known[topic] = topic, true
   end
   Places.look_at_buckets(topics)
-  if #topics > 1 and has_settings() then fetch_settings(topics) end
+  Quotas.look(topics)
   for i = 4, #ARGV, 4 do
     local is_free = i < free_before and room >= 1 and ARGV[i + 3] == '-'
     replies[i / 4 + 1] = is_free and add_free(ARGV[i], ARGV[i + 1], ARGV[i + 2])

@@ -10,7 +10,8 @@
 --   group
 --   number  of endpoints, for each of which a name and a record as in schedule.lua follow. 0: the group no longer
 --           exists, or yields no jobs for this send; the script then only looks for an earlier send
--- Returns {now_us, result ...}. A result is {'sent', due time of each job ...}, FULL, REUSED, NOT_FOUND or EXPIRED. If the same
+-- Returns {now_us, result ...}. A result is {'sent', due time of each job ...}, FULL, REUSED, NOT_FOUND,
+-- EXPIRED, or that of Quotas.refusal. If the same
 -- content was sent before and one of its jobs has not ended: {'same', endpoint, state, time, ...} as in sent.lua. If
 -- another job has one of the ids: {'taken', id}. If an earlier call has used the idempotency key: {'repeated', due, id
 -- and endpoints with a newline between} of that call's answer.
@@ -65,14 +66,18 @@ local function send_all(send)
   local at, created = Records.due_of(send.when)
   if tonumber(Records.expiry_in(created, send.records[1]) or 'inf') <= at then return RESULT.EXPIRED end -- all jobs expire at the same time
   if room < #send.endpoints or not Sends.has_room() then return RESULT.FULL end
+  local refused = Quotas.refusal(topic_of(send.id), #send.endpoints, send.records[1])
+  if refused then return refused end
+  Quotas.take(topic_of(send.id), #send.endpoints, send.records[1])
   local result = put_all(send)
   keep_sent(send, send.endpoints, result[2])
   return result
 end
 
-script('send', {}, {Expiries, Idempotency, Places, Records, Sends}, function()
+script('send', {}, {Expiries, Idempotency, Places, Quotas, Records, Sends}, function()
   local sends = Sends.read_arguments(4, 'once', 0)
   probe()
+  Quotas.look(Sends.topics(sends))
   local max_jobs = tonumber(ARGV[2])
   room = max_jobs > 0 and max_jobs - Expiries.jobs_below(max_jobs) or math.huge
   local replies = {now_us}

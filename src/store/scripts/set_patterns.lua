@@ -45,11 +45,13 @@ local function write(version, format, first, number)
   for i = first + 1, first + 2 * number - 1, 2 do
     local settings = read_settings(ARGV[i])
     if settings.delivery == 'pull' then raise_format(FORMAT_PULL) end
+    if settings.maxPending then raise_format(FORMAT_QUOTAS) end
     if settings.breaker == true then is_lost[ARGV[i - 1]] = nil end
   end
   for name in pairs(is_lost) do lost[#lost + 1] = name end
   -- 'redate' makes the next calls of sweep.lua apply changed retentions to dead jobs.
   call('HSET', META, 'patterns', integer(version), 'redate', '0')
+  Quotas.forget()
   Reoffer.start()
   Resuming.start_all(lost)
 end
@@ -71,7 +73,7 @@ local function set(old, new, format, first, number)
   return version
 end
 
-script('set_patterns', {'allow-oom'}, {Limits, Places, Reoffer, Resuming}, function()
+script('set_patterns', {'allow-oom'}, {Limits, Places, Quotas, Reoffer, Resuming}, function()
   probe()
   local at, replies = 2, {now_us}
   while at <= #ARGV do

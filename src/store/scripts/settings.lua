@@ -13,6 +13,7 @@ local function apply(topic, had_breaker)
     call('DEL', Rates.begun_key(topic))
   end
   if is_pull(topic) then raise_format(FORMAT_PULL) end
+  if settings_of(topic).maxPending then raise_format(FORMAT_QUOTAS) end
   Places.touch(topic, 'all')
   Places.leave_fifo(topic)
   Resuming.start(topic, had_breaker)
@@ -23,7 +24,7 @@ local function apply(topic, had_breaker)
   if first_sibling then call('HSET', META, 'redate', '0') end
 end
 
-script('settings', {'allow-oom'}, {Ended, Holds, Limits, Places, Rates, Resuming}, function()
+script('settings', {'allow-oom'}, {Ended, Holds, Limits, Places, Quotas, Rates, Resuming}, function()
   probe()
   local replies = {now_us}
   for i = 2, #ARGV, 3 do
@@ -35,6 +36,7 @@ script('settings', {'allow-oom'}, {Ended, Holds, Limits, Places, Rates, Resuming
     else
       local limit = Limits.of(topic)
       local had_breaker, was_paused = has(HELD) and settings_of(topic).breaker == true, settings_of(topic).paused
+      local had_quota = settings_of(topic).maxPending
       if new == '' then
         call('HDEL', TOPICS, topic)
       else
@@ -45,6 +47,7 @@ script('settings', {'allow-oom'}, {Ended, Holds, Limits, Places, Rates, Resuming
       Limits.note_user(topic, Limits.named_in(old), Limits.named_in(new))
       if limit and limit ~= Limits.of(topic) then Limits.leave(topic, limit) end
       if was_paused and not settings_of(topic).paused then Holds.note_resumed(topic) end
+      if had_quota and not settings_of(topic).maxPending then Quotas.forget() end
       apply(topic, had_breaker)
       replies[#replies + 1] = 1
     end

@@ -2,7 +2,8 @@
 -- by name.
 --
 -- ARGV[2] a topic, or empty for a page   [3] the name after which the page begins, or empty   [4] maximum
---      number of topics   [5] 1 for a page of the most urgent topics, followed by topics that fail; 2 for a page of the
+--      number of topics   [5] 1 for a page of the most urgent topics, followed by topics that fail and by those
+--      of the topics with a quota that have the most jobs; 2 for a page of the
 --      topics that fail, those with the most failures first; else 0 or absent
 -- Returns {now_us, 1 if there are more topics, then for each topic: name, settings or '', delayed, ready, leased, dead,
 -- due time of the first waiting job or -1, time until which the first ready job may not be attempted, ms, or -1 if it
@@ -10,7 +11,7 @@
 -- holds.lua; delivered, retried and dead within the last hour; the topic's own settings or '', its longest pattern or
 -- ''; id of the job for which a fifo topic waits or ''; for a rate with a window, when the window under way began, ms,
 -- and the number of its attempts, else 0 and 0; 1 if the topic holds jobs because neither they nor the topic have a url,
--- else 0; 1 if the topic fails (hours.lua), else 0; the last answer to a failed attempt within the hour or ''}. If [2] is a pull topic with leases, the start of the oldest lease
+-- else 0; 1 if the topic fails (hours.lua), else 0; the last answer to a failed attempt within the hour or ''; the topic's quota (quotas.lua) or -1}. If [2] is a pull topic with leases, the start of the oldest lease
 -- follows, ms; if there are very many leases, only some are examined. If a topic has many ready jobs, only some of them
 -- are examined, to find held jobs whose hold has ended. A page ends early if it has some MiB of settings.
 
@@ -93,27 +94,29 @@ local function urgent_names()
   return found
 end
 
-local FAILING_MAX = 20
+local FAILING_MAX, QUOTAS_MAX = 20, 100
 
-script('topics', {'no-writes'}, {Holds, Hours, Leases, Rates, Records, Turns}, function()
+script('topics', {'no-writes'}, {Holds, Hours, Leases, Quotas, Rates, Records, Turns}, function()
   local one, after = ARGV[2], ARGV[3]
   most = tonumber(ARGV[4])
-  local names, failing = {one}, {}
+  local names, more_names = {one}, {}
   if ARGV[5] == '1' then
-    names, failing = urgent_names(), Hours.failing_names(FAILING_MAX)
+    names, more_names = urgent_names(), Hours.failing_names(FAILING_MAX)
+    for _, topic in ipairs(Quotas.largest(QUOTAS_MAX)) do more_names[#more_names + 1] = topic end
   elseif ARGV[5] == '2' then
     names = Hours.failing_names(most)
   elseif one == '' then
     names = call('ZRANGE', NAMES, after == '' and '-' or '(' .. after, '+', 'BYLEX', 'LIMIT', 0, most + 1)
   end
   local replies, told, number = {now_us, 0}, 0, math.min(#names, most)
-  if #failing > 0 then
+  if #more_names > 0 then
     local is_named = {}
     for i = 1, number do is_named[names[i]] = true end
-    for i = 1, #failing do
-      if not is_named[failing[i]] then
+    for i = 1, #more_names do
+      if not is_named[more_names[i]] then
         number = number + 1
-        names[number] = failing[i]
+        names[number] = more_names[i]
+        is_named[more_names[i]] = true
       end
     end
   end
@@ -135,7 +138,7 @@ script('topics', {'no-writes'}, {Holds, Hours, Leases, Rates, Records, Turns}, f
       call('ZCARD', index_of('dead', topic)), first_due(topic, due), held(topic, due), held_number, hour.d, hour.r, hour.x,
       own_text, pattern_of_topic[topic] or '',
       line_head_of(topic), window_began, window_number, holds_without_url(topic, held_number),
-      hour.fails and 1 or 0, hour.answer,
+      hour.fails and 1 or 0, hour.answer, Quotas.of(topic) or -1,
     }) do
       replies[#replies + 1] = part
     end

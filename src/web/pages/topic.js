@@ -80,7 +80,7 @@ const HELD_BY = {
 };
 
 function waiting(state) {
-  const { topic, overdue, oldestOverdueAt, oldestDueAt, heldBy, heldUntil, head, jobs, settings } = state;
+  const { topic, overdue, oldestOverdueAt, oldestDueAt, heldBy, heldUntil, head, jobs, settings, quota } = state;
   const { pauseReason } = settings;
   return m(Card, { title: "What waits", class: "half" },
     m("dl.pairs",
@@ -88,6 +88,7 @@ function waiting(state) {
       m("dt", "Next due"), m("dd", oldestDueAt ? m(Time, { at: oldestDueAt, style: "relative" }) : "no job waits"),
       heldBy ? [m("dt", "Held"), m("dd", HELD_BY[heldBy] ?? heldBy, heldUntil ? [" Until ", m(Time, { at: heldUntil }), "."] : null)] : null,
       settings.maxInFlight || settings.rate ? [m("dt", "Limits"), m("dd", m(Limits, { topic, settings, leased: jobs.leased }))] : null,
+      quota ? [m("dt", "Quota"), m("dd", `${number(quota.pending)} of ${number(quota.maxPending)} jobs`)] : null,
       pauseReason ? [m("dt", "Reason"), m("dd", pauseReason)] : null,
       head ? [m("dt", "Head"), m("dd", m("a", { href: href(["jobs", topic, head]) }, head))] : null));
 }

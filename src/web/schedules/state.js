@@ -11,7 +11,7 @@ import { State, Time } from "../parts/values.js";
 
 const OUTCOMES = {
   fired: ["ok", "created a job"], skipped: ["warn", "missed"], overlap: ["warn", "the previous job had not ended"], conflict: ["bad", "another job had the id"],
-  noUrl: ["bad", "no url"], noGroup: ["bad", "no such group"], unsendable: ["bad", "does not fit the group"], full: ["bad", "--max-jobs is reached"], held: ["bad", "cannot be read"],
+  noUrl: ["bad", "no url"], noGroup: ["bad", "no such group"], unsendable: ["bad", "does not fit the group"], full: ["bad", "--max-jobs is reached"], quota: ["bad", "the quota of the topic is full"], held: ["bad", "cannot be read"],
 };
 
 export function outcome({ topic, last, problem }) {

@@ -19,6 +19,7 @@ export const SETTINGS = [
   { name: "pauseReason", title: "Reason of the pause", kind: "text", help: "Shown to people; removed when the topic is resumed." },
   { name: "delivery", title: "Delivery", preset: "push", kind: "choice", options: ["push", "pull"], help: "pull: workers lease the jobs over HTTP." },
   { name: "maxInFlight", title: "Maximum attempts at once", preset: "--max-in-flight-topic", kind: "integer", help: "At least 1; the limit is exact over all processes." },
+  { name: "maxPending", title: "Quota of jobs", preset: "no limit", kind: "integer", help: "At least 0: jobs that wait or are in flight; new jobs above it are answered 429." },
   { name: "rate", title: "Rate", preset: "no limit", kind: "rate", help: "Attempts in a number of seconds, such as 10/1, 600/60 burst 5, or 600/60 window: all at once in each window of 60 s." },
   { name: "limit", title: "Shared limit", preset: "none", kind: "text", help: "The name of a limit that the topic shares with other topics; make it first under Limits." },
   { name: "weight", title: "Weight", preset: "1", kind: "integer", help: "Share of attempts among topics with due jobs, 1 to 100." },

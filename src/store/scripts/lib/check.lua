@@ -8,6 +8,7 @@
 
 local FORMAT_PULL = 4 -- see STORE_FORMAT_PULL in store.h
 local FORMAT_LIMITS = 5 -- see STORE_FORMAT_LIMITS in store.h
+local FORMAT_QUOTAS = 5 -- see STORE_FORMAT_QUOTAS in store.h
 local FORMAT_LANES = 6 -- see STORE_FORMAT_LANES in store.h
 local FORMAT_MAX = 6 -- see STORE_FORMAT_MAX in store.h
 local function raise_format(format)
@@ -70,6 +71,16 @@ local function check_items(first, size, number)
     topics_of[id] = topic
     if number and not string.match(ARGV[i + number - 1], '^@?-?%d+$') then error('not a number') end
   end
+end
+
+-- Returns the topics of the items that check_items has checked.
+local function topics_checked()
+  local topics, is_known = {}, {}
+  for _, topic in pairs(topics_of) do
+    if not is_known[topic] then topics[#topics + 1] = topic end
+    is_known[topic] = true
+  end
+  return topics
 end
 
 local function check(first, size, number)

@@ -18,7 +18,7 @@ local JOBS, META, DEAD, NUMBERS, NAMES
 local CONSUMERS, WORKERS, HOLDERS -- the kinds of holders of leases
 local TURNS, DUE, READY
 local TOPICS, PATTERNS, CRASHES, ATTEMPTS, BEHIND, HELD, RESUMED, LINES, KEPT
-local PULL_WAITERS, SUSPECTS, WORKFLOW_JOBS, ENDED_LAST, EXPIRIES, RARE_KEYS
+local PULL_WAITERS, SUSPECTS, WORKFLOW_JOBS, ENDED_LAST, EXPIRIES, QUOTAS, RARE_KEYS
 local KEPT_UNTIL, DEAD_DUE, HISTORY, ENDED, ENDED_IDS, ENDED_READ
 local RATES, RESUMING, RECEIVERS, REPORTED, SURVEY, CARRY
 local LIMITS, LIMITED, LIMITS_USED
@@ -69,8 +69,9 @@ local function name_job_keys()
   -- These two exist only while LANES exists.
   RANKS = base .. 'ranks' -- id -> priority and key of the job, see ranks.lua
   KEY_VALUES = base .. 'key_values' -- topic, newline, key -> settings of this key, as JSON text
+  QUOTAS = base .. 'quotas' -- topic with a quota -> number of its jobs, see quotas.lua
   RARE_KEYS = {base .. 'never', TOPICS, PATTERNS, CRASHES, ATTEMPTS, BEHIND, HELD, RESUMED, CONSUMERS.lingering, LINES, KEPT,
-    WORKERS.leases, WORKERS.lingering, PULL_WAITERS, SUSPECTS, WORKFLOW_JOBS, ENDED_LAST, EXPIRIES, LIMITS, LIMITED,
+    WORKERS.leases, WORKERS.lingering, PULL_WAITERS, SUSPECTS, WORKFLOW_JOBS, ENDED_LAST, EXPIRIES, LIMITS, LIMITED, QUOTAS,
     LANES}
 end
 

@@ -1,7 +1,7 @@
 -- places.lua - the only writer of buckets. A bucket is the sorted set of a topic's waiting jobs. The score of a job
 -- there, its place, is its due time in ms and a fraction for its order within this ms.
 
-local Places = {uses = {Attempts, Expiries, Fifo, Holds, Lanes, Leases, Limits, Names, Suspects, Turns}}
+local Places = {uses = {Attempts, Expiries, Fifo, Holds, Lanes, Leases, Limits, Names, Quotas, Suspects, Turns}}
 
 -- ---- number of waiting jobs ----
 
@@ -341,6 +341,7 @@ function Places.finish()
   end
   if #touched > 0 then Turns.write() end
   if next(Limits.touched) then Turns.let_in() end
+  Quotas.write(touched)
   Names.write()
   if Turns.has_added then Turns.ring() end
   Turns.wake()

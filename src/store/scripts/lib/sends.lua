@@ -101,6 +101,16 @@ function Sends.read_arguments(at, condition, fewest)
   return sends
 end
 
+function Sends.topics(sends)
+  local topics, is_known = {}, {}
+  for i = 1, #sends do
+    local topic = topic_of(sends[i].id)
+    if not is_known[topic] then topics[#topics + 1] = topic end
+    is_known[topic] = true
+  end
+  return topics
+end
+
 -- ---- states of the jobs ----
 
 Sends.placed = {} -- id of a job that this call has scheduled, but not written to the waiting jobs yet -> due, ms

@@ -75,6 +75,7 @@ local function are_sound(s)
   if s.order and type(s.order) ~= 'string' or s.delivery and type(s.delivery) ~= 'string' then return false end
   if s.maxInFlight and not is_number(s.maxInFlight, 1, 1e9) then return false end
   if s.limit and type(s.limit) ~= 'string' then return false end
+  if s.maxPending and not is_number(s.maxPending, 0, 1e9) then return false end
   if s.weight and not is_number(s.weight, 1, 100) then return false end
   if s.retention and not is_number(s.retention, 0.001, 1e9) then return false end
   if s.perKey ~= nil and not are_sound_bounds(s.perKey) then return false end
