@@ -266,3 +266,66 @@ def test_two_processes_never_exceed_it(start, redis, receiver, topic):
     numbers = itertools.count()
     until(lambda: servers[0].post(job_of(receiver, topic, f"last{next(numbers)}")).status == 429, 10, "full")
     assert usage(servers[0], topic) == {"maxPending": most, "pending": most}
+
+
+# ---- quotas of keys ----
+
+def set_topic(server, topic, **settings):
+    server.request("PATCH", f"/topics/{topic}", json.dumps(settings), JSON).expect(200)
+
+
+def of_key(topic, key, number, **members):
+    return {"topic": topic, "jobId": f"{key}-{number}", "key": key, "delay": 600, "url": "http://127.0.0.1:1/", **members}
+
+
+def test_each_key_has_a_quota(server, topic):
+    set_topic(server, topic, perKey={"maxPending": 2})
+    for key in "ab":
+        for number in range(2):
+            server.post(of_key(topic, key, number)).expect(201)
+        refused = server.post(of_key(topic, key, 2))
+        told = refused.expect(429)
+        assert (told["topic"], told["key"], told["maxPending"], told["pending"]) == (topic, key, 2, 2)
+        assert int(refused.headers["Retry-After"]) >= 1 and f"Key {key} of topic {topic} has 2 jobs" in told["detail"]
+    server.post({"topic": topic, "delay": 600, "url": "http://127.0.0.1:1/"}).expect(201)  # no key
+    server.post(of_key(topic, "a", 1)).expect(200)  # the same job
+    server.cancel(topic, "a-0").expect(200)
+    server.post(of_key(topic, "a", 3)).expect(201)
+    server.post(of_key(topic, "a", 4)).expect(429)
+
+
+def test_a_list_is_within_the_quotas_of_its_keys_or_refused(server, topic):
+    set_topic(server, topic, perKey={"maxPending": 2})
+    for job in (of_key(topic, "a", 0), of_key(topic, "b", 0)):
+        server.post(job).expect(201)
+    jobs = [of_key(topic, key, number) for key in "ab" for number in (1, 2)]
+    results = server.request("POST", "/jobs", json.dumps(jobs), JSON).json()["results"]
+    assert sorted(result["status"] for result in results) == [201, 201, 429, 429]
+
+
+def test_a_put_with_another_key_is_within_its_quota(server, topic):
+    set_topic(server, topic, perKey={"maxPending": 1})
+    for key in "ab":
+        server.post(of_key(topic, key, 0)).expect(201)
+    body = {"key": "b", "delay": 600, "url": "http://127.0.0.1:1/"}
+    assert server.request("PUT", f"/jobs/{topic}/a-0", json.dumps(body), JSON).expect(429)["key"] == "b"
+    assert server.get(f"/jobs/{topic}/a-0").expect(200)["key"] == "a"
+    server.request("PUT", f"/jobs/{topic}/a-0", json.dumps({**body, "key": "c"}), JSON).expect(200)
+    server.post(of_key(topic, "a", 1)).expect(201)
+
+
+def test_the_own_quota_of_a_key_goes_before_that_of_all(server, topic):
+    set_topic(server, topic, perKey={"maxPending": 1})
+    server.request("PUT", f"/topics/{topic}/keys/big", json.dumps({"maxPending": 3}), JSON)
+    for number in range(3):
+        server.post(of_key(topic, "big", number)).expect(201)
+    assert server.post(of_key(topic, "big", 3)).expect(429)["maxPending"] == 3
+
+
+def test_a_job_in_flight_counts_for_the_quota_of_its_key(server, receiver, topic):
+    set_topic(server, topic, perKey={"maxPending": 1})
+    receiver.script(topic, Answer(delay=1))
+    server.post(of_key(topic, "a", 0, delay=0, url=receiver.url())).expect(201)
+    until(lambda: receiver.count(topic) == 1, 10, "the attempt")
+    server.post(of_key(topic, "a", 1)).expect(429)
+    until(lambda: server.post(of_key(topic, "a", 1)).status == 201, 10, "it has ended")

@@ -412,7 +412,7 @@ class Walk:
 # Bugs: what to change in the scripts, (file, old text, new text).
 CONTROLS = {
     "a claim ignores the limit of a key": [("lib/lanes", "most = math.min(most, limit - Lanes.in_flight(topic, key))", "most = most")],
-    "a claim ignores a paused key": [("lib/lanes", "  if own.paused or own == UNREADABLE then return 0, 'inf' end\n", "")],
+    "a claim ignores a paused key": [("lib/lanes", "  if own.paused or own == UNREADABLE then return 0, 'inf', 'paused' end\n", "")],
     "the end of an attempt frees no place of its key": [("complete", "if has_lanes then Lanes.end_attempts(its_topic, ids) end", "")],
     "a retry frees no place of its key": [("lib/places", "    if has_lanes then Lanes.end_attempts(topic, {id}) end\n", "")],
     "an attempt does not count for its key": [("claim", "if has_lanes then Lanes.begin_attempts(topic, turn.holders) end", "")],
