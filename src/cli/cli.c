@@ -180,6 +180,14 @@ static const struct command {
      "the setting\n"
      "  --remove              removes the limit, unless topics or patterns name it\n"
      "  --limit N             lists at most N limits\n"},
+    {"keys", "TOPIC [KEY [VERB | SETTING=VALUE...]]", "lists the keys of a topic, or shows or changes one",
+     keys_run, ARGUMENT_WORDS_MAX,
+     "  pause [REASON]        pauses the jobs of the key\n"
+     "  resume                resumes them\n"
+     "  SETTING=VALUE         sets a setting of the key: maxInFlight=2 rate=10/1s weight=3; SETTING= removes "
+     "it\n"
+     "  --remove              removes the settings of the key; its jobs stay\n"
+     "  --limit N             lists at most N keys, those with the most jobs first\n"},
     {"groups", "", "lists groups and their endpoints", groups_run, 0,
      "  --limit N             at most N groups\n"},
     {"group", "NAME [ENDPOINT=URL...]", "shows, creates or removes a group", group_run, ARGUMENT_WORDS_MAX,

@@ -58,6 +58,11 @@ bool tail_run(struct call *);
  * (pause [REASON], resume), or create or change it (NAME=VALUE). With --remove, removes it. */
 bool limits_run(struct call *);
 
+/* Lists the keys of the topic that the first word names. With a key as the second word, works like
+ * limits_run.
+ */
+bool keys_run(struct call *);
+
 bool groups_run(struct call *);
 
 /* Shows the group that the first word names. With --remove, removes it. With more words, creates it with
@@ -115,6 +120,8 @@ extern const struct listing listing_jobs, listing_topics, listing_limits, listin
     listing_workflows;
 
 extern const struct listing listing_attempts; /* the path depends on the job */
+
+extern const struct listing listing_keys; /* the path depends on the topic */
 
 extern const struct listing listing_schedules; /* the path depends on the topic */
 

@@ -152,6 +152,28 @@ static void add_limits(struct table *table, const json_t *page)
     }
 }
 
+/* Adds a row for each key of a topic. */
+static void add_keys(struct table *table, const json_t *page)
+{
+    size_t i;
+    json_t *key;
+    json_array_foreach(json_object_get(page, "keys"), i, key)
+    {
+        char *settings = call_setting(json_object_get(key, "settings")), share[16], age[WHEN_SPAN_SIZE];
+        const char *name = call_text(key, "key"), *oldest = call_text(key, "oldestOverdueAt");
+        snprintf(share, sizeof share, "%.0f%%", 100 * json_number_value(json_object_get(key, "share")));
+        table_add(table, name && *name ? name : "(no key)");
+        table_add_number(table, call_number(key, "waiting"));
+        table_add_number(table, call_number(key, "inFlight"));
+        table_add(table, share);
+        table_add(table, oldest && when_age(oldest, age) ? age : "-");
+        table_add(table, call_text(key, "oldestDueAt"));
+        table_add(table, call_text(key, "heldBy"));
+        table_add(table, settings);
+        free(settings);
+    }
+}
+
 static void add_groups(struct table *table, const json_t *page)
 {
     size_t i;
@@ -225,6 +247,8 @@ static const char *const topic_titles[] = {"TOPIC",   "DELAYED", "READY",  "HELD
 static const char *const attempt_titles[] = {"ATTEMPT", "AT", "MS", "RESULT", "ANSWER"};
 
 static const char *const limit_titles[] = {"LIMIT", "USED", "OF", "RATE", "WAITING", "HELD BY"};
+static const char *const key_titles[] = {"KEY",         "WAITING", "IN FLIGHT", "SHARE",
+                                         "OVERDUE FOR", "OLDEST",  "HELD BY",   "SETTINGS"};
 static const char *const group_titles[] = {"GROUP", "ENDPOINT", "METHOD", "URL"};
 static const char *const receiver_titles[] = {"RECEIVER", "STATE", "FAILURES", "LAST",
                                               "SINCE",    "PROBE", "LIMIT"};
@@ -235,6 +259,7 @@ static const char *const schedule_titles[] = {"TOPIC", "SCHEDULE", "TIMES", "NEX
 const struct listing listing_jobs = {"/jobs", "jobs", 8, job_titles, add_jobs, NULL, false};
 const struct listing listing_topics = {"/topics", "topics", 11, topic_titles, add_topics, NULL, false};
 const struct listing listing_limits = {"/limits", "limits", 6, limit_titles, add_limits, NULL, false};
+const struct listing listing_keys = {NULL, "keys", 8, key_titles, add_keys, NULL, false};
 const struct listing listing_groups = {"/groups", "groups", 4, group_titles, add_groups, NULL, false};
 const struct listing listing_attempts = {NULL, "attempts", 5, attempt_titles, add_attempts, "at", true};
 const struct listing listing_receivers = {"/receivers",  "receivers", 7,    receiver_titles,

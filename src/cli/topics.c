@@ -260,13 +260,13 @@ static bool add_setting(struct call *call, struct json_writer *patch, const char
     return true;
 }
 
-/* Writes the settings of the words after the first as a patch. */
-static bool write_settings(struct call *call, struct buffer *text)
+/* Writes the settings of the words from this index on as a patch. */
+static bool write_settings(struct call *call, int first, struct buffer *text)
 {
     struct json_writer patch = json_writer_to(text);
     bool is_sound = true;
     json_put_object(&patch);
-    for (int i = 1; i < call->arguments.word_count && is_sound; i++)
+    for (int i = first; i < call->arguments.word_count && is_sound; i++)
         is_sound = add_setting(call, &patch, call->arguments.words[i]);
     json_end_object(&patch);
     return is_sound;
@@ -279,18 +279,28 @@ bool set_run(struct call *call)
     bool is_sound = call->arguments.word_count > 1;
     if (!is_sound)
         problem_set(&call->problem, "expected TOPIC NAME=VALUE..., such as orders maxInFlight=10");
-    is_sound = is_sound && write_settings(call, &text) && change(call, buffer_text(&text));
+    is_sound = is_sound && write_settings(call, 1, &text) && change(call, buffer_text(&text));
     buffer_fini(&text);
     return is_sound;
 }
 
 /* ---- limits ---- */
 
+/* Prints what holds a limit or a key, and its settings. */
+static void print_hold_and_settings(const json_t *limit)
+{
+    const char *hold = call_text(limit, "heldBy"), *until = call_text(limit, "heldUntil");
+    char span[WHEN_SPAN_SIZE];
+    if (hold && until && when_span(until, span))
+        table_print_line(stdout, "held by    %s until %s, %s\n", hold, until, span);
+    else if (hold)
+        table_print_line(stdout, "held by    %s\n", hold);
+    print_settings(limit);
+}
+
 static void print_limit(const json_t *limit)
 {
     const json_t *waiting = json_object_get(limit, "waiting");
-    const char *hold = call_text(limit, "heldBy"), *until = call_text(limit, "heldUntil");
-    char span[WHEN_SPAN_SIZE];
     size_t i;
     json_t *topic;
     printf("limit      %s\n", call_text(limit, "limit"));
@@ -299,24 +309,21 @@ static void print_limit(const json_t *limit)
     json_array_foreach(waiting, i, topic)
         table_print_line(stdout, "%s%s", i ? ", " : ": ", json_string_value(topic));
     puts("");
-    if (hold && until && when_span(until, span))
-        table_print_line(stdout, "held by    %s until %s, %s\n", hold, until, span);
-    else if (hold)
-        table_print_line(stdout, "held by    %s\n", hold);
-    print_settings(limit);
+    print_hold_and_settings(limit);
 }
 
-/* Writes the patch of the words after the name: pause [REASON], resume or NAME=VALUE... */
-static bool write_limit_patch(struct call *call, struct buffer *text)
+/* Writes the patch of the words from this index on: pause [REASON], resume or NAME=VALUE... */
+static bool write_limit_patch(struct call *call, int first, struct buffer *text)
 {
     const struct arguments *arguments = &call->arguments;
-    const char *verb = arguments->words[1], *reason = arguments->words[2];
+    const char *verb = arguments->words[first], *reason = arguments->words[first + 1];
+    int most = first + (strcmp(verb, "pause") == 0 ? 2 : 1);
     struct json_writer patch = json_writer_to(text);
     bool is_pause = strcmp(verb, "pause") == 0, is_resume = strcmp(verb, "resume") == 0;
     if (!is_pause && !is_resume)
-        return write_settings(call, text);
-    if (arguments->word_count > (is_pause ? 3 : 2)) {
-        problem_set(&call->problem, "%s: unexpected argument", arguments->words[is_pause ? 3 : 2]);
+        return write_settings(call, first, text);
+    if (arguments->word_count > most) {
+        problem_set(&call->problem, "%s: unexpected argument", arguments->words[most]);
         return false;
     }
     json_put_object(&patch);
@@ -326,7 +333,7 @@ static bool write_limit_patch(struct call *call, struct buffer *text)
         json_put_name(&patch, "paused");
         json_put_raw(&patch, SLICE("null"));
     }
-    if (is_pause && arguments->word_count == 3)
+    if (is_pause && arguments->word_count == most)
         json_add_text(&patch, "pauseReason", slice_of(reason));
     json_end_object(&patch);
     return true;
@@ -351,7 +358,7 @@ static bool limit_run(struct call *call, const char *target)
         return ask(call, "DELETE", target, NULL, "state");
     if (call->arguments.word_count > 1) {
         buffer_init(&text, PATCH_MAX);
-        bool is_done = write_limit_patch(call, &text) && set_limit(call, target, buffer_text(&text));
+        bool is_done = write_limit_patch(call, 1, &text) && set_limit(call, target, buffer_text(&text));
         buffer_fini(&text);
         return is_done;
     }
@@ -382,6 +389,74 @@ bool limits_run(struct call *call)
     buffer_printf(&target, "/limits/");
     call_add_encoded(&target, arguments->word);
     bool is_done = limit_run(call, buffer_text(&target));
+    buffer_fini(&target);
+    return is_done;
+}
+
+/* ---- keys ---- */
+
+static void print_key(const json_t *key)
+{
+    const char *oldest = call_text(key, "oldestOverdueAt");
+    char age[WHEN_SPAN_SIZE];
+    table_print_line(stdout, "key        %s\n", call_text(key, "key"));
+    printf("jobs       waiting %lld  in flight %lld\n", call_number(key, "waiting"),
+           call_number(key, "inFlight"));
+    printf("share      %.0f %% of the attempts of its topic\n",
+           100 * json_number_value(json_object_get(key, "share")));
+    if (oldest && when_age(oldest, age))
+        printf("overdue    for %s\n", age);
+    print_hold_and_settings(key);
+}
+
+/* Shows a key, changes its settings or removes them. */
+static bool key_run(struct call *call, const char *target)
+{
+    json_t *key = NULL;
+    struct buffer text;
+    if (call->arguments.is_removal)
+        return ask(call, "DELETE", target, NULL, NULL);
+    if (call->arguments.word_count > 2) {
+        buffer_init(&text, PATCH_MAX);
+        bool is_done =
+            write_limit_patch(call, 2, &text) && ask(call, "PATCH", target, buffer_text(&text), NULL);
+        buffer_fini(&text);
+        return is_done;
+    }
+    key = remote_ask_json(call->remote, "GET", target, NULL, &call->problem);
+    if (key && call->arguments.is_json)
+        call_print_answer(call);
+    else if (key)
+        print_key(key);
+    json_decref(key);
+    return key;
+}
+
+bool keys_run(struct call *call)
+{
+    const struct arguments *arguments = &call->arguments;
+    struct listing listing = listing_keys;
+    struct buffer target;
+    bool is_list = arguments->word_count < 2, is_done = false;
+    if (!name_is_topic(call, arguments->word))
+        return false;
+    buffer_init(&target, CALL_TARGET_MAX);
+    buffer_printf(&target, "/topics/%s/keys", arguments->word);
+    if (is_list && arguments->is_removal) {
+        problem_set(&call->problem, "--remove needs a key");
+    } else if (!is_list &&
+               (arguments->values[ARGUMENT_LIMIT] || (arguments->is_removal && arguments->word_count > 2))) {
+        bool has_limit = arguments->values[ARGUMENT_LIMIT];
+        problem_set(&call->problem, "%s cannot be combined with %s", has_limit ? "--limit" : "--remove",
+                    has_limit ? "a key" : "settings");
+    } else if (is_list) {
+        listing.path = buffer_text(&target);
+        is_done = list_print(call, &listing);
+    } else {
+        buffer_append_byte(&target, '/');
+        call_add_encoded(&target, arguments->words[1]);
+        is_done = key_run(call, buffer_text(&target));
+    }
     buffer_fini(&target);
     return is_done;
 }

@@ -447,6 +447,29 @@ def test_a_limit_is_made_changed_paused_shown_and_removed(server, topic):
     assert "no such limit" in ask(server, "limits", topic, code=1)
 
 
+def test_keys_are_listed_shown_changed_paused_and_removed(server, topic):
+    for number in range(2):
+        server.schedule(topic=topic, jobId=str(number), key="a b", url="http://127.0.0.1:9/", delay=3600)
+    server.schedule(topic=topic, jobId="plain", url="http://127.0.0.1:9/", delay=3600)
+    assert json.loads(ask(server, "keys", topic, "a b", "maxInFlight=2", "rate=10/1m")) == {
+        "topic": topic, "key": "a b", "settings": {"maxInFlight": 2, "rate": {"jobs": 10, "per": 60, "burst": 1}}}
+    assert json.loads(ask(server, "keys", topic, "a b", "rate="))["settings"] == {"maxInFlight": 2}
+    table = [re.split(r"  +", line) for line in ask(server, "keys", topic).splitlines()]
+    assert table[0] == ["KEY", "WAITING", "IN FLIGHT", "SHARE", "OVERDUE FOR", "OLDEST", "HELD BY", "SETTINGS"]
+    assert [row[:5] for row in table[1:]] == [["a b", "2", "0", "0%", "-"], ["(no key)", "1", "0", "0%", "-"]]
+    assert len(json.loads(ask(server, "keys", topic, "--json", "--limit", "1"))) == 1
+    ask(server, "keys", topic, "a b", "pause", "unpaid")
+    shown = ask(server, "keys", topic, "a b")
+    assert "key        a b\njobs       waiting 2  in flight 0\nshare      0 % of the attempts of its topic\n" in shown and '"unpaid"' in shown
+    assert json.loads(ask(server, "keys", topic, "a b", "resume"))["settings"] == {"maxInFlight": 2}
+    assert json.loads(ask(server, "keys", topic, "a b", "--json"))["waiting"] == 2
+    assert json.loads(ask(server, "keys", topic, "a b", "--remove"))["settings"] == {}
+    assert "--remove needs a key" in ask(server, "keys", topic, "--remove", code=2)
+    assert "unexpected argument" in ask(server, "keys", topic, "a b", "resume", "now", code=2)
+    for number in ("0", "1", "plain"):
+        server.cancel(topic, number)
+
+
 def test_each_command_has_help(server):
     names = [line.split()[0] for line in ask(server, "help").splitlines() if re.match(r"  \w", line)]
     assert len(names) > 15

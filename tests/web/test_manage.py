@@ -354,6 +354,36 @@ def test_a_limit_is_made_changed_paused_and_deleted(browser, server):
     until(lambda: server.get("/limits/stripe").status == 404, 15, "the limit is deleted")
 
 
+def test_keys_of_a_topic_are_shown_changed_and_paused(browser, server):
+    settings(server, "tenants", perKey={"maxInFlight": 2})
+    server.schedule(topic="tenants", jobId="none", url="http://127.0.0.1:9/", delay=LATER)
+    for number in range(3):
+        server.schedule(topic="tenants", jobId=str(number), key="acme/1", url="http://127.0.0.1:9/", delay=LATER)
+    browser.open(server, "#/topics/tenants")
+    browser.await_text("Keys", "acme/1", "0 of 2", "without a key")
+    browser.click("button", "Change acme/1")
+    browser.fill("Maximum attempts at once", "5")
+    browser.fill("Rate", "10/60")
+    browser.click("button", "Save")
+    browser.await_text("0 of 5", "rate 10/60")
+    address = "/topics/tenants/keys/acme%2F1"
+    assert server.get(address).expect(200)["settings"] == {"maxInFlight": 5, "rate": {"jobs": 10, "per": 60, "burst": 1}}
+    browser.click("button", "Pause acme/1")
+    browser.await_one("button", "Resume acme/1")
+    assert server.get(address).expect(200)["settings"]["paused"] is True
+    browser.click("button", "Remove settings of acme/1")
+    until(lambda: server.get(address).expect(200)["settings"] == {}, 10, "the settings are removed")
+    browser.click("button", "Set a key")
+    browser.fill("Key", "new")
+    browser.fill("Weight", "3")
+    browser.click("button", "Save")
+    until(lambda: server.get("/topics/tenants/keys/new").expect(200)["settings"] == {"weight": 3}, 10, "the key has settings")
+    server.request("DELETE", "/topics/tenants/keys/new").expect(200)
+    browser.open(server, "#/topics/orders")
+    browser.await_text("What waits")
+    browser.await_no_text("Set a key")
+
+
 def test_a_group_is_made_changed_and_deleted(browser, server):
     browser.open(server, "#/groups")
     browser.click("button", "New group")

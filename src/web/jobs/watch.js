@@ -77,6 +77,8 @@ const WORDS = [
   [/\buntil PATCH \/topics\/\S+ with \{"paused":null\}\./, `until it is resumed on its page.`],
   [/\bPATCH \/topics\/\S+ with a url, or with \{"delivery":"pull"\}, resumes/, "A url on the page of the topic, or delivery by pull, resumes"],
   [/\bGET \.\.\.\/.+?\/why says what/, "Its own page says what"],
+  [/\bPATCH \.\.\.\/keys\/.+ with \{"paused":null\} resumes it\./, `"Resume" of the key on the page of the topic resumes it.`],
+  [/\bPATCH \.\.\.\/keys\/.+ with a higher maxInFlight or rate lets more begin\./, `A higher limit of the key lets more begin: "Change" on the page of the topic.`],
   [/\bPATCH \/limits\/\S+ with \{"paused":null\} resumes it\./, `"Resume" on the page Limits resumes it.`],
   [/\bPATCH \/limits\/\S+ with a higher maxInFlight or rate lets more begin\./, "A higher limit, on the page Limits, lets more begin."],
   [/\bPOST \/receivers\/\S+\/close\b/, `"Let through" on the page Receivers`],

@@ -2,16 +2,16 @@
 
 import { m } from "../lib.js";
 import { href } from "../router.js";
-import { ApiError, del, get, patch, path, put, whyNot } from "../api.js";
+import { del, get, patch, path, whyNot } from "../api.js";
 import { Paged, repeat, useClock } from "../live.js";
 import { number } from "../format.js";
-import { Dialog, Field, Form, faultOf } from "../parts/form.js";
+import { Dialog } from "../parts/form.js";
 import { Button, Empty, Page, Problem } from "../parts/page.js";
 import { Table } from "../parts/table.js";
 import { later, toast } from "../parts/toast.js";
 import { Name, State, Time } from "../parts/values.js";
 import { bar } from "../topics/state.js";
-import { SETTINGS, textOf, valueOf } from "../topics/settings.js";
+import { BoundsDialog, SETTINGS, textOf } from "../topics/settings.js";
 
 const READ_MS = 2000;
 const FIELDS = SETTINGS.filter(({ name }) => name === "maxInFlight" || name === "rate");
@@ -27,14 +27,14 @@ export default function LimitsPage() {
     },
     onremove: () => stops.forEach((stop) => stop()),
     view: () =>
-      m(Page, { title: "Limits", sub: "Each holds for all topics together that name it", actions: m(Button, { kind: "primary", whyNot: whyNot("admin"), onclick: () => (page.edited = { limit: null }) }, "New limit") },
+      m(Page, { title: "Limits", sub: "Each holds for all topics together that name it", actions: m(Button, { kind: "primary", whyNot: whyNot("admin"), onclick: () => (page.edited = { name: null }) }, "New limit") },
         m(Problem, { error: page.error ?? page.list.error, retry: page.reload }),
         m(Table, {
           label: "Limits", rows: page.list.rows, rowKey: (row) => row.limit, columns: columns(page),
           empty: m(Empty, { title: "No limits yet", text: "Use a limit for topics that send to one service, such as a payment provider.", command: "duepost limits stripe maxInFlight=20" }),
           hasMore: page.list.hasMore, onmore: () => page.list.more(),
         }),
-        page.edited ? m(LimitDialog, { ...page.edited, onclose: (hasChanged) => { page.edited = null; if (hasChanged) page.reload(); } }) : null,
+        page.edited ? m(BoundsDialog, { what: "Limit", fields: FIELDS, pathOf: (name) => path`/limits/${name}`, help: "Letters, digits, . _ -, as in the name of a topic.", ...page.edited, onclose: (hasChanged) => { page.edited = null; if (hasChanged) page.reload(); } }) : null,
         page.shown ? m(WaitingDialog, { limit: page.shown, onclose: () => (page.shown = null) }) : null),
   };
 }
@@ -72,7 +72,7 @@ async function read(page, row, use) {
   m.redraw();
 }
 
-const edit = (page, row) => read(page, row, ({ body, etag }) => (page.edited = { limit: body, etag }));
+const edit = (page, row) => read(page, row, ({ body, etag }) => (page.edited = { name: body.limit, settings: body.settings, etag }));
 const show = (page, row) => read(page, row, ({ body }) => (page.shown = body));
 
 async function remove(page, row) {
@@ -91,34 +91,3 @@ const WaitingDialog = {
       m("ol", limit.waiting.map((topic) => m("li", m("a", { href: href(["topics", topic]) }, topic)))),
       limit.waitingTopics > limit.waiting.length ? m("p.sub", `and ${number(limit.waitingTopics - limit.waiting.length)} more`) : null),
 };
-
-// A dialog that creates or changes a limit.
-
-// attrs: limit (a LimitState, or null for a new one), etag, onclose(hasChanged)
-function LimitDialog({ attrs: { limit, etag, onclose } }) {
-  const state = { name: limit?.limit ?? "", texts: FIELDS.map((field) => textOf(field, limit?.settings[field.name])), error: null, isBusy: false };
-  const onsubmit = async () => {
-    const values = FIELDS.map((field, i) => (state.texts[i].trim() ? valueOf(field, state.texts[i]) : { value: null }));
-    const errors = values.flatMap(({ error }, i) => (error ? [{ field: FIELDS[i].name, detail: error }] : []));
-    state.error = errors.length ? { title: "Not sent", detail: "Some fields are not right.", errors } : null;
-    if (state.error) return;
-    const settings = Object.fromEntries(FIELDS.map(({ name }, i) => [name, values[i].value]));
-    state.isBusy = true;
-    try {
-      await (limit ? patch(path`/limits/${limit.limit}`, settings, { ifMatch: etag }) : put(path`/limits/${state.name.trim()}`, settings, { headers: { "If-None-Match": "*" } }));
-      toast(`${state.name.trim()} is saved.`);
-      onclose(true);
-    } catch (problem) {
-      state.error = problem.status === 412 ? new ApiError(412, { title: "Not saved", detail: limit ? "The limit has changed since you opened it. Close this dialog and open it again." : "A limit with this name exists already." }) : problem;
-    }
-    state.isBusy = false;
-    m.redraw();
-  };
-  return {
-    view: () =>
-      m(Dialog, { title: limit ? `Limit ${limit.limit}` : "New limit", onclose: () => onclose(false) },
-        m(Form, { onsubmit, error: state.error, isBusy: state.isBusy, oncancel: () => onclose(false) },
-          limit ? null : m(Field, { label: "Limit", value: state.name, isRequired: true, oninput: (text) => (state.name = text), help: "Letters, digits, . _ -, as in the name of a topic." }),
-          FIELDS.map((field, i) => m(Field, { label: field.title, help: field.help, value: state.texts[i], error: faultOf(state.error, field.name), oninput: (text) => (state.texts[i] = text) })))),
-  };
-}

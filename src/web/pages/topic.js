@@ -10,6 +10,7 @@ import { Button, Card, Page, Problem } from "../parts/page.js";
 import { Bars } from "../parts/plot.js";
 import { later, toast } from "../parts/toast.js";
 import { Name, State, Time } from "../parts/values.js";
+import { Keys } from "../topics/keys.js";
 import { SettingDialog, SettingTable } from "../topics/settings.js";
 import { rememberBusy, failingText, Limits, setPaused, whyNotSet } from "../topics/state.js";
 
@@ -30,6 +31,7 @@ export default function Topic({ attrs: { params } }) {
       m(Page, { title: m(Name, { text: topic, most: 100 }), sub: topic.includes("*") ? "Pattern of topics" : page.state?.failing ? m("span", m(State, { state: "bad", text: "failing" }), ` ${failingText(page.state.failing)}.`) : "Topic", actions: page.state ? actions(page) : null },
         m(Problem, { error: page.error, retry: page.reload }),
         page.state?.jobs ? m(".cards", numbers(page.state), waiting(page.state)) : null,
+        page.state?.jobs ? m(Keys, { topic, settings: page.state.settings, whyNot: whyNotSet(topic) }) : null,
         page.state?.jobs ? m(Hour, { topic }) : null,
         page.state ? settings(page) : null,
         page.setting ? dialog(page) : null),

@@ -8,7 +8,7 @@
 
 import { m } from "../lib.js";
 import { href } from "../router.js";
-import { ApiError, get, patch, path } from "../api.js";
+import { ApiError, get, patch, path, put } from "../api.js";
 import { parseRaw, changesOf, isPlain, Dialog, Field, Form, faultOf } from "../parts/form.js";
 import { Button } from "../parts/page.js";
 import { Table } from "../parts/table.js";
@@ -169,4 +169,37 @@ function field(setting, text, error, oninput) {
   if (setting.kind === "choice") return m(Field, { ...common, type: "select", value: text, options: setting.options });
   if (setting.kind === "json") return m(Field, { ...common, type: "textarea", rows: 6, isCode: true, value: text });
   return m(Field, { ...common, value: text });
+}
+
+// A dialog that makes or changes several settings of a limit, or of a key of a topic.
+//
+// attrs: what ("Limit"), name (null: the person enters it, with the text help), fields (rows as in SETTINGS), settings, etag (none: there are no
+// settings yet), pathOf(name), onclose(hasChanged)
+export function BoundsDialog({ attrs: { what, help, fields, pathOf, onclose, ...old } }) {
+  const state = { name: old.name ?? "", texts: fields.map((row) => textOf(row, old.settings?.[row.name])), error: null, isBusy: false };
+  const onsubmit = async () => {
+    const values = fields.map((row, i) => (state.texts[i].trim() ? valueOf(row, state.texts[i]) : { value: null }));
+    const errors = values.flatMap(({ error }, i) => (error ? [{ field: fields[i].name, detail: error }] : []));
+    state.error = errors.length ? { title: "Not sent", detail: "Some fields are not right.", errors } : null;
+    if (state.error) return;
+    const settings = Object.fromEntries(fields.map((row, i) => [row.name, values[i].value]));
+    const name = old.name ?? state.name.trim();
+    state.isBusy = true;
+    try {
+      await (old.etag ? patch(pathOf(name), settings, { ifMatch: old.etag }) : put(pathOf(name), settings, { headers: { "If-None-Match": "*" } }));
+      toast(`${name} is saved.`);
+      onclose(true);
+    } catch (problem) {
+      state.error = problem.status === 412 ? new ApiError(412, { title: "Not saved", detail: old.name === null ? `A ${what.toLowerCase()} with this name has settings already.` : `The ${what.toLowerCase()} has changed since you opened it. Close this dialog and open it again.` }) : problem;
+    }
+    state.isBusy = false;
+    m.redraw();
+  };
+  return {
+    view: () =>
+      m(Dialog, { title: old.name === null ? `New ${what.toLowerCase()}` : `${what} ${old.name}`, onclose: () => onclose(false) },
+        m(Form, { onsubmit, error: state.error, isBusy: state.isBusy, oncancel: () => onclose(false) },
+          old.name === null ? m(Field, { label: what, value: state.name, isRequired: true, oninput: (text) => (state.name = text), help }) : null,
+          fields.map((row, i) => m(Field, { label: row.title, help: row.help, value: state.texts[i], error: faultOf(state.error, row.name), oninput: (text) => (state.texts[i] = text) })))),
+  };
 }
