@@ -299,7 +299,7 @@ def test_a_list_is_within_the_quotas_of_its_keys_or_refused(server, topic):
     for job in (of_key(topic, "a", 0), of_key(topic, "b", 0)):
         server.post(job).expect(201)
     jobs = [of_key(topic, key, number) for key in "ab" for number in (1, 2)]
-    results = server.request("POST", "/jobs", json.dumps(jobs), JSON).json()["results"]
+    results = server.request("POST", "/jobs", json.dumps(jobs), JSON).expect(207)["results"]
     assert sorted(result["status"] for result in results) == [201, 201, 429, 429]
 
 

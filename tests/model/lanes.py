@@ -441,7 +441,8 @@ CONTROLS = {
     "a lost index stays lost": [("lib/lanes", "  if score then add_to_index(topic, {id}, {score}) end\nend\n\n-- ---- end", "end\n\n-- ---- end")],
     "a lost rank stays lost": [("mend", "  Lanes.note_changed(id, record)\n  Places.touch(topic_of(id), 'all')\n  mended('rank ' .. id)", "")],
     "a rank outlives its job": [("lib/attempts", "  if has_lanes then Ranks.forget(ids) end\n", "")],
-    "an attempt that is lost does not count again": [("mend", "    if has_lanes then Lanes.mend_attempt(topic, holder) end\n", "")],
+    "an attempt that is lost does not count again": [("mend", "    if has_lanes then Lanes.mend_attempt(topic, holder) end\n", ""),
+                                                     ("mend", "  if state == 'leased' and has_lanes then Lanes.mend_attempt(topic_of(id), id) end\n", "")],
 }
 
 
