@@ -110,7 +110,8 @@ def parameters():
 
 @pytest.mark.parametrize("method, path, name", list(parameters()), ids=str)
 def test_an_empty_parameter_is_named(server, method, path, name):
-    for query in f"{name}=", name, f"{name}=%00":
+    empty = [] if name == "key" else [f"{name}=", name]  # an empty key finds the jobs without a key
+    for query in *empty, f"{name}=%00":
         reply = server.request(method, f"{path}?{query}", check=False)
         if reply.status == 404 and method == "POST":
             continue  # these operations look up the job before they check the query

@@ -20,7 +20,7 @@ def test_a_delayed_job_shows_everything(server, receiver, topic):
     assert job == {"jobId": "a", "topic": topic, "state": "delayed", "dueAt": answer["dueAt"],
                    "url": receiver.url("/p?***"), "delay": 60.5, "retry": 2, "retrySchedule": [1, 2.5], "timeout": 0.75,
                    "headers": {"Authorization": "***", "content-type": "text/x", "X-Key": "***"},
-                   "body": {"n": [1, None]}, "attempts": 0}
+                   "body": {"n": [1, None]}, "priority": 5, "attempts": 0}
 
 
 def test_defaults_are_shown(server, receiver, topic):
