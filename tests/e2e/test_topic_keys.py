@@ -136,7 +136,7 @@ def test_a_change_of_a_key_may_have_a_condition(server, topic):
 @pytest.mark.parametrize("settings, fields", [
     ({"maxInFlight": 0}, ["maxInFlight"]), ({"rate": {"jobs": 1}}, ["rate.per"]), ({"rate": {"jobs": 1, "per": 1, "window": True}}, ["rate.window"]),
     ({"paused": "yes", "weight": 0}, ["paused", "weight"]), ({"pauseReason": ""}, ["pauseReason"]), ({"order": "fifo"}, ["order"]),
-    ({"maxPending": 0}, ["maxPending"]), ([], [""])])
+    ({"maxPending": -1}, ["maxPending"]), ([], [""])])
 def test_settings_that_a_key_cannot_have(server, topic, settings, fields):
     for change in put, patch:
         assert change(server, topic, "a", settings).fields() == fields

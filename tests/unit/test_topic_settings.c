@@ -46,6 +46,7 @@ START_TEST(writes_what_is_set)
         "\"maxPending\":9,\"weight\":100,\"order\":\"fifo\"},\"priorityAge\":1800,\"retryPriority\":0,"
         "\"needs\":[\"keys\"]}");
     check_writes("{\"priorityAge\":\"off\"}", "{\"priorityAge\":\"off\",\"needs\":[\"keys\"]}");
+    check_writes("{\"perKey\":{\"maxPending\":0}}", "{\"perKey\":{\"maxPending\":0},\"needs\":[\"keys\"]}");
     check_writes("{\"perKey\":{}}", "{\"perKey\":{},\"needs\":[\"keys\"]}");
     check_writes("{\"onAttempt\":\"http://a/\",\"onDelivered\":\"http://d/\"}",
                  "{\"onDelivered\":\"http://d/\",\"onAttempt\":\"http://a/\",\"needs\":[\"callbacks\"]}");

@@ -88,38 +88,25 @@ static void check_limit(struct member_parse *parse, const struct member *member)
 /* The bounds of a key: in the setting perKey, and in the settings of the key itself. */
 #define LANE_FIELD(member) FIELD(per_key.member)
 #define LANE_HAS(member)   HAS(per_key.member)
+/* clang-format off */
 #define LANE_ROWS(prefix, rate_table)                                                                        \
-    {MEMBER_NAMED(prefix, "maxInFlight"), MEMBER_INTEGER,          EVERYWHERE,                               \
-     LANE_FIELD(max_in_flight),           LANE_HAS(max_in_flight), .min = 1,                                 \
-     .max = TOPIC_MAX_IN_FLIGHT_MAX},                                                                        \
-        {MEMBER_NAMED(prefix, "rate"),                                                                       \
-         MEMBER_OBJECT,                                                                                      \
-         EVERYWHERE,                                                                                         \
-         LANE_HAS(rate_jobs),                                                                                \
-         .object = &(rate_table),                                                                            \
-         .unknown = offsetof(struct topic_settings, per_key.rate_unknown)},                                  \
-        {MEMBER_NAMED(prefix, "maxPending"),                                                                 \
-         MEMBER_INTEGER,                                                                                     \
-         EVERYWHERE,                                                                                         \
-         LANE_FIELD(max_pending),                                                                            \
-         LANE_HAS(max_pending),                                                                              \
-         .min = 1,                                                                                           \
-         .max = TOPIC_MAX_PENDING_MAX},                                                                      \
-    {                                                                                                        \
-        MEMBER_NAMED(prefix, "weight"), MEMBER_INTEGER, EVERYWHERE, LANE_FIELD(weight), LANE_HAS(weight),    \
-            .min = 1, .max = TOPIC_WEIGHT_MAX                                                                \
-    }
+    {MEMBER_NAMED(prefix, "maxInFlight"), MEMBER_INTEGER, EVERYWHERE, LANE_FIELD(max_in_flight),             \
+     LANE_HAS(max_in_flight), .min = 1, .max = TOPIC_MAX_IN_FLIGHT_MAX},                                     \
+    {MEMBER_NAMED(prefix, "rate"), MEMBER_OBJECT, EVERYWHERE, LANE_HAS(rate_jobs), .object = &(rate_table),  \
+     .unknown = offsetof(struct topic_settings, per_key.rate_unknown)},                                      \
+    {MEMBER_NAMED(prefix, "maxPending"), MEMBER_INTEGER, EVERYWHERE, LANE_FIELD(max_pending),                \
+     LANE_HAS(has_max_pending), .max = TOPIC_MAX_PENDING_MAX},                                               \
+    {MEMBER_NAMED(prefix, "weight"), MEMBER_INTEGER, EVERYWHERE, LANE_FIELD(weight), LANE_HAS(weight),       \
+     .min = 1, .max = TOPIC_WEIGHT_MAX}
 #define LANE_RATE_ROWS(prefix)                                                                               \
-    {MEMBER_NAMED(prefix, "jobs"), MEMBER_INTEGER,      .flags = MEMBER_EVERYWHERE | MEMBER_REQUIRED,        \
-     LANE_FIELD(rate_jobs),        LANE_HAS(rate_jobs), .min = 1,                                            \
-     .max = TOPIC_RATE_JOBS_MAX},                                                                            \
-        {MEMBER_NAMED(prefix, "per"), MEMBER_SECONDS,        .flags = MEMBER_EVERYWHERE | MEMBER_REQUIRED,   \
-         LANE_FIELD(rate_per_ms),     LANE_HAS(rate_per_ms), .min = TOPIC_RATE_PER_MIN_MS,                   \
-         .max = TOPIC_RATE_PER_MAX_MS},                                                                      \
-    {                                                                                                        \
-        MEMBER_NAMED(prefix, "burst"), MEMBER_INTEGER, EVERYWHERE, LANE_FIELD(rate_burst),                   \
-            LANE_HAS(rate_burst), .min = 1, .max = TOPIC_RATE_JOBS_MAX, .fallback = 1                        \
-    }
+    {MEMBER_NAMED(prefix, "jobs"), MEMBER_INTEGER, .flags = MEMBER_EVERYWHERE | MEMBER_REQUIRED,             \
+     LANE_FIELD(rate_jobs), LANE_HAS(rate_jobs), .min = 1, .max = TOPIC_RATE_JOBS_MAX},                      \
+    {MEMBER_NAMED(prefix, "per"), MEMBER_SECONDS, .flags = MEMBER_EVERYWHERE | MEMBER_REQUIRED,              \
+     LANE_FIELD(rate_per_ms), LANE_HAS(rate_per_ms), .min = TOPIC_RATE_PER_MIN_MS,                           \
+     .max = TOPIC_RATE_PER_MAX_MS},                                                                          \
+    {MEMBER_NAMED(prefix, "burst"), MEMBER_INTEGER, EVERYWHERE, LANE_FIELD(rate_burst),                      \
+     LANE_HAS(rate_burst), .min = 1, .max = TOPIC_RATE_JOBS_MAX, .fallback = 1}
+/* clang-format on */
 
 static const struct member per_key_rate_rows[] = {LANE_RATE_ROWS("perKey.rate.")};
 static const struct members per_key_rate_members = {MEMBER_ROWS(per_key_rate_rows), .noun = "setting",
@@ -173,7 +160,7 @@ static const struct member rows[] = {
      HAS(priority_age_ms), .min = TOPIC_PRIORITY_AGE_MIN_MS, .max = TOPIC_PRIORITY_AGE_MAX_MS,
      .check = check_not_fifo},
     {NAMED("retryPriority"), MEMBER_INTEGER, EVERYWHERE, FIELD(retry_priority), HAS(has_retry_priority),
-     .max = TOPIC_PRIORITY_MAX, .check = check_not_fifo},
+     .max = JOB_PRIORITY_MAX, .check = check_not_fifo},
     {NAMED("delivery"), MEMBER_TEXT, .flags = MEMBER_EVERYWHERE | MEMBER_PLAIN, FIELD(delivery),
      HAS(delivery.size), .min = 1, .max = sizeof "pull" - 1, .check = check_delivery},
     {NAMED("retrySchedule"), MEMBER_WAITS, EVERYWHERE, FIELD(schedule), HAS(has_schedule),

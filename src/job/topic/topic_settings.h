@@ -23,7 +23,6 @@ enum {
     TOPIC_MAX_PENDING_MAX = 1000000000,
     TOPIC_RATE_JOBS_MAX = 1000000,
     TOPIC_WEIGHT_MAX = 100,
-    TOPIC_PRIORITY_MAX = 9,
     TOPIC_JITTER_MAX_PPM = 1000000,       /* 100 % of a wait, in millionths */
     TOPIC_PAUSE_REASON_MAX = 1024,        /* bytes */
     TOPIC_SETTINGS_BYTES_MAX = 80 * 1024, /* maximum size of a text in bytes */
@@ -41,8 +40,9 @@ enum {
 struct lane_settings {
     int64_t max_in_flight;                      /* maximum number of concurrent attempts; 0: not set */
     int64_t rate_jobs, rate_per_ms, rate_burst; /* see struct topic_settings; there are no windows */
-    struct slice order;  /* "fifo": one at a time, in order; empty: not set. Borrows the text. */
-    int64_t max_pending; /* maximum number of jobs that wait or are in flight; 0: not set */
+    struct slice order; /* "fifo": one at a time, in order; empty: not set. Borrows the text. */
+    bool has_max_pending;
+    int64_t max_pending; /* quota: the most jobs that may wait or be in flight */
     int64_t weight;      /* the key's share of the topic's attempts, relative to other keys; 0: not set, which
                             counts as 1 */
     struct unknown_members unknown, rate_unknown;

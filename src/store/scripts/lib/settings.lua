@@ -59,7 +59,7 @@ end
 -- Returns whether the bounds of a key are sound: those in perKey, or the key's own.
 local function are_sound_bounds(b)
   return type(b) == 'table' and (b.maxInFlight == nil or is_number(b.maxInFlight, 1, 1e9))
-    and (b.rate == nil or is_sound_rate(b.rate)) and (b.maxPending == nil or is_number(b.maxPending, 1, 1e9))
+    and (b.rate == nil or is_sound_rate(b.rate)) and (b.maxPending == nil or is_number(b.maxPending, 0, 1e9))
     and (b.weight == nil or is_number(b.weight, 1, 100)) and (b.order == nil or type(b.order) == 'string')
     and (b.paused == nil or type(b.paused) == 'boolean')
 end
