@@ -18,11 +18,12 @@ NAMES = {"jobs": "hash", "due": "zset", "turns": "zset", "ready": "list", "lease
          "history": "hash", "ended": "hash", "ended_ids": "list", "ended_read": "list", "ended_last": "hash", "expiries": "zset",
          "workflows": "hash", "workflow_times": "zset", "workflows_over": "zset", "workflow_jobs": "hash", "waits": "hash",
          "schedules": "hash", "fired": "hash", "fires": "zset", "schedule_names": "zset",
-         "skipped": "hash", "skipped_until": "zset", "limits": "hash", "limits_used": "hash", "limited": "hash"}
+         "skipped": "hash", "skipped_until": "zset", "limits": "hash", "limits_used": "hash", "limited": "hash",
+         "lanes": "hash", "ranks": "hash", "key_values": "hash", "quotas": "zset"}
 ENDS = ("dead", "delivered", "cancelled")
 OF_ONE = {"bucket": "zset", "held": "zset", "breaker": "zset", "holders": "hash", "hour": "hash", "failures": "zset", "begun": "hash", "completed": "hash",
           "workflow": "hash", "elements": "list", "element_jobs": "list", "open": "hash", "steps": "hash", "waiters": "zset", "event_names": "hash",
-          "events": "list", "limit_users": "zset", **dict.fromkeys(ENDS, "zset")}  # keys that begin with this word, ':' and the name of a topic, receiver, hour, token or workflow
+          "events": "list", "limit_users": "zset", "waiting": "zset", "lane": "zset", "lanes_turns": "zset", "lanes_due": "zset", "lanes_again": "zset", "lanes_pending": "zset", "lane_leases": "set", **dict.fromkeys(ENDS, "zset")}  # keys that begin with this word, ':' and the name of a topic, receiver, hour, token or workflow
 MAX_IN_FLIGHT = 256
 AUDIT_TOPICS = 1000
 
@@ -122,6 +123,7 @@ def faults(books):
             yield f"{key} has the attempts {lines!r}"
     yield from kept_faults(books)
     yield from calendar_faults(books)
+    yield from lane_faults(books)
     yield from keyspace_faults(books)
     waiting = sum(map(len, books.buckets.values()))
     mine = [len(jobs), waiting, len(leases) + len(pulled), len(dead), len(books.buckets)]
@@ -161,10 +163,37 @@ def calendar_faults(books):
             yield f"topic {topic} is in neither due nor turns"
         elif topic in turns and first > books.now_ms:
             yield f"topic {topic} is in turns, and its first job is due in {first - books.now_ms:.0f} ms"
-        elif topic in due and due[topic] != first:
+        elif topic in due and due[topic] != first and topic not in books.get("lanes"):
             in_flight = len(books.by_topic("holders").get(topic, ()))
             if not math.isinf(due[topic]) or in_flight < MAX_IN_FLIGHT:
                 yield f"topic {topic} is in due with {due[topic]:.0f}, its first job with {first:.0f}"
+
+
+def lane_faults(books):
+    """The index of the lanes of a topic has exactly its waiting jobs and its attempts in flight, by their ranks."""
+    ranks, lanes = books.get("ranks"), {topic: state for topic, state in books.get("lanes").items() if topic}
+    attempts = {topic: set(holders) for topic, holders in books.by_topic("holders").items()}
+    for key in ranks:
+        if key not in books.get("jobs") and not any(key in of_topic for of_topic in attempts.values()):
+            yield f"{key!r} has a rank, and there is no such job"
+        elif key.split("/")[0] not in lanes:
+            yield f"{key!r} has a rank, and its topic has no lanes"
+    for topic, state in lanes.items():
+        bucket, index, turns, due = books.buckets.get(topic, {}), {}, books.get(f"lanes_turns:{topic}"), books.get(f"lanes_due:{topic}")
+        for name, lane in books.by_topic("lane").items():
+            if name.startswith(topic + "\n"):
+                index.update({key: (name.split("\n", 1)[1], score) for key, score in lane.items()})
+        for key in index.keys() - bucket.keys() | (bucket.keys() - index.keys() if state.startswith("inf") else set()):
+            yield f"{key} is {'only' if key in index else 'not'} in the index of the lanes"
+        for key, (rank, score) in index.items():
+            if rank != ranks.get(key, "5") or score != bucket.get(key):
+                yield f"{key} is in the lane {rank} with {score}; its rank is {ranks.get(key)}, its place {bucket.get(key)}"
+        for key in {rank[1:] for rank, _ in index.values()} ^ (turns.keys() | due.keys()) | turns.keys() & due.keys():
+            yield f"topic {topic}: the key {key!r} is in turns: {key in turns}, in due: {key in due}"
+        for key in {name.split("\n", 1)[1] for name in books.by_topic("lane_leases") if name.startswith(topic + "\n")} | {"", *(rank[1:] for rank in ranks.values())}:
+            mine, found = {field for field in attempts.get(topic, ()) if ranks.get(field, "5")[1:] == key}, set(books.values.get(f"lane_leases:{topic}\n{key}", ()))
+            if found - mine or key and mine - found:  # attempts that began before the topic had lanes are not counted for the empty key
+                yield f"topic {topic}: {found ^ mine} in flight for the key {key!r}"
 
 
 def keyspace_faults(books):

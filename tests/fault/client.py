@@ -48,13 +48,14 @@ def mixed_orders(seed, jobs, seconds, topics=20, cancels=0.1, delay_ms=3000, mix
     shares = [share for share, _, _ in mix]
     for number in range(jobs):
         _, path, more = chance.choices(mix, shares)[0]
+        topic = chance.randrange(topics)
         yield Order(
             at_ms=int(number * seconds * 1000 / jobs),
-            topic=f"t{chance.randrange(topics)}",
+            topic=f"t{topic}",
             job_id=str(number),
             delay_ms=0 if chance.random() < 0.3 else chance.randrange(delay_ms + 1),
             cancel_after_ms=chance.randrange(2500) if chance.random() < cancels else -1,
-            path=path, more=more)
+            path=path, more=more + (f',"key":"c{number % 7}"' if topic % 3 == 0 else "") + (f',"priority":{number % 10}' if topic % 5 == 0 else ""))
 
 
 @dataclasses.dataclass(slots=True)

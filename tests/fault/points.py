@@ -145,12 +145,13 @@ class Story:
         self.ticks.define(node)
         self.send_to_a_group(node)
         self.share_a_limit(node)
+        self.bound_a_key(node)
         self.publish_to_a_group(node)
         self.worker.use(node, lambda: self.can_go_on(node))
-        lane.schedule(node, "quick")
-        lane.schedule(node, "failing", "/500/200", retrySchedule=[0.5])
-        lane.schedule(node, "gone", "/410")
-        lane.schedule(node, "unwell", "/503/200", retrySchedule=[0.5])
+        lane.schedule(node, "quick", key="a")
+        lane.schedule(node, "failing", "/500/200", retrySchedule=[0.5], key="a")
+        lane.schedule(node, "gone", "/410", key="b", priority=7)
+        lane.schedule(node, "unwell", "/503/200", retrySchedule=[0.5], priority=2)
         lane.schedule(node, "long", "/200w2800")  # the attempt lasts long enough for a renewal of its lease
         lane.schedule(node, "expiring", "/500", retrySchedule=[60], ttl=2)  # is dead while it waits for its retry
         lane.schedule(node, "later", delay=1)
@@ -212,6 +213,14 @@ class Story:
         limit, topic = f"/limits/{self.lane.name}", f"/topics/{self.lane.name}-limited"
         for method, target, body in (("PUT", limit, {"maxInFlight": 2}), ("PUT", topic, {"limit": self.lane.name}), ("GET", limit, None),
                                      ("DELETE", topic, None), ("DELETE", limit, None)):
+            if self.can_go_on(node):
+                request(node, method, target, body)
+
+    def bound_a_key(self, node):
+        """A key gets settings of its own, which are read and removed; another one keeps them."""
+        keys = f"/topics/{self.lane.name}/keys"
+        for method, target, body in (("PUT", keys + "/b", {"maxInFlight": 5}), ("PUT", keys + "/c", {"weight": 2}), ("GET", keys, None),
+                                     ("DELETE", keys + "/c", None)):
             if self.can_go_on(node):
                 request(node, method, target, body)
 

@@ -359,6 +359,8 @@ class Walk:
             rank = self.link("HGET", BASE + "ranks", job_id) or f"{USUAL}"
             promise(rank[1:] == job.key or not self.link("HEXISTS", BASE + "lanes", job.topic), job_id, "has lost its key")
             job.priority = int(rank[0])
+        for place, (topic, _) in self.lingering.items():  # no record has the key of a cancelled job
+            self.lingering[place] = topic, (self.link("HGET", BASE + "ranks", place) or f"{USUAL}")[1:]
 
     # ---- checks ----
 
