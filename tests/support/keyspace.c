@@ -58,7 +58,8 @@ static bool is_hash(struct slice name)
            slice_equal(name, SLICE("sends")) || slice_equal(name, SLICE("skipped")) ||
            slice_equal(name, SLICE("workflows")) || slice_equal(name, SLICE("waits")) ||
            slice_equal(name, SLICE("limits")) || slice_equal(name, SLICE("limits_used")) ||
-           slice_equal(name, SLICE("limited")) ||
+           slice_equal(name, SLICE("limited")) || slice_equal(name, SLICE("lanes")) ||
+           slice_equal(name, SLICE("ranks")) || slice_equal(name, SLICE("key_values")) ||
            is_one_of(name,
                      (const char *const[]){
                          "jobs",         "holders:",   "crashes",   "attempts",      "carry",     "meta",
@@ -74,10 +75,15 @@ static bool is_list(struct slice name)
                                                  "elements:", "element_jobs:", "events:", NULL});
 }
 
+static bool is_set(struct slice name)
+{
+    return slice_starts_with(name, SLICE("lane_leases:"));
+}
+
 static bool has_words(struct slice name)
 {
     return slice_equal(name, SLICE("ended")) || slice_equal(name, SLICE("skipped")) ||
-           slice_equal(name, SLICE("limited")) ||
+           slice_equal(name, SLICE("limited")) || slice_equal(name, SLICE("lanes")) ||
            is_one_of(name, (const char *const[]){"holders:", "crashes", "kept", "receivers", "sends", "fired",
                                                  "idempotency", "lines", "workflow:", "workflow_jobs",
                                                  "waits", "element_jobs:", "steps:", NULL});
@@ -104,12 +110,14 @@ static bool has_records(struct slice name)
 
 /* Returns whether members of this key contain a newline. Such a member is an id, a newline and a nonce. In
  * the outbox, a field is an id, a newline and a number. The event of a webhook is "webhook", a newline and
- * the webhook's id. */
+ * the webhook's id. The name of a lane is a topic, a newline and a key. */
 static bool has_places(struct slice name)
 {
     return slice_starts_with(name, SLICE("holders:")) || slice_starts_with(name, SLICE("ended")) ||
            slice_ends_with(name, SLICE("lingering")) || slice_starts_with(name, SLICE("workflow:")) ||
-           slice_starts_with(name, SLICE("event_names:")) || slice_equal(name, SLICE("suspects"));
+           slice_starts_with(name, SLICE("event_names:")) || slice_equal(name, SLICE("suspects")) ||
+           slice_equal(name, SLICE("ranks")) || slice_equal(name, SLICE("key_values")) ||
+           slice_starts_with(name, SLICE("lane_leases:")) || slice_equal(name, SLICE("lines"));
 }
 
 /* Replaces the character from by to, at most "most" times. */
@@ -146,6 +154,9 @@ static void load_entry(redisContext *redis, struct slice name, struct slice entr
         if (has_words(name))
             swap(entry, ',', ' ', INT_MAX);
         redis_do(redis, "RPUSH " KEYSPACE_PREFIX "%b %b", name.data, name.size, entry.data, entry.size);
+    } else if (is_set(name)) {
+        swap(entry, '|', '\n', INT_MAX);
+        redis_do(redis, "SADD " KEYSPACE_PREFIX "%b %b", name.data, name.size, entry.data, entry.size);
     } else if (is_hash(name)) {
         ck_assert(slice_cut(entry, '=', &field, &value));
         if (has_words(name))
@@ -242,6 +253,7 @@ void keyspace_load(redisContext *redis, const char *text, int64_t now_ms)
         const char *end = memmem(line.data, line.size, ": ", 2);
         ck_assert_msg(end != NULL, "no key: %.*s", SLICE_ARG(line));
         name = slice_from(line.data, (size_t)(end - line.data));
+        swap(name, '|', '\n', INT_MAX);
         line = slice_skip(line, name.size + 2);
         while (line.size) {
             slice_cut(line, ' ', &entry, &line);
@@ -299,6 +311,13 @@ static void dump_key(redisContext *redis, struct buffer *text, const char *key)
             swap(entry, '\n', '|', INT_MAX);
             if (has_words(slice_of(name)))
                 swap(entry, ' ', ',', INT_MAX);
+            buffer_printf(text, " %s", entries->element[i]->str);
+        }
+    } else if (is_set(slice_of(name))) {
+        entries = redis_command(redis, "SMEMBERS %b", key, strlen(key));
+        sort(entries, 1);
+        for (size_t i = 0; i < entries->elements; i++) {
+            swap(slice_from(entries->element[i]->str, entries->element[i]->len), '\n', '|', INT_MAX);
             buffer_printf(text, " %s", entries->element[i]->str);
         }
     } else if (is_hash(slice_of(name))) {
