@@ -18,10 +18,10 @@ local JOBS, META, DEAD, NUMBERS, NAMES
 local CONSUMERS, WORKERS, HOLDERS -- the kinds of holders of leases
 local TURNS, DUE, READY
 local TOPICS, PATTERNS, CRASHES, ATTEMPTS, BEHIND, HELD, RESUMED, LINES, KEPT
-local PULL_WAITERS, SUSPECTS, WORKFLOW_JOBS, ENDED_LAST, EXPIRIES, QUOTAS, RARE_KEYS
+local PULL_WAITERS, SUSPECTS, WORKFLOW_JOBS, ENDED_LAST, EXPIRIES, RARE_KEYS
 local KEPT_UNTIL, DEAD_DUE, HISTORY, ENDED, ENDED_IDS, ENDED_READ
 local RATES, RESUMING, RECEIVERS, REPORTED, SURVEY, CARRY
-local LIMITS, LIMITED, LIMITS_USED
+local LIMITS, LIMITED, LIMITS_USED, QUOTAS
 local IDEMPOTENCY, WINDOWS, GROUPS, GROUP_NAMES, SENDS, SENDS_UNTIL
 local SCHEDULES, FIRES, SCHEDULE_NAMES, FIRED, SKIPPED, SKIPPED_UNTIL
 local WORKFLOWS, WORKFLOW_TIMES, WORKFLOWS_OVER, WAITS
@@ -64,9 +64,8 @@ local function name_job_keys()
   EXPIRIES = base .. 'expiries' -- id -> when the job expires, see expiries.lua
   LIMITS = base .. 'limits' -- name of a limit that topics share -> settings, see limits.lua
   LIMITED = base .. 'limited' -- topic -> number of its attempts that count for a limit, and the limit
-  QUOTAS = base .. 'quotas' -- topic with a quota -> number of its jobs, see quotas.lua
   RARE_KEYS = {base .. 'never', TOPICS, PATTERNS, CRASHES, ATTEMPTS, BEHIND, HELD, RESUMED, CONSUMERS.lingering, LINES, KEPT,
-    WORKERS.leases, WORKERS.lingering, PULL_WAITERS, SUSPECTS, WORKFLOW_JOBS, ENDED_LAST, EXPIRIES, LIMITS, LIMITED, QUOTAS}
+    WORKERS.leases, WORKERS.lingering, PULL_WAITERS, SUSPECTS, WORKFLOW_JOBS, ENDED_LAST, EXPIRIES, LIMITS, LIMITED}
 end
 
 local function name_other_keys()
@@ -78,6 +77,7 @@ local function name_other_keys()
   ENDED_READ = base .. 'ended_read' -- LIST: fields of ENDED that the archiver has read
 
   LIMITS_USED = base .. 'limits_used' -- name of a limit -> number of attempts in flight that count for it
+  QUOTAS = base .. 'quotas' -- topic with a quota -> number of its jobs, see quotas.lua
   RATES = base .. 'rates' -- topic -> time in us up to which its tokens are spent, see rates.lua
   RESUMING = base .. 'resuming' -- topics whose held jobs are resumed, see resuming.lua
   -- Records of receivers (servers that jobs are POSTed to) have the states of their circuit breakers and limits.
