@@ -187,6 +187,15 @@ def test_topics_are_listed_paused_and_resumed(server, receiver, topic):
     until(lambda: receiver.count(topic) == 1, 5, "the delivery")
 
 
+def test_a_quota_is_set_and_its_use_is_shown(server, receiver, topic):
+    ask(server, "set", topic, "maxPending=1")
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), delay=600)
+    assert ["quota", "maxPending", "1", "pending", "1"] in rows(ask(server, "topics", topic))
+    assert "its quota maxPending is 1" in ask(server, "schedule", topic, "--url", receiver.url(), code=1)
+    ask(server, "set", topic, "maxPending=")
+    assert "quota" not in [row[0] for row in rows(ask(server, "topics", topic)) if row]
+
+
 def test_patterns_are_set_listed_and_passed_by(start, receiver, topic):
     server = start("--reactors", "1")
     ask(server, "set", f"{topic}-*", "paused=true", f"url={receiver.url()}")

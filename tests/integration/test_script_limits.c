@@ -30,6 +30,20 @@ START_TEST(a_claim_leases_no_more_than_the_limit_allows)
 }
 END_TEST
 
+#define PULL_T "topics: t={\"delivery\":\"pull\",\"limit\":\"x\"} u=" NAMED "\n"
+#define OVER                                                                                                 \
+    "holders:u: u/b=n1,now-900 u/c=n1,now-900\nleases: u/b@now+3000 u/c@now+3000\nlimited: u=2,x\n"          \
+    "limits_used: x=2\njobs: t/a={r} u/b={r} u/c={r}\n"
+
+START_TEST(a_worker_waits_for_a_limit_that_was_lowered)
+{
+    CHECK_EXAMPLES( //
+        {WAIT_T OVER PULL_T LIMIT(ONE), "lease t 1 p1 5000 3000 -",
+         "(p1 0 0 -1 {\"delivery\":\"pull\",\"limit\":\"x\"})",
+         WAIT_T OVER PULL_T "pull_waiters: t@now+3000\n" LIMIT(ONE)}, );
+}
+END_TEST
+
 #define USED "holders:u: u/b=n1,now-900\nleases: u/b@now+3000\nlimited: u=1,x\nlimits_used: x=1\n"
 
 START_TEST(a_topic_waits_for_its_limit_and_is_offered_when_a_place_is_free)
@@ -90,6 +104,7 @@ Suite *suite(void)
     Suite *suite = suite_create("script_limits");
     TCase *tests = examples_case("limits");
     tcase_add_test(tests, a_claim_leases_no_more_than_the_limit_allows);
+    tcase_add_test(tests, a_worker_waits_for_a_limit_that_was_lowered);
     tcase_add_test(tests, a_topic_waits_for_its_limit_and_is_offered_when_a_place_is_free);
     tcase_add_test(tests, a_limit_is_changed_and_deleted_under_the_text_that_was_read);
     tcase_add_test(tests, settings_name_a_limit_that_exists);

@@ -94,6 +94,10 @@ START_TEST(what_replaces_or_moves_a_job_needs_no_room)
         /* Cancelled and delivered jobs leave their places. */
         {FULL, "cancel t/a ''", "0", QUOTA("1")},
         {LEASED QUOTA("1") COUNTED, "complete t/a n1 ''", "1", QUOTA("1")},
+        /* The index gets each topic with a quota whose jobs change. */
+        {LEASED QUOTA("1"), "release t/a n1 60000 now - 0", "1 wake now+60001",
+         "bucket:t: t/a@now+60001\ndue: t@now+60001\nheld: t@now-1000\nheld:t: t/a@now-1000\njobs: "
+         "t/a={r}\n" QUOTA("1") COUNTED},
         {LEASED QUOTA("1") COUNTED, "cancel t/a ''", "1", LINGERING QUOTA("1") COUNTED}, );
 }
 END_TEST
@@ -121,7 +125,7 @@ START_TEST(a_quota_raises_the_format)
         {ABSENT, "set_patterns 0 '' 3 1 t* {\"maxPending\":1}", "1700000000123456",
          "meta: format=5 patterns=1700000000123456 redate=0\npatterns: t*={\"maxPending\":1}\n"},
         /* The index has a topic only while it has a quota and jobs. */
-        {DELAYED, "settings t '' {\"maxPending\":3}", "1", DELAYED "meta: format=5\n" QUOTA("3")},
+        {DELAYED, "settings t '' {\"maxPending\":3}", "1", DELAYED "meta: format=5\n" QUOTA("3") COUNTED},
         {FULL, "settings t {\"maxPending\":1} ''", "1", DELAYED}, );
 }
 END_TEST

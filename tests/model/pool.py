@@ -1148,7 +1148,7 @@ class Pool(Workflows):
                 continue
             outcome, *rest = was[1:] if was else ("-", 0, 0, 0, "")
             self.schedules[name] = definition
-            self.fired[name] = (hashlib.sha1(definition.encode()).hexdigest(), "-" if outcome == "hold" and next_ms != "=" else outcome, *rest)
+            self.fired[name] = (hashlib.sha1(definition.encode()).hexdigest(), "-" if outcome in ("hold", "quota") and next_ms != "=" else outcome, *rest)
             if next_ms != "=":
                 self.skipped.pop(name, None)
             if next_ms == "-":

@@ -125,6 +125,14 @@ def test_limits_say_how_much_of_them_is_used(browser, world):
     world.server.request("DELETE", "/topics/slow")
 
 
+def test_a_topic_says_how_much_of_its_quota_is_used(browser, server):
+    settings(server, "orders", maxPending=5)
+    for number in range(2):
+        server.schedule(topic="orders", jobId=str(number), url="http://127.0.0.1:9/", delay=LATER)
+    browser.open(server, "#/topics/orders")
+    browser.await_text("2 of 5 jobs")
+
+
 def test_topics_are_filtered_while_typing(browser, server):
     for name in "orders", "mail", "mail-eu":
         server.schedule(topic=name, url="http://127.0.0.1:9/", delay=LATER)

@@ -18,10 +18,10 @@ local JOBS, META, DEAD, NUMBERS, NAMES
 local CONSUMERS, WORKERS, HOLDERS -- the kinds of holders of leases
 local TURNS, DUE, READY
 local TOPICS, PATTERNS, CRASHES, ATTEMPTS, BEHIND, HELD, RESUMED, LINES, KEPT
-local PULL_WAITERS, SUSPECTS, WORKFLOW_JOBS, ENDED_LAST, EXPIRIES, QUOTAS, RARE_KEYS
+local PULL_WAITERS, SUSPECTS, WORKFLOW_JOBS, ENDED_LAST, EXPIRIES, RARE_KEYS
 local KEPT_UNTIL, DEAD_DUE, HISTORY, ENDED, ENDED_IDS, ENDED_READ
 local RATES, RESUMING, RECEIVERS, REPORTED, SURVEY, CARRY
-local LIMITS, LIMITED, LIMITS_USED
+local LIMITS, LIMITED, LIMITS_USED, QUOTAS
 local RANKS, LANES, KEY_VALUES
 local IDEMPOTENCY, WINDOWS, GROUPS, GROUP_NAMES, SENDS, SENDS_UNTIL
 local SCHEDULES, FIRES, SCHEDULE_NAMES, FIRED, SKIPPED, SKIPPED_UNTIL
@@ -69,10 +69,8 @@ local function name_job_keys()
   -- These two exist only while LANES exists.
   RANKS = base .. 'ranks' -- id -> priority and key of the job, see ranks.lua
   KEY_VALUES = base .. 'key_values' -- topic, newline, key -> settings of this key, as JSON text
-  QUOTAS = base .. 'quotas' -- topic with a quota -> number of its jobs, see quotas.lua
   RARE_KEYS = {base .. 'never', TOPICS, PATTERNS, CRASHES, ATTEMPTS, BEHIND, HELD, RESUMED, CONSUMERS.lingering, LINES, KEPT,
-    WORKERS.leases, WORKERS.lingering, PULL_WAITERS, SUSPECTS, WORKFLOW_JOBS, ENDED_LAST, EXPIRIES, LIMITS, LIMITED, QUOTAS,
-    LANES}
+    WORKERS.leases, WORKERS.lingering, PULL_WAITERS, SUSPECTS, WORKFLOW_JOBS, ENDED_LAST, EXPIRIES, LIMITS, LIMITED, LANES}
 end
 
 local function name_other_keys()
@@ -84,6 +82,7 @@ local function name_other_keys()
   ENDED_READ = base .. 'ended_read' -- LIST: fields of ENDED that the archiver has read
 
   LIMITS_USED = base .. 'limits_used' -- name of a limit -> number of attempts in flight that count for it
+  QUOTAS = base .. 'quotas' -- topic with a quota -> number of its jobs, see quotas.lua
   RATES = base .. 'rates' -- topic -> time in us up to which its tokens are spent, see rates.lua
   RESUMING = base .. 'resuming' -- topics whose held jobs are resumed, see resuming.lua
   -- Records of receivers (servers that jobs are POSTed to) have the states of their circuit breakers and limits.

@@ -92,9 +92,9 @@ end
 -- ---- index ----
 
 -- Writes the numbers of jobs of the topics whose jobs this call may have changed or counted. Called at the end of a
--- script.
+-- script. It does not ask whether the index exists: the settings of these topics have mostly been read already.
 function Quotas.write(touched)
-  if not next(rooms) and (not has(QUOTAS) or #touched == 0) then return end
+  if not has_settings() then return end
   local written, removed, is_known = {}, {}, {}
   local function add(topic)
     local number = not is_known[topic] and Quotas.of(topic) and Quotas.pending(topic)
@@ -115,16 +115,12 @@ end
 
 -- Empties the index after a change of settings that may have removed a quota. The next change of a topic's jobs writes
 -- its entry again.
-function Quotas.forget()
-  if not has(QUOTAS) then return end
-  call('DEL', QUOTAS)
-  is_there[QUOTAS] = false
-end
+function Quotas.forget() call('DEL', QUOTAS) end
 
 -- Returns the topics that had the most jobs (maximum: most).
 function Quotas.largest(most)
   local names = {}
-  for _, topic in ipairs(has(QUOTAS) and call('ZRANGE', QUOTAS, 0, 2 * most - 1, 'REV') or {}) do
+  for _, topic in ipairs(has_settings() and call('ZRANGE', QUOTAS, 0, 2 * most - 1, 'REV') or {}) do
     if #names < most and Quotas.of(topic) then names[#names + 1] = topic end
   end
   return names
