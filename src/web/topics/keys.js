@@ -9,7 +9,7 @@ import { number } from "../format.js";
 import { Button, Card, Problem } from "../parts/page.js";
 import { Table } from "../parts/table.js";
 import { toast } from "../parts/toast.js";
-import { Name, State, Time } from "../parts/values.js";
+import { Name, shown, State, Time } from "../parts/values.js";
 import { BoundsDialog, SETTINGS, textOf } from "./settings.js";
 import { bar } from "./state.js";
 
@@ -48,9 +48,9 @@ const columns = (card, common, whyNot) => [
   { name: "overdue", title: "Overdue", view: (row) => (row.oldestOverdueAt ? m(Time, { at: row.oldestOverdueAt, style: "ago" }) : m("span.faint", "–")) },
   { name: "held", title: "Held by", view: (row) => (row.heldBy ? [HELD_BY[row.heldBy] ?? row.heldBy, row.heldUntil ? [" ", m(Time, { at: row.heldUntil, style: "relative" })] : null] : m("span.faint", "–")) },
   { name: "own", title: "Own settings", isExtra: true, view: (row) => own(row) },
-  { name: "pause", title: "", view: (row) => (row.key ? m(Button, { kind: "quiet", whyNot, label: `${row.settings.paused ? "Resume" : "Pause"} ${row.key}`, onclick: () => setPaused(card, row.key, !row.settings.paused) }, row.settings.paused ? "Resume" : "Pause") : null) },
-  { name: "edit", title: "", view: (row) => (row.key ? m(Button, { kind: "quiet", whyNot, label: `Change ${row.key}`, onclick: () => edit(card, row) }, "Change") : null) },
-  { name: "reset", title: "", view: (row) => (Object.keys(row.settings).length ? m(Button, { kind: "quiet", whyNot, label: `Remove settings of ${row.key}`, onclick: () => reset(card, row) }, "Remove") : null) },
+  { name: "pause", title: "", view: (row) => (row.key ? m(Button, { kind: "quiet", whyNot, label: `${row.settings.paused ? "Resume" : "Pause"} ${shown(row.key)}`, onclick: () => setPaused(card, row.key, !row.settings.paused) }, row.settings.paused ? "Resume" : "Pause") : null) },
+  { name: "edit", title: "", view: (row) => (row.key ? m(Button, { kind: "quiet", whyNot, label: `Change ${shown(row.key)}`, onclick: () => edit(card, row) }, "Change") : null) },
+  { name: "reset", title: "", view: (row) => (Object.keys(row.settings).length ? m(Button, { kind: "quiet", whyNot, label: `Remove settings of ${shown(row.key)}`, onclick: () => reset(card, row) }, "Remove") : null) },
 ];
 
 // The jobs without a key have no bounds.
@@ -67,9 +67,9 @@ const own = ({ settings }) => {
 async function setPaused(card, key, isPaused) {
   try {
     await patch(path`/topics/${card.topic}/keys/${key}`, { paused: isPaused || null });
-    toast(isPaused ? `${key} is paused: no attempt of its jobs begins.` : `${key} is resumed.`, { undo: () => setPaused(card, key, !isPaused) });
+    toast(isPaused ? `${shown(key)} is paused: no attempt of its jobs begins.` : `${shown(key)} is resumed.`, { undo: () => setPaused(card, key, !isPaused) });
   } catch (error) {
-    toast(`${key} was not changed: ${error.detail || error.message}`, { kind: "bad" });
+    toast(`${shown(key)} was not changed: ${error.detail || error.message}`, { kind: "bad" });
   }
   card.reload();
 }
@@ -79,7 +79,7 @@ async function edit(card, { key }) {
     const { body, etag } = await get(path`/topics/${card.topic}/keys/${key}`);
     card.edited = { name: key, settings: body.settings, etag };
   } catch (error) {
-    toast(`${key} was not read: ${error.detail || error.message}`, { kind: "bad" });
+    toast(`${shown(key)} was not read: ${error.detail || error.message}`, { kind: "bad" });
   }
   m.redraw();
 }
@@ -87,7 +87,7 @@ async function edit(card, { key }) {
 async function reset(card, { key }) {
   try {
     await del(path`/topics/${card.topic}/keys/${key}`);
-    toast(`${key} has no settings of its own now.`);
+    toast(`${shown(key)} has no settings of its own now.`);
   } catch (error) {
     toast(`Not removed: ${error.detail || error.message}`, { kind: "bad" });
   }

@@ -13,6 +13,7 @@ import { parseRaw, changesOf, isPlain, Dialog, Field, Form, faultOf } from "../p
 import { Button } from "../parts/page.js";
 import { Table } from "../parts/table.js";
 import { toast } from "../parts/toast.js";
+import { shown } from "../parts/values.js";
 
 export const SETTINGS = [
   { name: "paused", title: "Paused", preset: "no", kind: "bool", help: "No attempt begins. Jobs are still accepted." },
@@ -187,7 +188,7 @@ export function BoundsDialog({ attrs: { what, help, fields, pathOf, onclose, ...
     state.isBusy = true;
     try {
       await (old.etag ? patch(pathOf(name), settings, { ifMatch: old.etag }) : put(pathOf(name), settings, { headers: { "If-None-Match": "*" } }));
-      toast(`${name} is saved.`);
+      toast(`${shown(name)} is saved.`);
       onclose(true);
     } catch (problem) {
       state.error = problem.status === 412 ? new ApiError(412, { title: "Not saved", detail: old.name === null ? `A ${what.toLowerCase()} with this name has settings already.` : `The ${what.toLowerCase()} has changed since you opened it. Close this dialog and open it again.` }) : problem;
@@ -197,7 +198,7 @@ export function BoundsDialog({ attrs: { what, help, fields, pathOf, onclose, ...
   };
   return {
     view: () =>
-      m(Dialog, { title: old.name === null ? `New ${what.toLowerCase()}` : `${what} ${old.name}`, onclose: () => onclose(false) },
+      m(Dialog, { title: old.name === null ? `New ${what.toLowerCase()}` : `${what} ${shown(old.name)}`, onclose: () => onclose(false) },
         m(Form, { onsubmit, error: state.error, isBusy: state.isBusy, oncancel: () => onclose(false) },
           old.name === null ? m(Field, { label: what, value: state.name, isRequired: true, oninput: (text) => (state.name = text), help }) : null,
           fields.map((row, i) => m(Field, { label: row.title, help: row.help, value: state.texts[i], error: faultOf(state.error, row.name), oninput: (text) => (state.texts[i] = text) })))),
