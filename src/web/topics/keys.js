@@ -3,6 +3,7 @@
 //   m(Keys, {topic, settings, whyNot})   settings: those of the topic. Without keys and perKey, it shows nothing.
 
 import { m } from "../lib.js";
+import { href } from "../router.js";
 import { del, get, patch, path } from "../api.js";
 import { Paged, repeat } from "../live.js";
 import { number } from "../format.js";
@@ -41,7 +42,7 @@ export function Keys({ attrs: { topic } }) {
 }
 
 const columns = (card, common, whyNot) => [
-  { name: "key", title: "Key", view: (row) => (row.key ? [m(Name, { text: row.key, most: 36 }), " ", row.settings.paused ? m(State, { state: "paused", title: row.settings.pauseReason }) : null] : m("span.faint", "without a key")) },
+  { name: "key", title: "Key", view: (row) => (row.key ? [m("a", { href: href(["jobs"], { topic: card.topic, key: row.key }) }, m(Name, { text: row.key, most: 36 })), " ", row.settings.paused ? m(State, { state: "paused", title: row.settings.pauseReason }) : null] : m("span.faint", "without a key")) },
   { name: "waiting", title: "Waiting", isNumber: true, view: (row) => number(row.waiting) },
   { name: "inFlight", title: "In flight", view: (row) => used(row, common) },
   { name: "share", title: "Share", isNumber: true, view: (row) => `${Math.round(row.share * 100)} %` },
