@@ -15,7 +15,7 @@ import scratch
 # Name of the safeguard: (script's file, old text, new text).
 CONTROLS = {
     # Fault: claimed jobs exist in the claiming process only.
-    "destructive pop": [("claim", "  if turn.has_rate and not", "  call('HDEL', JOBS, id)\n  if turn.has_rate and not")],
+    "destructive pop": [("claim", "  if (turn.has_rate or turn.lanes) and not", "  call('HDEL', JOBS, id)\n  if (turn.has_rate or turn.lanes) and not")],
     # Fault: any process may end a lease.
     "no nonce check": [("lib/fence", "if string.sub(claim, 1, #begin) == begin or claim == nonce then\n", "if true then\n")],
     # Fault: a failed attempt is the job's last one.

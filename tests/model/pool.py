@@ -1795,7 +1795,7 @@ class Pool(Workflows):
             return min(most, room), (room_at or -1) if room < 1 else next_at
         return most, next_at
 
-    def lease_one(self, topic, most, nonce, lease_ms, wait_ms, once):
+    def lease_one(self, topic, most, nonce, lease_ms, wait_ms, once, key=""):
         fingerprint, _, key = once.partition(" ")
         kept = self.answered.get(key)
         if kept and 0 <= self.now - kept[1] <= FORGOTTEN_MS:
