@@ -351,3 +351,17 @@ def test_an_index_that_is_lost_is_made_again(start, redis, receiver, topic, lost
         own.command("DEL", name)
     resume(server, topic)
     until(lambda: receiver.count(topic) == 6, 90, "all of them")
+
+
+def test_lanes_on_a_cluster(start, cluster, receiver, topic):
+    server = start("--prefix", "lanes:", redis=cluster.address)
+    names = [f"{topic}.{i}" for i in range(6)]
+    for name in names:
+        set_topic(server, name, perKey={"maxInFlight": 1})
+        receiver.script(name, Answer(delay=0.05))
+        for key in "ab":
+            add(server, receiver, name, 4, key)
+    for name in names:
+        until(lambda: is_answered(receiver, name, 8), 30, "all of them")
+        for key in "ab":
+            assert most_at_once(of_key(receiver, name, key)) == 1

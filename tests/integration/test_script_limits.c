@@ -38,7 +38,7 @@ END_TEST
 START_TEST(a_worker_waits_for_a_limit_that_was_lowered)
 {
     CHECK_EXAMPLES( //
-        {WAIT_T OVER PULL_T LIMIT(ONE), "lease t 1 p1 5000 3000 -",
+        {WAIT_T OVER PULL_T LIMIT(ONE), "lease t 1 p1 5000 3000 - ''",
          "(p1 0 0 -1 {\"delivery\":\"pull\",\"limit\":\"x\"})",
          WAIT_T OVER PULL_T "pull_waiters: t@now+3000\n" LIMIT(ONE)}, );
 }

@@ -1937,7 +1937,7 @@ START_TEST(data_of_a_newer_format_is_not_changed)
         {LEASED NEWER, "renew t/a n1 5000", "now+5000",
          "holders:t: t/a=n1,now-1000\njobs: t/a={r}\nleases: t/a@now+5000\n" NEWER},
         {LEASED "meta: format=4\n", "complete t/a n1 ''", "1", "meta: format=4\n"},
-        {NEWER, "open 2 1 0 0 on", "6 0 0", NULL}, );
+        {NEWER, "open 2 1 0 0 on", "7 0 0", NULL}, );
 }
 END_TEST
 

@@ -126,7 +126,7 @@ struct topic_quota {
     int64_t max;     /* see quota in struct topic */
     int64_t pending; /* see topic_pending */
     int64_t wait_ms; /* time until the topic may have room */
-    bool has_key;    /* it is the quota of a key of the topic */
+    bool has_key;    /* the quota is that of a key of the topic */
     struct slice key;
 };
 

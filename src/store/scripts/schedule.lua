@@ -14,6 +14,7 @@
 -- {'repeated', due, id} of that call's answer, or REUSED if it had other content.
 
 local room, scheduled
+local has_quotas -- whether a quota may refuse a job of this call
 
 -- Returns the index in ARGV of the first item whose id may already belong to a job. Each query checks several ids, and
 -- also reads the records of the jobs that it finds. To read few records, the search ends at the first query that
@@ -39,7 +40,7 @@ local new -- id, record, id, record ... written at the end
 -- Returns why a job is refused if its id is free, or nothing.
 local function refusal(id, at, created, record)
   return Records.lacks_url(id, record) and RESULT.NO_URL or Records.would_expire(created, record, at) and RESULT.EXPIRED
-    or Quotas.refusal(topic_of(id), 1, record)
+    or has_quotas and Quotas.refusal(topic_of(id), 1, record) or nil
 end
 
 local function add_free(id, when, record)
@@ -51,7 +52,7 @@ local function add_free(id, when, record)
   Expiries.note(id, expires)
   Lanes.note_new(id, record)
   room = room - 1
-  Quotas.take(topic_of(id), 1, record)
+  if has_quotas then Quotas.take(topic_of(id), 1, record) end
   return Places.put_new(id, at)
 end
 
@@ -63,7 +64,7 @@ local function add(id, when, record)
   Expiries.note(id, expires)
   Lanes.note_new(id, record)
   room = room - 1
-  Quotas.take(topic_of(id), 1, record)
+  if has_quotas then Quotas.take(topic_of(id), 1, record) end
   scheduled[id] = Places.put_new(id, at)
   return scheduled[id]
 end
@@ -97,7 +98,7 @@ script('schedule', {}, {Expiries, Idempotency, Lanes, Leases, Places, Quotas, Re
     last, is_known[topic] = topic, true
   end
   Places.look_at_buckets(topics)
-  Quotas.look(topics)
+  has_quotas = Quotas.look(topics)
   for i = 4, #ARGV, 4 do
     local is_free = i < free_before and room >= 1 and ARGV[i + 3] == '-'
     replies[i / 4 + 1] = is_free and add_free(ARGV[i], ARGV[i + 1], ARGV[i + 2])

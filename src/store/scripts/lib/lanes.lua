@@ -11,9 +11,9 @@
 --               cursor; 'inf': all
 --   priorities  the digits of the priorities that jobs of the topic have had
 --   mark        identifies the settings with which lanes were offered last, see restart
--- The field '' exists while keys have values of their own, so that one query tells whether there are any.
+-- The field '' exists while keys have values of their own, so that one query finds out whether there are any.
 
-local Lanes = {uses = {Fifo, Holds, Ranks, Rates}}
+local Lanes = {uses = {Fifo, Ranks, Rates}}
 
 -- The attempts of a lane in flight: a set with fields of holders:<topic>.
 local function in_flight_key(topic, key) return base .. 'lane_leases:' .. topic .. '\n' .. key end
@@ -250,7 +250,7 @@ end
 
 -- ---- offering a lane ----
 
-local turns_added, due_added, turns_removed, due_removed -- of the topic whose lanes are being offered
+local turns_added, due_added, turns_removed, due_removed -- changes of the lanes of one topic, which is being offered
 local function begin_offers() turns_added, due_added, turns_removed, due_removed = {}, {}, {}, {} end
 
 -- Decides whether a lane may be served, as Turns.offer does for topics. turn: its next virtual time, if it has been
@@ -514,7 +514,7 @@ local function by_key(ids)
 end
 
 -- Called when chosen jobs have left the bucket. lanes: from Lanes.choose. taken: their ids. begun: the
--- ids of those that count for a rate.
+-- ids of the jobs that count for a rate.
 local TURN_MAX = 2251799813685248 -- 2^51: scores above 2^53 are not exact
 function Lanes.served(topic, lanes, taken, begun, a_job)
   local numbers, spent, is_high = by_key(taken), by_key(begun), false

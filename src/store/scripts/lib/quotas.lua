@@ -22,10 +22,11 @@ function Quotas.pending(topic) return call('ZCARD', bucket_of(topic)) + call('HL
 
 -- topic, or name of a lane (lanes.lua) -> how many more jobs its quota allows; nil without a quota
 local rooms = {}
+local may_have_keys -- whether keys of the topics of this call may have quotas
 
 -- Returns the name of the lane of a new job, if its key has a quota, and the key.
 function Quotas.lane_of_new(topic, record)
-  if not record or not has_lanes and not (has_settings() and settings_of(topic).perKey) then return end
+  if not record or not may_have_keys then return end
   local rank = Ranks.in_record(record)
   local key = rank and Ranks.key_in(rank) or ''
   local name = Lanes.name(topic, key)
@@ -35,14 +36,17 @@ function Quotas.lane_of_new(topic, record)
 end
 
 -- Counts the jobs of the topics that have a quota. Must be called for the topics of all new jobs before the first
--- write.
+-- write. Returns whether any of the jobs may be refused because of a quota.
 function Quotas.look(topics)
-  if not has_settings() then return end
+  may_have_keys = has_lanes
+  if not has_settings() then return may_have_keys end
   fetch_settings(topics)
   for i = 1, #topics do
     local max = Quotas.of(topics[i])
     if max then rooms[topics[i]] = max - Quotas.pending(topics[i]) end
+    may_have_keys = may_have_keys or settings_of(topics[i]).perKey
   end
+  return may_have_keys or next(rooms) ~= nil
 end
 
 -- Returns how long a client should wait before it sends a refused job again, ms. A place becomes free when a job ends.
@@ -75,7 +79,7 @@ end
 
 function Quotas.refusal(topic, number, record)
   if rooms[topic] and rooms[topic] < number then return refuse(topic, Quotas.of(topic), topic) end
-  return Quotas.refusal_of_key(topic, number, record)
+  if may_have_keys then return Quotas.refusal_of_key(topic, number, record) end
 end
 
 -- Notes that this number of new jobs is scheduled.
@@ -86,7 +90,7 @@ end
 
 function Quotas.take(topic, number, record)
   if rooms[topic] then rooms[topic] = rooms[topic] - number end
-  Quotas.take_of_key(topic, number, record)
+  if may_have_keys then Quotas.take_of_key(topic, number, record) end
 end
 
 -- ---- index ----
@@ -129,6 +133,7 @@ end
 function Quotas.begin()
   if next(rooms) then rooms = {} end
   if next(waits) then waits = {} end
+  may_have_keys = nil
 end
 
 return Quotas

@@ -29,7 +29,7 @@ end
 
 function Ranks.of(id) return known[id] or Ranks.of_all({id})[1] end
 
--- Returns the rank that this call knows of an id, or nothing.
+-- Returns the rank of an id if this call has read it, or nothing.
 function Ranks.known(id) return known[id] end
 
 function Ranks.key_in(rank) return string.sub(rank, 2) end
