@@ -511,12 +511,22 @@ static void check_bound(struct query_reading *reading)
                         "is required: limit=N for at most N jobs in all, or all=true for all that match");
 }
 
+/* Refuses an empty key: it may come from a variable of a script that is not set, and would select all jobs
+ * without a key. */
+static void check_key(struct query_reading *reading)
+{
+    const struct job_filter *filter = &list_query(reading->exchange)->bulk.list.filter;
+    if (filter->has_key && filter->key.size == 0)
+        query_add_error(reading, SLICE("key"), "must not be empty in an action on many jobs");
+}
+
 bool query_read_bulk(struct exchange *exchange, enum app_action action)
 {
     struct query_reading reading;
     struct list_query *query;
     read_parameters(&reading, exchange, actions[action].parameters);
     query = list_query(exchange);
+    check_key(&reading);
     query->bulk.action = action;
     if (!(reading.given & 1U << PARAMETER_PAGE_LIMIT))
         query->bulk.list.max = APP_PAGE_MAX;

@@ -169,6 +169,7 @@ static const struct command {
     {"set", "TOPIC NAME=VALUE...", "changes settings of a topic or a pattern ('orders-*')", set_run,
      ARGUMENT_WORDS_MAX,
      "  NAME=VALUE            such as maxInFlight=10 rate=100/1m url=https://shop.example/hook\n"
+     "  OBJECT.NAME=VALUE     one setting in an object, such as perKey.maxInFlight=2\n"
      "  NAME=                 removes the setting\n"},
     {"pause", "TOPIC", "pauses a topic: no new attempts begin", pause_run, 1, NULL},
     {"resume", "TOPIC", "resumes a paused topic", resume_run, 1, NULL},

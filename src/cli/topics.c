@@ -260,14 +260,39 @@ static bool add_setting(struct call *call, struct json_writer *patch, const char
     return true;
 }
 
-/* Writes the settings of the words from this index on as a patch. */
+/* Returns the name of the object to which the setting of a word belongs, such as "perKey" of
+ * "perKey.weight=2", or an empty slice. */
+static struct slice object_of(const char *word)
+{
+    struct slice name, ignored, object;
+    slice_cut(slice_of(word), '=', &name, &ignored);
+    return slice_cut(name, '.', &object, &ignored) ? object : SLICE("");
+}
+
+/* Writes the settings of the words from this index on as a patch. Settings of one object become one object,
+ * which the server merges with the old one. */
 static bool write_settings(struct call *call, int first, struct buffer *text)
 {
+    const struct arguments *arguments = &call->arguments;
     struct json_writer patch = json_writer_to(text);
     bool is_sound = true;
     json_put_object(&patch);
-    for (int i = first; i < call->arguments.word_count && is_sound; i++)
-        is_sound = add_setting(call, &patch, call->arguments.words[i]);
+    for (int i = first; i < arguments->word_count && is_sound; i++) {
+        struct slice object = object_of(arguments->words[i]);
+        int same = first;
+        while (same < i && !slice_equal(object_of(arguments->words[same]), object))
+            same++;
+        if (object.size == 0)
+            is_sound = add_setting(call, &patch, arguments->words[i]);
+        if (object.size == 0 || same < i) /* the object was written with its first setting */
+            continue;
+        json_put_name_text(&patch, object);
+        json_put_object(&patch);
+        for (int k = i; k < arguments->word_count && is_sound; k++)
+            if (slice_equal(object_of(arguments->words[k]), object))
+                is_sound = add_setting(call, &patch, arguments->words[k] + object.size + 1);
+        json_end_object(&patch);
+    }
     json_end_object(&patch);
     return is_sound;
 }

@@ -479,6 +479,18 @@ def test_keys_are_listed_shown_changed_paused_and_removed(server, topic):
         server.cancel(topic, number)
 
 
+def test_settings_in_an_object_are_set_one_by_one(server, topic):
+    changed = json.loads(ask(server, "set", topic, "perKey.maxInFlight=2", "timeout=9", "perKey.rate=10/1m", "headers.X-A.b=c d", "perKey.order=fifo"))
+    bounds = {"maxInFlight": 2, "rate": {"jobs": 10, "per": 60, "burst": 1}, "order": "fifo"}
+    assert changed["settings"] == {"perKey": bounds, "timeout": 9, "headers": {"X-A.b": "***"}}
+    assert json.loads(ask(server, "set", topic, "perKey.rate=", "perKey.maxInFlight=3"))["settings"]["perKey"] == {"maxInFlight": 3, "order": "fifo"}
+    assert "perKey" not in json.loads(ask(server, "set", topic, "perKey="))["settings"]
+    assert "expected NAME=VALUE" in ask(server, "set", topic, "perKey.rate", code=2)
+    assert "expected JOBS/TIME" in ask(server, "set", topic, "perKey.rate=fast", code=2)
+    assert "perKey.wight: unknown setting; did you mean weight?" in ask(server, "set", topic, "perKey.wight=2", code=1)
+    ask(server, "topics", topic, "--remove")
+
+
 def test_each_command_has_help(server):
     names = [line.split()[0] for line in ask(server, "help").splitlines() if re.match(r"  \w", line)]
     assert len(names) > 15

@@ -110,7 +110,7 @@ def parameters():
 
 @pytest.mark.parametrize("method, path, name", list(parameters()), ids=str)
 def test_an_empty_parameter_is_named(server, method, path, name):
-    empty = [] if name == "key" else [f"{name}=", name]  # an empty key finds the jobs without a key
+    empty = [] if name == "key" and method == "GET" else [f"{name}=", name]  # lists and counts of jobs without a key
     for query in *empty, f"{name}=%00":
         reply = server.request(method, f"{path}?{query}", check=False)
         if reply.status == 404 and method == "POST":

@@ -160,6 +160,17 @@ def test_bulk_actions_keep_to_a_key(server, receiver, topic):
     assert [lane_of(server.job(topic, name)) for name in ("w1", "w3")] == [("c1", 5)] * 2
 
 
+@pytest.mark.parametrize("method, path", [("DELETE", "/jobs"), *(("POST", f"/jobs/{word}") for word in ("run", "redrive", "reschedule"))])
+def test_an_action_on_many_jobs_refuses_an_empty_key(server, receiver, topic, method, path):
+    schedule(server, receiver, topic, {"a": "c1", "b": None})
+    state = "dead" if path == "/jobs/redrive" else "delayed"
+    query = f"state={state}&topic={topic}{'&delay=1' if path == '/jobs/reschedule' else ''}"
+    for empty, bound in itertools.product(("key=", "key"), ("all=true", "limit=9", "all=true&dryRun=true")):
+        refusal = server.request(method, f"{path}?{query}&{empty}&{bound}", check=False).expect(400)
+        assert refusal["errors"] == [{"field": "key", "detail": "must not be empty in an action on many jobs"}]
+    assert found(server, f"topic={topic}&state=delayed") == ["a", "b"] and found(server, f"topic={topic}&state=delayed&key=") == ["b"]
+
+
 def test_a_filter_must_be_a_key(server, topic):
     for wrong in "x" * 129, "%01", "%ff", "a&key=b":
         assert server.get(f"/jobs?topic={topic}&key={wrong}").fields() == ["key"]
@@ -256,5 +267,7 @@ def test_the_command_line_sets_and_finds_them(server, receiver, topic):
     job = server.get(f"/schedules/{topic}/s").expect(200)["job"]
     assert (job["key"], job["priority"]) == ("c3", 0)
     command("cancel", "--topic", topic, "--state", "delayed", "--key", "c2", "--all")
+    assert found(server, f"topic={topic}") == ["a", "c"]
+    assert "key: must not be empty" in command("cancel", "--topic", topic, "--state", "delayed", "--key", "", "--all", code=1)
     assert found(server, f"topic={topic}") == ["a", "c"]
     assert "--priority is x: expected a whole number from 0 to 9" in command("schedule", f"{topic}/d", "--priority", "x", code=2)

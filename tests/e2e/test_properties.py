@@ -147,15 +147,15 @@ def in_plain(value):
     missing (except for body), and a duration may replace seconds."""
     if not isinstance(value, dict):
         return value
-    seconds = {name: 60 for name in ("delay", "ttl", "timeout", "retention", "per")
+    seconds = {name: 60 for name in ("delay", "ttl", "timeout", "retention", "per", "priorityAge")
                if isinstance(value.get(name), str) and DURATION.fullmatch(value[name])}
-    return {name: in_plain(inner) if name in ("headers", "rate") else inner
+    return {name: in_plain(inner) if name in ("headers", "rate", "perKey") else inner
             for name, inner in {**value, **seconds}.items() if inner is not None or name == "body"}
 
 
 def is_allowed(operation, value):
     """Returns whether the contract allows this body. A PUT need not repeat the topic of its path."""
-    if operation["operationId"] in ("scheduleJob", "replaceJob", "replaceSettings"):
+    if operation["operationId"] in ("scheduleJob", "replaceJob", "replaceSettings", "replaceKey", "replaceLimit"):
         value = in_plain(value)
     if operation["operationId"] == "replaceJob" and isinstance(value, dict):
         value = {"topic": "a", **value}
