@@ -2,10 +2,10 @@
 
 import json
 import time
-import urllib.parse
 
 import pytest
 
+from cluster import Cluster
 from patience import until
 from pull import lease
 from receiver import Answer, HANG
@@ -351,6 +351,13 @@ def test_an_index_that_is_lost_is_made_again(start, redis, receiver, topic, lost
         own.command("DEL", name)
     resume(server, topic)
     until(lambda: receiver.count(topic) == 6, 90, "all of them")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    started = Cluster()
+    yield started
+    started.stop()
 
 
 def test_lanes_on_a_cluster(start, cluster, receiver, topic):
