@@ -3,7 +3,7 @@
 PAGES = {
     "overview": ("#/", ("Overview",)),
     "topics": ("#/topics", ("orders", "orders-eu", "mail", "render")),
-    "topic": ("#/topics/orders-eu", ("orders-eu", "orders-*")),
+    "topic": ("#/topics/orders-eu", ("orders-eu", "orders-*", "tenant-1", "0 of 2")),
     "jobs": ("#/jobs", ("order-001", "frame-0", "slow-1")),
     "jobs-of-a-state": ("#/jobs?state=dead&topic=invoices", ("invoice-3",)),
     "delayed-job": ("#/jobs/orders/order-001", ("order-001", "tenant-1", '"total"')),

@@ -55,7 +55,7 @@ class World:
     """
     topic | has
     orders | labels, settings, delayed, delivered and cancelled jobs
-    orders-* | settings by pattern; orders-eu has some of them
+    orders-* | settings by pattern; orders-eu has some of them, and a job of a key that is paused
     mail | paused, with jobs that wait
     slow | leased jobs: the receiver does not answer
     invoices | dead jobs, of several reasons, and one that waits for a retry
@@ -98,7 +98,8 @@ class World:
         for number in range(30):
             server.schedule(topic="orders", jobId=f"order-{number:03}", url=url, delay=3600 + 60 * number, body={"order": number, "total": 1.5},
                             labels=["eu" if number % 2 else "us", f"tenant-{number % 3}"], headers={"X-Key": "s3cret", "Content-Type": "application/json"})
-        server.schedule(topic="orders-eu", jobId="far", url=url, delay="20d")
+        server.schedule(topic="orders-eu", jobId="far", url=url, delay="20d", key="tenant-1")
+        server.request("PUT", "/topics/orders-eu/keys/tenant-1", json.dumps({"paused": True, "pauseReason": "unpaid", "maxInFlight": 2}), JSON).expect(200)
         for number in range(4):
             server.schedule(topic="mail", jobId=f"mail-{number}", url=url, body=f"text {number}")
         self.receiver.script("slow", HANG)
