@@ -53,6 +53,8 @@ def is_readable(sock):
 class Client:
     """A client with one kept-alive connection per thread. After an error, the connection is not used again."""
 
+    keeps_contract = True  # False: an earlier version, whose answers are not checked
+
     def __init__(self, host, port, token=None, tls=None):
         """tls: an SSLContext."""
         self.host, self.port, self.token, self.tls = host, port, token, tls
@@ -93,7 +95,7 @@ class Client:
             raise
         if answer.will_close:
             self.close()
-        if check:
+        if check and self.keeps_contract:
             contract.check(method, target, reply.status, reply.headers, reply.body)
         return reply
 
