@@ -28,7 +28,8 @@ static void add_settings(struct json_writer *json, struct slice text, bool is_ke
     struct topic_settings settings;
     json_put_name(json, "settings");
     struct buffer *body = json_put(json);
-    if ((is_key ? key_settings_read : limit_settings_read)(text, &settings) == STATUS_OK) {
+    enum status status = is_key ? key_settings_read(text, &settings) : limit_settings_read(text, &settings);
+    if (status == STATUS_OK) {
         (is_key ? key_settings_show : topic_settings_show)(&settings, body);
         topic_settings_fini(&settings);
     } else {

@@ -332,7 +332,9 @@ static void print_limit(const json_t *limit)
     printf("in flight  %lld\n", call_number(limit, "inFlight"));
     printf("waiting    %lld topics", call_number(limit, "waitingTopics"));
     json_array_foreach(waiting, i, topic)
+    {
         table_print_line(stdout, "%s%s", i ? ", " : ": ", json_string_value(topic));
+    }
     puts("");
     print_hold_and_settings(limit);
 }
