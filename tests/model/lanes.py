@@ -349,7 +349,7 @@ class Walk:
         names = sorted(self.link("KEYS", BASE + "lane*") + self.link("KEYS", BASE + "ranks"))
         for name in self.chance.sample(names, min(len(names), self.chance.randint(1, 3))):
             self.link("DEL", name)
-        for walk in ("jobs", "leases", "pulled", "due", "turns", "ranks", "lanes", "calendars") * 2:
+        for walk in ("jobs", "leases", "pulled", "due", "turns", "lines", "ranks", "lanes", "calendars") * 2:
             cursor, rounds = "0", 0
             while rounds == 0 or cursor != "0":
                 answer = self.call("mend", walk, cursor)
@@ -399,14 +399,14 @@ class Walk:
             self.set_topic(topic, {"delivery": "pull"} if topic == "p" else {})
         for topic, key in list(self.keys):
             self.set_key(topic, key, {})
-        for _ in range(300):
+        for number in range(300):
             for job_id in list(self.leased):
                 self.end(job_id, "bury")
             while self.lingering:
                 self.step_end()
             if not self.jobs:
                 break
-            self.pass_time(10)
+            self.pass_time(10 if number % 50 else HOUR_MS)
             self.claim(64)
             self.step_lease()
             self.read_scores()
@@ -414,7 +414,18 @@ class Walk:
         left = [name for name in self.link("KEYS", BASE + "*") if "lane" in name or name.endswith(("ranks", "key_values", "lines"))]
         promise(not left, "left of the lanes:", left)
 
-    STEPS = {"schedule": 25, "claim": 25, "lease": 8, "end": 25, "cancel": 4, "put": 3, "settings": 4, "key": 3, "time": 20, "loss": 2}
+    def step_back(self):
+        """Redis's clock steps back."""
+        ms = self.chance.choice((20, 1000, 60000))
+        self.pass_time(-ms)
+        for _ in range(50):
+            if not self.call("reoffer", 64, -ms)[2]:
+                break
+            ms = 0
+        self.begun.clear()
+        self.passed.clear()
+
+    STEPS = {"back": 1, "schedule": 25, "claim": 25, "lease": 8, "end": 25, "cancel": 4, "put": 3, "settings": 4, "key": 3, "time": 20, "loss": 2}
 
     def run(self, steps):
         names = self.chance.choices(list(self.STEPS), list(self.STEPS.values()), k=steps)
@@ -450,7 +461,7 @@ CONTROLS = {
     "a replaced job stays in its lane": [("lib/lanes", "    if old and old ~= rank then Lanes.leave(topic, {id}) end -- a job that this call has replaced\n", "")],
     "a job that loses its key stays in its lane": [("lib/lanes", "    Lanes.leave(topic_of(id), {id})\n    Ranks.set(id, Ranks.PLAIN)\n", "")],
     "a key is read with its escapes": [("lib/ranks", "(string.gsub(string.sub(record, at, mark - 1), '\\\\(.)', '%1'))", "string.sub(record, at, mark - 1)")],
-    "jobs without a rank stay out of the index": [("lib/lanes", "  if #ids > 0 then add_to_index(topic, ids, scores) end\n  change_state", "  change_state")],
+    "jobs without a rank stay out of the index": [("lib/lanes", "    add_to_index(topic, {unpack(ids, first, last_one)}, {unpack(scores, first, last_one)})\n", "")],
     "the lane keeps its turn": [("lib/lanes", "    best.turn = best.turn + math.ceil(a_job / best.weight)\n", "")],
     "changed settings leave lanes held": [("lib/lanes", "if call('EXISTS', due_key(topic)) == 1 then call('RENAME', due_key(topic), again_key(topic)) end", "")],
     "lanes that wait are not carried": [("lib/lanes", "  for i = 1, #found do touch(topic, found[i]) end\n  return #found == STEP\nend\n\n-- Forgets", "  return #found == STEP\nend\n\n-- Forgets")],

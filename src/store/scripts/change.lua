@@ -47,9 +47,10 @@ local function change(id, tag, when, record, its_follow_ups)
     if seen == 'dead' then return change_dead(id, record) end
     if is_too_late(id, when, record) then return RESULT.EXPIRED end
     if when == '!' then return Records.has_read_enough() and RESULT.AGAIN or bury_waiting(id, record, its_follow_ups) end
+    local old = has_lanes and call('HGET', JOBS, id)
     call('HSET', JOBS, id, record)
     Expiries.note_of(id, record)
-    Lanes.note_changed(id, record)
+    Lanes.note_changed(id, record, old)
   end
   Attempts.forget_losses(id)
   if when == '-' then

@@ -71,6 +71,7 @@ end
 local function choose_of_lanes(turn, most)
   turn.ids, turn.scores, turn.times, turn.lanes = Lanes.choose(turn.topic, most, Turns.A_JOB)
   turn.first, turn.next, turn.is_front, turn.begun = turn.scores[1], false, false, {}
+  if turn.first and turn.has_rate then turn.first = integer(Rates.first_due_of(turn.topic)) end
 end
 
 local next_suspect, is_suspect_leased -- the suspect that this claim may lease, and whether it has leased it
@@ -206,7 +207,7 @@ local function end_turn(turn)
     if has_lanes then Lanes.begin_attempts(topic, turn.holders) end
   end
   if turn.lanes and turn.taken > 0 then
-    Lanes.served(topic, turn.lanes, {unpack(turn.ids, 1, turn.taken)}, turn.begun, Turns.A_JOB)
+    Lanes.served(topic, turn.lanes, {unpack(turn.ids, 1, turn.taken)}, turn.begun, turn.leased == turn.taken, Turns.A_JOB)
   end
   if turn.has_rate and turn.spending > 0 then Rates.spend(topic, turn.spending, tonumber(turn.first)) end
   Turns.next_scores[topic] = turn.taken > 0 and turn.score + math.ceil(turn.taken * Turns.A_JOB / turn.weight) or nil
@@ -273,7 +274,7 @@ end
 local CARRY_MAX = 64 -- topics
 local function carry()
   local topics = Turns.topics_to_carry(now, CARRY_MAX)
-  if #topics == 1 and call('EXISTS', TURNS) == 0 then
+  if #topics == 1 and not (has_lanes and Lanes.state(topics[1])) and call('EXISTS', TURNS) == 0 then
     -- the time in due that follows this topic's
     if ARGV[7] == '1' then Turns.first_before = tonumber(call('ZRANGE', DUE, '1', '1', 'WITHSCORES')[2] or 'inf') end
     return {topics[1], '1'}
@@ -303,6 +304,10 @@ script('claim', {'allow-oom'}, {
   if next(Limits.touched) then
     Turns.let_in()
     are_all_over = false
+  end
+  if has_lanes then
+    Lanes.for_each_touched(Lanes.offer_touched)
+    Lanes.write()
   end
   if is_suspect_leased then Suspects.note_attempted(next_suspect, ARGV[3]) end
   Places.write_number()

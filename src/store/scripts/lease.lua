@@ -32,7 +32,7 @@ local function most_of(topic, most, first_due)
   if own.paused then return 0, -1 end
   most = math.min(most, Turns.limit_of(topic) - call('HLEN', holders_of(topic)))
   if most < 1 then return 0, -1 end
-  if not first_due then return 0, -1 end
+  if not first_due or first_due == 'inf' then return 0, -1 end
   if not is_due(first_due) then return 0, ms_of(first_due) end
   local line_at = own.order == 'fifo' and has(LINES) and Fifo.wait_until(topic)
   if line_at then return 0, tonumber(line_at) end
@@ -51,7 +51,6 @@ local function find_due(topic, most, only)
   if has_lanes and Lanes.are_used(topic) then
     return Lanes.choose(topic, most, Turns.A_JOB, only)
   end
-  if only and only ~= '' then return {}, {}, {} end
   local found, ids, scores, times, number = call('ZRANGE', bucket_of(topic), 0, most - 1, 'WITHSCORES'), {}, {}, {}, 0
   for i = 2, #found, 2 do
     local score = found[i]
@@ -60,6 +59,7 @@ local function find_due(topic, most, only)
     number = number + 1
     ids[number], scores[number], times[number] = found[i - 1], score, time
   end
+  if only and ids[1] and Ranks.key_in(Ranks.of(ids[1])) ~= only then return {}, {}, {} end -- only fifo topics have jobs with keys here
   return ids, scores, times
 end
 
@@ -119,6 +119,7 @@ local function lease_due(topic, most, nonce, lease_ms, result, only)
   end
   if #records == 0 then return given end
   local taken = #records == #ids and ids or {unpack(ids, 1, #records)}
+  local first_due = lanes and own.rate and Rates.first_due_of(topic) or tonumber(scores[1])
   if lanes then
     Places.leave_bucket(topic, taken)
   else
@@ -132,8 +133,8 @@ local function lease_due(topic, most, nonce, lease_ms, result, only)
     Names.keep(topic)
     if has_lanes then Lanes.begin_attempts(topic, holders) end
   end
-  if lanes then Lanes.served(topic, lanes, taken, begun, Turns.A_JOB) end
-  if own.rate and #begun > 0 then Rates.spend(topic, #begun, tonumber(scores[1])) end
+  if lanes then Lanes.served(topic, lanes, taken, begun, 2 * #taken == number, Turns.A_JOB) end
+  if own.rate and #begun > 0 then Rates.spend(topic, #begun, first_due) end
   if shared and number > 0 then Limits.begin_attempts(topic, shared, call('HLEN', holders_of(topic)), #begun, tonumber(scores[1])) end
   return given
 end
@@ -142,7 +143,8 @@ end
 local function first_score(topic, only)
   if has_lanes and Lanes.are_used(topic) then return only and Lanes.head(topic, only) or not only and Lanes.front(topic) or nil end
   if only and only ~= '' then return end
-  return call('ZRANGE', bucket_of(topic), 0, 0, 'WITHSCORES')[2]
+  local id, score = unpack(call('ZRANGE', bucket_of(topic), 0, 0, 'WITHSCORES'))
+  return (not only or id and Ranks.key_in(Ranks.of(id)) == only) and score or nil
 end
 
 -- Adds the jobs of an earlier request to the result, except those that are no longer leased.
@@ -205,7 +207,7 @@ local function lease(topic, most, nonce, lease_ms, wait_ms, once, only)
 end
 
 script('lease', {'allow-oom'}, {
-  Attempts, Fifo, Holds, Idempotency, Lanes, Leases, Limits, Names, Places, Rates, Records, Turns
+  Attempts, Fifo, Holds, Idempotency, Lanes, Leases, Limits, Names, Places, Ranks, Rates, Records, Turns
 }, function()
   if (#ARGV - 1) % SIZE ~= 0 then error('wrong number of arguments') end
   for i = 2, #ARGV, SIZE do

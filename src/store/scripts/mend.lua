@@ -73,13 +73,17 @@ local function mend_job(id)
   end
   if state == 'leased' then mend_leases(id) end
   if state == 'leased' and has_lanes then Lanes.mend_attempt(topic_of(id), id) end
-  if state ~= 'leased' and call('HDEL', holders_of(topic_of(id)), id) == 1 then mended('holder ' .. id) end
+  if state ~= 'leased' and call('HDEL', holders_of(topic_of(id)), id) == 1 then
+    Lanes.end_attempts(topic_of(id), {id})
+    mended('holder ' .. id)
+  end
 end
 
 local function mend_place(key, id, topic)
   if call('HEXISTS', JOBS, id) == 0 then
     if topic then Places.leave_bucket(topic, {id}) else call('ZREM', key, id) end
     call('HDEL', holders_of(topic_of(id)), id)
+    Lanes.end_attempts(topic_of(id), {id})
     Attempts.forget_losses(id)
     Attempts.forget({id})
     Places.touch(topic_of(id), 'all')
@@ -100,7 +104,9 @@ end
 
 -- Gives a job the rank in its record, if it has none.
 local function mend_lane(id, record)
-  if not Ranks.in_record(record) or Ranks.of(id) ~= Ranks.PLAIN and Lanes.state(topic_of(id)) then return end
+  local rank, retry_priority = Ranks.in_record(record), settings_of(topic_of(id)).retryPriority
+  if not rank or Ranks.of(id) ~= Ranks.PLAIN and Lanes.state(topic_of(id)) then return end
+  if retry_priority and Ranks.of(id) == Ranks.with_priority(rank, retry_priority) and Lanes.state(topic_of(id)) then return end
   Lanes.note_changed(id, record)
   Places.touch(topic_of(id), 'all')
   mended('rank ' .. id)
@@ -231,23 +237,28 @@ local function mend_limited()
   end
 end
 
--- Walks the keys of the topics with lanes. The cursor is the number of the topic and a cursor in its keys.
+-- Walks the topics by name, and the keys of those with lanes. The cursor is '(' and a topic behind which the walk goes on, or
+-- a cursor in the keys of a topic, and this topic.
+local LANES_STEP = 1000 -- topics
 local function mend_lanes()
-  local topics = call('HKEYS', LANES)
-  table.sort(topics)
-  if topics[1] == '' then table.remove(topics, 1) end
-  local number, inner = string.match(cursor, '^(%d+) ?(%d*)$')
-  number = math.max(1, tonumber(number))
-  local topic = topics[number]
-  if not topic then return end
-  cursor = inner == '' and '0' or inner
-  local entries = scan('ZSCAN', Lanes.pending_key(topic))
-  for i = 1, #entries, 2 do
-    local lost = Lanes.mend(topic, entries[i])
-    if lost then mended('lane ' .. topic .. ' ' .. entries[i]) end
+  local inner, topic = string.match(cursor, '^(%d+) (.+)$')
+  if not inner then
+    local topics = call('ZRANGE', NAMES, cursor == '0' and '-' or cursor, '+', 'BYLEX', 'LIMIT', 0, LANES_STEP)
+    local states = #topics > 0 and call('HMGET', LANES, unpack(topics)) or {}
+    for i = 1, #topics do topic = topic or states[i] and topics[i] end
+    if not topic and #topics == LANES_STEP then replies[2] = '(' .. topics[LANES_STEP] end
+    if not topic then return end
+    inner = '0'
   end
-  Places.touch(topic, 'all')
-  if replies[2] ~= '0' then replies[2] = number .. ' ' .. replies[2] elseif topics[number + 1] then replies[2] = tostring(number + 1) end
+  if Lanes.state(topic) then
+    cursor = inner
+    local entries = scan('ZSCAN', Lanes.pending_key(topic))
+    for i = 1, #entries, 2 do
+      if Lanes.mend(topic, entries[i]) then mended('lane ' .. topic .. ' ' .. entries[i]) end
+    end
+    Places.touch(topic, 'all')
+  end
+  replies[2] = replies[2] == '0' and '(' .. topic or replies[2] .. ' ' .. topic
 end
 
 -- Jobs that end during this walk may be listed twice, which does no harm.
@@ -340,8 +351,8 @@ script('mend', {'allow-oom'}, {
   elseif walk == 'lines' then
     local fields = scan_hash(LINES)
     for i = 1, #fields, 2 do
-      Places.touch(fields[i], 'all')
-      Places.leave_fifo(fields[i])
+      Places.touch(string.match(fields[i], '^[^\n]*'), 'all')
+      if string.find(fields[i], '\n', 1, true) then Lanes.mend_line(fields[i]) else Places.leave_fifo(fields[i]) end
     end
   elseif walk == 'ranks' then
     local fields = scan_hash(RANKS)

@@ -14,7 +14,7 @@
 -- started a walk that resumes the topic's held jobs. If this walk is over, it cannot resume a job that is held only
 -- now. The same applies to a topic that has a url again.
 
--- Counts the jobs of each claim and topic that have not used their token of the topic's rate. A job with a wait was not
+-- Counts the jobs of each claim and topic that have not used their token of the topic's rate, or of that of their lane. A job with a wait was not
 -- sent, so its token is returned. A job without a wait may have been sent, so its token stays spent.
 local unsent
 local function note_unsent(topic, nonce, since)
@@ -30,7 +30,7 @@ local function is_free(topic, receiver, by_setting)
   return breaker == false or by_setting == '1' and not breaker
 end
 
-script('release', {'allow-oom'}, {Fence, Holds, Limits, Lingering, Places, Rates, Records}, function()
+script('release', {'allow-oom'}, {Fence, Holds, Lanes, Limits, Lingering, Places, Ranks, Rates, Records}, function()
   check_ends(2, 6, 3)
   for i = 5, #ARGV, 6 do
     if not string.match(ARGV[i], '^%d+$') then error('not a number') end
@@ -45,7 +45,11 @@ script('release', {'allow-oom'}, {Fence, Holds, Limits, Lingering, Places, Rates
     if has_lease then
       local due, wait = string.match(claims[number], '(%S+)$'), tonumber(ARGV[i + 2])
       Places.take(id)
-      if wait >= 0 then note_unsent(topic_of(id), ARGV[i + 1], tonumber(ARGV[i + 3])) end
+      if wait >= 0 then
+        note_unsent(topic_of(id), ARGV[i + 1], tonumber(ARGV[i + 3]))
+        local lane = has_lanes and Lanes.name(topic_of(id), Ranks.key_in(Ranks.of(id)))
+        if lane and settings_of(lane).rate then note_unsent(lane, ARGV[i + 1], tonumber(ARGV[i + 3])) end
+      end
       if is_free(topic_of(id), ARGV[i + 4], ARGV[i + 5]) then wait = -1 end
       Places.put_for_retry(id, due, wait >= 0 and soonest + wait)
       if wait >= 0 then

@@ -36,6 +36,15 @@ local function met_jobs(send)
   return same, others
 end
 
+-- Returns by how much the number of jobs with the key of the new jobs grows. old: lists of the jobs that the send replaces.
+local function more_of_key(send, ...)
+  local key, number = Ranks.key_in(Ranks.in_record(send.records[1]) or Ranks.PLAIN), #send.endpoints
+  for _, ids in ipairs({...}) do
+    for i = 1, #ids do number = number - (Ranks.key_in(Ranks.of(ids[i])) == key and 1 or 0) end
+  end
+  return number
+end
+
 local function replace_send(send)
   if Records.has_read_enough() then return RESULT.AGAIN end
   local same, others = met_jobs(send)
@@ -44,7 +53,9 @@ local function replace_send(send)
   if tonumber(Records.expiry_in(created, send.records[1]) or 'inf') <= at then return RESULT.EXPIRED end -- all jobs expire at the same time
   local more = #send.endpoints - #same - #others
   if more > 0 and (max_jobs > 0 and Expiries.jobs_below(max_jobs) + more > max_jobs or not Sends.has_room()) then return RESULT.FULL end
-  local refused = more > 0 and Quotas.refusal(topic_of(send.id), more, send.records[1])
+  local its_more = more_of_key(send, same, others)
+  local refused = more > 0 and Quotas.refusal(topic_of(send.id), more)
+    or its_more > 0 and Quotas.refusal_of_key(topic_of(send.id), its_more, send.records[1])
   if refused then return refused end
   for i = 1, #others do
     if is_placed[others[i]] then return RESULT.AGAIN end
@@ -53,7 +64,8 @@ local function replace_send(send)
     Records.read_on()
     Cancels.cancel(others[i], '')
   end
-  Quotas.take(topic_of(send.id), more, send.records[1])
+  Quotas.take(topic_of(send.id), more)
+  Quotas.take_of_key(topic_of(send.id), its_more, send.records[1])
   local leased = 0
   for i = 1, #same do
     Records.read_on()
@@ -63,7 +75,7 @@ local function replace_send(send)
   return {'replaced', #same, leased, #others, unpack(Sends.put(send.id, send.when, send.mark, send.group, send.endpoints, send.records))}
 end
 
-script('replace_send', {}, {Cancels, Ended, Expiries, Lingering, Places, Quotas, Records, Sends}, function()
+script('replace_send', {}, {Cancels, Ended, Expiries, Lingering, Places, Quotas, Ranks, Records, Sends}, function()
   local sends = Sends.read_arguments(3, 'only', 1)
   probe()
   Quotas.look(Sends.topics(sends))

@@ -156,9 +156,10 @@ function Lanes.note_new(id, record)
   end
 end
 
--- Notes the rank of a job whose record has been changed.
-function Lanes.note_changed(id, record)
+-- Notes the rank of a job whose record has been changed. old: the record before, if a rank that is the same in both stays.
+function Lanes.note_changed(id, record, old)
   local rank = Ranks.in_record(record) or Ranks.PLAIN
+  if old and rank == (Ranks.in_record(old) or Ranks.PLAIN) then return end
   if rank ~= Ranks.PLAIN or has(RANKS) then set_rank(id, rank) end
 end
 
@@ -196,14 +197,18 @@ end
 
 -- ---- what holds a lane ----
 
--- Returns the score of the first waiting job of a lane, and its id, or nothing.
+-- Returns the score of the first waiting job of a lane, and its id, or nothing. Also returns the priorities of its jobs.
 local function head_of(topic, key)
-  local priorities, head, head_id = Lanes.state(topic).priorities, nil, nil
+  local priorities, head, head_id, found_priorities = Lanes.state(topic).priorities, nil, nil, ''
   for i = 1, #priorities do
-    local found = call('ZRANGE', lane_of(topic, string.sub(priorities, i, i) .. key), '0', '0', 'WITHSCORES')
-    if found[2] and (not head or tonumber(found[2]) < tonumber(head)) then head, head_id = found[2], found[1] end
+    local priority = string.sub(priorities, i, i)
+    local found = call('ZRANGE', lane_of(topic, priority .. key), '0', '0', 'WITHSCORES')
+    if found[2] then
+      found_priorities = found_priorities .. priority
+      if not head or tonumber(found[2]) < tonumber(head) then head, head_id = found[2], found[1] end
+    end
   end
-  return head, head_id
+  return head, head_id, found_priorities
 end
 
 function Lanes.in_flight(topic, key) return call('SCARD', in_flight_key(topic, key)) end
@@ -254,15 +259,15 @@ local turns_added, due_added, turns_removed, due_removed -- changes of the lanes
 local function begin_offers() turns_added, due_added, turns_removed, due_removed = {}, {}, {}, {} end
 
 -- Decides whether a lane may be served, as Turns.offer does for topics. turn: its next virtual time, if it has been
--- served.
+-- served. Returns the priorities of its waiting jobs.
 local function offer(topic, key, turn)
-  local head, head_id = head_of(topic, key)
+  local head, head_id, priorities = head_of(topic, key)
   if has(LINES) then
     head, head_id = keep_line(topic, key, settings_of(Lanes.name(topic, key)), head, head_id)
   end
   if not head then
     turns_removed[#turns_removed + 1], due_removed[#due_removed + 1] = key, key
-    return
+    return priorities
   end
   local at = integer(ms_of(head))
   if is_due(head) then
@@ -276,6 +281,7 @@ local function offer(topic, key, turn)
     turns_added[#turns_added + 1], turns_added[#turns_added + 2] = turn or false, key
     due_removed[#due_removed + 1] = key
   end
+  return priorities
 end
 
 local function write_offers(topic)
@@ -294,9 +300,10 @@ local function write_offers(topic)
   if #new > 0 then call('ZADD', turns_key(topic), 'NX', unpack(new)) end
 end
 
--- Notes the number of jobs of a lane. A lane without jobs is forgotten, unless its key has values of its own.
-local function count(topic, key)
-  local priorities, number = Lanes.state(topic).priorities, Lanes.in_flight(topic, key)
+-- Notes the number of jobs of a lane. priorities: those of its waiting jobs. A lane without jobs is forgotten with its
+-- line, unless its key has values of its own.
+local function count(topic, key, priorities)
+  local number = Lanes.in_flight(topic, key)
   for i = 1, #priorities do number = number + call('ZCARD', lane_of(topic, string.sub(priorities, i, i) .. key)) end
   if number > 0 or has(KEY_VALUES) and call('HEXISTS', KEY_VALUES, Lanes.name(topic, key)) == 1 then
     call('ZADD', Lanes.pending_key(topic), number, key)
@@ -315,8 +322,7 @@ function Lanes.offer_touched(topic)
   for i = 1, #keys do
     if keys.has[keys[i]] then
       keys.has[keys[i]] = nil
-      offer(topic, keys[i])
-      count(topic, keys[i])
+      count(topic, keys[i], offer(topic, keys[i]))
     end
   end
   write_offers(topic)
@@ -338,7 +344,10 @@ local function adopt(topic, state)
     local same = call('ZRANGE', bucket, last, last, 'BYSCORE')
     for i = 1, #same do ids[#ids + 1], scores[#scores + 1] = same[i], last end
   end
-  if #ids > 0 then add_to_index(topic, ids, scores) end
+  for first = 1, #ids, STEP do
+    local last_one = math.min(first + STEP - 1, #ids)
+    add_to_index(topic, {unpack(ids, first, last_one)}, {unpack(scores, first, last_one)})
+  end
   change_state(topic, 'cursor', #found == 2 * STEP and last or 'inf')
 end
 
@@ -373,14 +382,20 @@ local function turn_off(topic)
   if call('EXISTS', holders_of(topic)) == 1 then return end
   call('HDEL', LANES, topic)
   states[topic], touched[topic] = false, nil
-  call('DEL', due_key(topic), turns_key(topic), again_key(topic))
+  call('UNLINK', due_key(topic), turns_key(topic), again_key(topic))
+end
+
+-- Keeps the index of a fifo topic, whose claims do not use it.
+function Lanes.rest(topic)
+  Lanes.offer_touched(topic)
+  if call('EXISTS', bucket_of(topic)) == 0 then turn_off(topic) end
 end
 
 -- Returns the score of the first job of a topic that may be served, 'inf' if none will be by time alone, or false if the
 -- topic has no waiting jobs. Also returns whether a job is due, even if its lane holds it.
 function Lanes.front(topic)
   local state = Lanes.state(topic)
-  local first = call('ZRANGE', bucket_of(topic), '0', '0', 'WITHSCORES')[2]
+  local first_id, first = unpack(call('ZRANGE', bucket_of(topic), '0', '0', 'WITHSCORES'))
   if not first then
     Lanes.offer_touched(topic)
     turn_off(topic)
@@ -388,11 +403,21 @@ function Lanes.front(topic)
   end
   restart(topic, state)
   local again = offer_again(topic)
+  if state.cursor == 'inf' and not call('ZSCORE', lane_of(topic, Ranks.of(first_id)), first_id) then change_state(topic, 'cursor', '-inf') end
   adopt(topic, state)
   local more = carry(topic)
   Lanes.offer_touched(topic)
   local key = call('ZRANGE', turns_key(topic), '0', '0')[1]
-  if key then return head_of(topic, key) or integer(now), is_due(first) end
+  local head = key and head_of(topic, key)
+  if key and not (head and is_due(head)) then -- the clock has stepped back
+    local lanes = call('ZRANGE', turns_key(topic), '0', STEP - 1)
+    for i = 1, #lanes do touch(topic, lanes[i]) end
+    Lanes.offer_touched(topic)
+    key = call('ZRANGE', turns_key(topic), '0', '0')[1]
+    head = key and head_of(topic, key)
+    if key and not (head and is_due(head)) then head = integer(now + 1) end
+  end
+  if key then return head, is_due(first) end
   local next_at = call('ZRANGE', due_key(topic), '0', '0', 'WITHSCORES')[2] or 'inf'
   if again or more then return integer(now + 1), is_due(first) end
   if state.cursor ~= 'inf' then
@@ -402,10 +427,13 @@ function Lanes.front(topic)
   return next_at, is_due(first)
 end
 
--- Returns the score of the first job of a lane if it may be served now, or nothing.
+-- Returns the score of the first job of a lane if it may be served now, or when it may be, or nothing.
 function Lanes.head(topic, key)
+  touch(topic, key)
   Lanes.front(topic)
-  return call('ZSCORE', turns_key(topic), key) and head_of(topic, key) or nil
+  if call('ZSCORE', turns_key(topic), key) then return (head_of(topic, key)) end
+  local at = call('ZSCORE', due_key(topic), key)
+  return at and at ~= 'inf' and at or nil
 end
 
 -- ---- choosing jobs ----
@@ -514,9 +542,9 @@ local function by_key(ids)
 end
 
 -- Called when chosen jobs have left the bucket. lanes: from Lanes.choose. taken: their ids. begun: the
--- ids of the jobs that count for a rate.
+-- ids of the jobs that count for a rate. are_leased: all of them were leased; otherwise their lanes are counted again.
 local TURN_MAX = 2251799813685248 -- 2^51: scores above 2^53 are not exact
-function Lanes.served(topic, lanes, taken, begun, a_job)
+function Lanes.served(topic, lanes, taken, begun, are_leased, a_job)
   local numbers, spent, is_high = by_key(taken), by_key(begun), false
   begin_offers()
   for i = 1, #lanes do
@@ -526,7 +554,7 @@ function Lanes.served(topic, lanes, taken, begun, a_job)
       if spent[lane.key] and settings_of(name).rate then Rates.spend(name, spent[lane.key], lane.first) end
       local turn = lane.turn + (number - lane.taken) * math.ceil(a_job / lane.weight)
       offer(topic, lane.key, turn)
-      if touched[topic] then touched[topic].has[lane.key] = nil end
+      if are_leased and touched[topic] then touched[topic].has[lane.key] = nil end
       is_high = is_high or turn > TURN_MAX
     end
   end
@@ -572,20 +600,20 @@ end
 -- ---- repairs ----
 
 -- Removes from a lane the attempts and jobs that are not its own, and offers it again. Returns whether there were any.
-local MEND_MAX = 100 -- attempts, and jobs of each priority, in one step
+local MEND_MAX = 16 -- attempts, and jobs of one priority, in one step
 function Lanes.mend(topic, key)
   local fields, wrong = call('SRANDMEMBER', in_flight_key(topic, key), MEND_MAX), 0
   local holders, ranks = #fields > 0 and call('HMGET', holders_of(topic), unpack(fields)) or {}, Ranks.of_all(fields)
   for i = 1, #fields do
     if not holders[i] or Ranks.key_in(ranks[i]) ~= key then wrong = wrong + call('SREM', in_flight_key(topic, key), fields[i]) end
   end
-  for priority in string.gmatch(Lanes.state(topic).priorities, '%d') do
-    local rank = priority .. key
-    local ids = call('ZRANGE', lane_of(topic, rank), '0', MEND_MAX - 1)
-    ranks = Ranks.of_all(ids)
-    for i = 1, #ids do
-      if ranks[i] ~= rank then wrong = wrong + call('ZREM', lane_of(topic, rank), ids[i]) end
-    end
+  local priorities = Lanes.state(topic).priorities
+  local at = now % #priorities + 1 -- each walk takes another one
+  local rank = string.sub(priorities, at, at) .. key
+  local ids = call('ZRANGE', lane_of(topic, rank), '0', MEND_MAX - 1)
+  ranks = Ranks.of_all(ids)
+  for i = 1, #ids do
+    if ranks[i] ~= rank then wrong = wrong + call('ZREM', lane_of(topic, rank), ids[i]) end
   end
   touch(topic, key)
   return wrong > 0
@@ -595,6 +623,12 @@ end
 function Lanes.mend_attempt(topic, field)
   Lanes.begin_attempts(topic, {field, ''})
   if Lanes.state(topic) then touch(topic, Ranks.key_in(Ranks.of(field))) end
+end
+
+-- Corrects the line of a lane, or removes it.
+function Lanes.mend_line(name)
+  local topic, key = string.match(name, '^([^\n]*)\n(.*)$')
+  if Lanes.state(topic) then touch(topic, key) else call('HDEL', LINES, name) end
 end
 
 -- Makes the index have an entry of the bucket.

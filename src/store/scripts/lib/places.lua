@@ -339,7 +339,7 @@ function Places.finish()
     if extents[topic] == 'all' then Names.add(topic) end
     if has_changed[topic] then Turns.offer(topic, had_none[topic], not extents[topic]) end
   end
-  if #touched > 0 then Turns.write() end
+  if #touched > 0 then Turns.write() elseif has_lanes then Lanes.write() end
   if next(Limits.touched) then Turns.let_in() end
   Quotas.write(touched)
   Names.write()

@@ -62,21 +62,22 @@ local function wait_of(topic)
   return math.max(WAIT_MIN_MS, math.min(WAIT_MAX_MS, at - now))
 end
 
--- Returns a result that refuses this number of new jobs: {'quota', topic, maximum, jobs now, ms until the next try, and the
--- key if it is the quota of a key}. Returns nothing if the quotas have room for them. record: that of one of the jobs, which
--- all have the same key.
+-- Returns a result that refuses new jobs: {'quota', topic, maximum, jobs now, ms until the next try, and the key if it is the
+-- quota of a key}. name: of the topic or the lane.
 local waits = {}
 local function refuse(topic, max, name, key)
   if not waits[topic] then waits[topic] = wait_of(topic) end
   return {'quota', topic, max, max - rooms[name], waits[topic], key}
 end
 
--- Does the same for the quota of the key.
+-- Returns a result that refuses this number of new jobs because of the quota of their key, or nothing. record: that of one of
+-- the jobs, which all have the same key.
 function Quotas.refusal_of_key(topic, number, record)
   local name, key = Quotas.lane_of_new(topic, record)
   if name and rooms[name] < number then return refuse(topic, settings_of(name).maxPending, name, key) end
 end
 
+-- Does the same for the quota of the topic, too. Without a record, for this quota alone.
 function Quotas.refusal(topic, number, record)
   if rooms[topic] and rooms[topic] < number then return refuse(topic, Quotas.of(topic), topic) end
   if may_have_keys then return Quotas.refusal_of_key(topic, number, record) end

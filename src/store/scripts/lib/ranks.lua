@@ -57,7 +57,9 @@ end
 function Ranks.set(id, rank)
   known[id] = rank
   if rank == Ranks.PLAIN then
-    if has(RANKS) then call('HDEL', RANKS, id) end
+    if not has(RANKS) then return end
+    Ranks.write()
+    call('HDEL', RANKS, id)
   else
     added[#added + 1], added[#added + 2] = id, rank
     is_there[RANKS] = true

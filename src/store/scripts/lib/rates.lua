@@ -31,7 +31,8 @@ end
 
 local function write_spent(topic, us)
   if is_lane(topic) then
-    call('HSET', Rates.begun_key(topic), 'spent', integer(math.ceil(us)))
+    local key = Rates.begun_key(topic)
+    if call('EXISTS', key) == 1 then call('HSET', key, 'spent', integer(math.ceil(us))) end
   else
     call('HSET', RATES, topic, integer(math.ceil(us)))
   end

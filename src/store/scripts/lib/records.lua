@@ -35,11 +35,13 @@ end
 -- {"createdAt":<ms>,"head":"<version> <expires> <first> <priority> <flags> <size> <key>", and then the other members.
 --   expires         when the job expires, ms; 0: never. For a new job, C writes '+' and a time from the creation, which
 --                   Records.complete replaces
---   first priority  0
---   flags           '-', or letters: u the url is empty, c it has callbacks onDelivered or onAttempt, l it has labels,
+--   first           0
+--   priority        0; with the flag k: the priority of the job, a digit
+--   flags           '-', or letters, k before all others: the job has a key or another priority than 5 (ranks.lua),
+--                   u the url is empty, c it has callbacks onDelivered or onAttempt, l it has labels,
 --                   a it has lastAttempt
 --   size            bytes from the first one of key to the last one before the body, which is the last member
---   key             empty
+--   key             as in JSON; empty without the flag k
 -- The C code writes the head anew with each change of the job (job_members.c). A version before 0.3 knows no heads: it
 -- writes no head, or carries the old one as an unknown member to a place behind the other members. So a head counts only
 -- if it is the second member. Without it, the record is an old one, and is decoded.

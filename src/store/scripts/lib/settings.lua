@@ -146,7 +146,12 @@ local function note_lane_settings(name, topic, key)
   local text = key ~= '' and has(KEY_VALUES) and call('HGET', KEY_VALUES, name)
   local own = text and read_settings(text)
   settings[name] = common
-  if not own or own == UNREADABLE then return end
+  if not own then return end
+  settings[name] = own
+  if own == UNREADABLE or not knows_all(own.needs or {}) then
+    settings[name] = UNREADABLE -- holds the lane
+    return
+  end
   settings[name] = {}
   for member, value in pairs(common) do settings[name][member] = value end
   for member, value in pairs(own) do settings[name][member] = value end

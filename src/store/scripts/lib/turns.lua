@@ -148,7 +148,7 @@ function Turns.offer(topic, is_new, is_kept)
   if may_be_fifo and is_fifo(topic) then Turns.first_scores[topic] = Fifo.keep_first(topic) end
   local first, is_late = Turns.first_scores[topic], nil
   if has_lanes and Lanes.state(topic) then
-    if is_fifo(topic) then Lanes.offer_touched(topic) else first, is_late = Lanes.front(topic) end
+    if is_fifo(topic) then Lanes.rest(topic) else first, is_late = Lanes.front(topic) end
   end
   if first == nil then first = front_of(topic) end
   if not first then
