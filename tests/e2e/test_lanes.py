@@ -290,10 +290,12 @@ def test_the_priority_changes_while_a_job_waits(server, receiver, topic):
 def test_retries_have_a_priority_of_their_own(server, receiver, topic):
     set_topic(server, topic, maxInFlight=1, retryPriority=1)
     receiver.script(topic, Answer(500), Answer(), job_id="retried")
-    receiver.script(topic, Answer(delay=0.05))
-    server.schedule(topic=topic, jobId="retried", url=receiver.url(), retrySchedule=["10ms"])
+    server.schedule(topic=topic, jobId="retried", url=receiver.url(), retrySchedule=["500ms"])
     until(lambda: receiver.count(topic) == 1, 10, "its first attempt")
+    pause(server, topic)
     server.schedule_many([{"topic": topic, "jobId": f"first-{i}", "url": receiver.url()} for i in range(20)])
+    time.sleep(1)
+    resume(server, topic)
     order = in_order(receiver, topic, 22)
     assert order[-1] == "retried"
 

@@ -73,7 +73,7 @@ END_TEST
 START_TEST(the_janitor_makes_the_index_right)
 {
     CHECK_EXAMPLES( //
-        {WAITING "lane_leases:t|x: t/z\n", "mend lanes 0", "0 lane t x", WAITING "ready: t\n"},
+        {WAITING "lane_leases:t|x: t/z\n", "mend lanes 0", "(t lane t x", WAITING "ready: t\n"},
         {BUCKET JOBS LANES RANKS "turns: t@1\n", "mend turns 0", "0",
          BUCKET JOBS IN_X IN_Y LANES PENDING TURNS RANKS "ready: t\nturns: t@1\n"},
         {"ranks: t/z=5x\n" LANES, "mend ranks 0", "0 rank t/z", LANES}, );

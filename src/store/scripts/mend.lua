@@ -237,7 +237,7 @@ local function mend_limited()
   end
 end
 
--- Walks the topics by name, and the keys of those with lanes. The cursor is '(' and a topic behind which the walk goes on, or
+-- Walks the topics by name, and the keys of those with lanes. The cursor is '(' and a topic after which the walk continues, or
 -- a cursor in the keys of a topic, and this topic.
 local LANES_STEP = 1000 -- topics
 local function mend_lanes()
