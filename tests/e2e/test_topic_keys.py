@@ -258,9 +258,8 @@ def test_a_worker_waits_for_a_job_of_its_key(server, topic):
     with_key = [Waiter(server, topic, wait=30, key="a") for _ in range(2)]
     server.schedule(topic=topic, jobId="more", key="b")
     server.schedule(topic=topic, jobId="first", key="a")
-    assert names(with_key[0].jobs()) == ["first"]
     server.schedule(topic=topic, jobId="second", key="a", delay=1)
-    assert names(with_key[1].jobs()) == ["second"]
+    assert sorted(names(waiter.jobs()) for waiter in with_key) == [["first"], ["second"]]  # reactors have no common order
     assert sorted(names(lease(server, topic, max=9, wait=1))) == ["more", "other"]
 
 
