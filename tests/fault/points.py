@@ -146,6 +146,7 @@ class Story:
         self.send_to_a_group(node)
         self.share_a_limit(node)
         self.bound_a_key(node)
+        self.meet_a_quota(node)
         self.publish_to_a_group(node)
         self.worker.use(node, lambda: self.can_go_on(node))
         lane.schedule(node, "quick", key="a")
@@ -223,6 +224,12 @@ class Story:
                                      ("DELETE", keys + "/c", None)):
             if self.can_go_on(node):
                 request(node, method, target, body)
+
+    def meet_a_quota(self, node):
+        """A topic whose quota is 0 gets a job, which must be refused: it would not settle. Settings that are not confirmed may be absent."""
+        name = f"{self.lane.name}-full"
+        if self.can_go_on(node) and request(node, "PUT", f"/topics/{name}", {"maxPending": 0})[0] in (200, 201) and self.can_go_on(node):
+            request(node, "POST", "/jobs", {"topic": name, "jobId": "a", "url": self.lane.judge.url + "/200", "delay": 3600})
 
     def publish_to_a_group(self, node):
         """Publishes a message to a URL group: two messages, which wait in a queue until the end of the story."""
@@ -382,11 +389,12 @@ def run(report):
     controls = stories_of(redis, judge, ["before http_call", "before may_send", "after claim"], "kill",
                           control.without("destructive pop"), "control-")
     lost = stories_of(redis, judge, ["after http_call"], "kill", control.without("follow-ups"), "unreported-")
+    above = stories_of(redis, judge, ["before begin"], "kill", control.without("quota"), "above-")
     # This bug shows only if a job has callbacks and the other process has recorded the job's end before.
     doubled = [story for number in range(4)
                for story in stories_of(redis, judge, ["before complete"], "stop", control.without("fence of follow-ups"), f"doubled-{number}-", is_plain=True)]
     try:
-        verdicts = tell([story for kind in (*kinds.values(), controls, lost, doubled) for story in kind])
+        verdicts = tell([story for kind in (*kinds.values(), controls, lost, above, doubled) for story in kind])
         for kind, stories in kinds.items():
             if stories:
                 report.verdict(f"{kind} at each of {len(stories)} points", summed(verdicts[s] for s in stories))
@@ -398,6 +406,7 @@ def run(report):
         report.expect(not idle, f"points that nothing came by: {', '.join(idle)}")
         report.control("destructive pop, killed at the points", summed(verdicts[s] for s in controls))
         report.control("no follow-ups", summed(verdicts[s] for s in lost))
+        report.control("no quota", summed(verdicts[s] for s in above))
         report.control("no fence of follow-ups", summed(verdicts[s] for s in doubled))
     finally:
         redis.end()
