@@ -211,7 +211,7 @@ def all_pages(server, method, path):
         if "cursor" not in page:
             return sums
         cursor = f"&cursor={page['cursor']}"
-    raise AssertionError("the walk does not end")
+    raise AssertionError(f"the walk does not end: {sums}, {page}")
 
 
 def test_a_limit_counts_over_all_pages(server, receiver, topic):
