@@ -5,6 +5,7 @@
   - never more attempts of a key or of a topic in flight than its limit, none of a key that is paused, and no more in a
     second than the rate of the key allows
   - in a lane, no job begins before a more urgent one that is due; in a fifo lane, none before the one ahead has ended
+  - a new job is refused if and only if its key has as many jobs as its quota allows
   - a topic with a job that may begin gets an attempt with each claim, and lanes take turns
   - the index has exactly the waiting jobs, and the sets exactly the attempts in flight; nothing is left when all jobs
     have ended
@@ -143,6 +144,9 @@ class Walk:
         age = self.topics[job.topic].get("priorityAge", 3600)
         return (-job.priority, job.score) if age == "off" else (job.score - job.priority * age * 1000,)
 
+    def pending(self, topic, key):
+        return len(self.lane(topic, key)) + self.in_flight(topic, key)
+
     def lane(self, topic, key):
         return [job_id for job_id in self.waiting if (self.jobs[job_id].topic, self.jobs[job_id].key) == (topic, key)]
 
@@ -275,16 +279,23 @@ class Walk:
         return self.chance.choice(KEYS) if self.chance.random() < 0.8 else "", USUAL if self.chance.random() < 0.6 else self.chance.randint(0, 9)
 
     def step_schedule(self):
-        items = []
+        items, ids, refused = [], [], {}
         for _ in range(self.chance.randint(1, 6)):
             self.number += 1
             topic, (key, priority) = self.chance.choice(TOPICS), self.rank()
             job_id, delay = f"{topic}/{self.number}", self.chance.choice((0, 0, 0, 5, 30))
             items += [job_id, delay, text_of(key, priority), "-"]
+            ids.append(job_id)
+            quota = self.values(topic, key).get("maxPending")
+            if quota is not None and self.pending(topic, key) >= quota:
+                refused[job_id] = [quota, self.pending(topic, key), key]
+                continue
             self.jobs[job_id] = Job(topic, key, priority)
             self.waiting.add(job_id)
             self.due_at[job_id] = self.now + delay
-        promise(min(self.call("schedule", 0, 1000, *items)[1:]) > 0, "a job is refused")
+        for job_id, result in zip(ids, self.call("schedule", 0, 1000, *items)[1:]):
+            told = [*result[2:4], result[5]] if isinstance(result, list) and result[0] == "quota" else None
+            promise(told == refused.get(job_id), job_id, "gets", result, "and should get", refused.get(job_id))
 
     def step_cancel(self):
         if not self.jobs:
@@ -307,7 +318,13 @@ class Walk:
         job_id = self.chance.choice(sorted(self.waiting))
         key, priority = self.rank()
         delay = self.chance.choice((0, 10))
-        promise(isinstance(self.call("replace", 0, job_id, delay, text_of(key, priority), "")[1], list), job_id, "is not replaced")
+        job = self.jobs[job_id]
+        quota = self.values(job.topic, key).get("maxPending")
+        is_refused = quota is not None and key != job.key and self.pending(job.topic, key) >= quota
+        result = self.call("replace", 0, job_id, delay, text_of(key, priority), "")[1]
+        promise((result[0] == "quota") == is_refused, job_id, "gets", result)
+        if is_refused:
+            return
         self.leave_head(job_id)
         self.jobs[job_id] = Job(self.jobs[job_id].topic, key, priority)
         self.due_at[job_id] = self.now + delay
@@ -325,6 +342,8 @@ class Walk:
                 own["order"] = "fifo"
             if chance() < 0.3:
                 own["weight"] = 3
+            if chance() < 0.2:
+                own["maxPending"] = self.chance.choice((0, 2, 5))
             if chance() < 0.2:
                 own["rate"] = {"jobs": 5, "per": 1, "burst": 1}
         if chance() < 0.2:
@@ -442,6 +461,59 @@ class Walk:
         return None
 
 
+def serve(walk, topic, claims, nonce):
+    """Claims jobs. Returns their ids in the order in which they begin."""
+    answer = walk.call("claim", walk.chance.choice(claims), nonce, 60000, walk.chance.choice((1, 8)), 1000000, 2)
+    return [answer[4 + 3 * i] for i in range(answer[3])]
+
+
+def add_jobs(walk, topic, key, first, number):
+    for start in range(first, first + number, 100):
+        items = [word for i in range(start, min(start + 100, first + number)) for word in (f"{topic}/{key}{i}", 0, text_of(key, USUAL), "-")]
+        walk.call("schedule", 0, 1000, *items)
+
+
+def check_shares(walk, begins):
+    """Keys with many jobs share what begins by their weights."""
+    weights = {"a": 1, "b": 2, "c": 5, "d": 10}
+    for key, weight in weights.items():
+        walk.set_key("a", key, {"weight": weight})
+        add_jobs(walk, "a", key, 0, begins)
+    walk.pass_time(1000)  # a ms has room for 2048 jobs
+    begun, number = dict.fromkeys(weights, 0), 0
+    while sum(begun.values()) < begins:
+        number += 1
+        ids = serve(walk, "a", (1, 4, 16, 64), f"n{number}")
+        for job_id in ids:
+            begun[job_id[2]] += 1
+        walk.call("complete", *(word for job_id in ids for word in (job_id, f"n{number}", "")))
+    for key, weight in weights.items():
+        share = begun[key] / sum(begun.values()) / (weight / sum(weights.values()))
+        promise(0.95 < share < 1.05, key, f"has {share:.3f} of its share of {sum(begun.values())} attempts")
+
+
+def check_flood(walk, flood, singles):
+    """Whatever one key has, a single job of another one begins within the next attempts, as many as lanes and the limit together."""
+    limit = 10
+    walk.set_topic("a", {"maxInFlight": limit})
+    add_jobs(walk, "a", "a", 0, flood)
+    walk.pass_time(1000)
+    in_flight, number = [], 0
+    for single in range(singles):
+        add_jobs(walk, "a", "b", single, 1)
+        walk.pass_time(1)
+        before, is_begun = 0, False
+        while not is_begun:
+            number += 1
+            ids = serve(walk, "a", (1, 2, 4), f"n{number}")
+            is_begun = f"a/b{single}" in ids
+            before += ids.index(f"a/b{single}") if is_begun else len(ids)
+            in_flight += [(job_id, f"n{number}") for job_id in ids]
+            promise(before < 2 + limit, before, "attempts begin before the single job")
+            for _ in range(min(len(in_flight), walk.chance.randint(1, 3))):
+                walk.call("complete", *in_flight.pop(0), "")
+
+
 # Bugs: what to change in the scripts, (file, old text, new text).
 CONTROLS = {
     "a claim ignores the limit of a key": [("lib/lanes", "most = math.min(most, limit - Lanes.in_flight(topic, key))", "most = most")],
@@ -468,6 +540,9 @@ CONTROLS = {
     "the line of a key is not kept": [("lib/fifo", "return lane and settings_of(lane).order == 'fifo' and lane or nil", "return nil")],
     "a line of a key that ends lets its job begin early": [("lib/lanes", "if is_right and tonumber(at) > ms_of(place) then Fifo.move(id, at) end", "")],
     "the rate of a key is not spent": [("lib/lanes", "if spent[lane.key] and settings_of(name).rate then Rates.spend(name, spent[lane.key], lane.first) end", "")],
+    "a quota of a key refuses nothing": [("lib/quotas", "if name and rooms[name] < number then", "if false then")],
+    "the jobs of one call do not count for the quota of their key": [("lib/quotas", "  if name then rooms[name] = rooms[name] - number end\n", "")],
+    "a job that gets another key passes its quota": [("replace", "    local refused = Quotas.refusal_of_key(topic_of(id), 1, record)\n    if refused then return refused end\n", "")],
     "a worker gets jobs of any key": [("lib/lanes", "local found = only and {only, call('ZSCORE', turns_key(topic), only) or nil}\n    or call", "local found = call")],
     "lanes of a topic without jobs stay": [("lib/lanes", "  call('HDEL', LANES, topic)\n", "")],
     "the number of jobs of a key is not kept": [("lib/lanes", "    call('ZADD', Lanes.pending_key(topic), number, key)\n", "")],
@@ -485,6 +560,7 @@ def main():
     options.add_argument("--clock-preload", required=True, help="the library made of support/clock_preload.c")
     options.add_argument("--scripts", default=here.parent.parent / "src/store/scripts")
     options.add_argument("--seed", type=int, default=os.environ.get("DUEPOST_TEST_SEED") or random.SystemRandom().randrange(2 ** 32))
+    options.add_argument("--begins", type=int, default=2000, help="attempts in the checks of shares and turns")
     options.add_argument("--walks", type=int, default=10)
     options.add_argument("--steps", type=int, default=300, help="of a walk")
     options.add_argument("--controls", type=int, default=100, help="percent of the bugs, by the seed")
@@ -496,6 +572,12 @@ def main():
     try:
         link = redis.connect()
         functions = load_functions(link, options.scripts)
+        for check, *numbers in (check_shares, options.begins), (check_flood, 5 * options.begins, options.begins // 10):
+            try:
+                check(Walk(redis, link, functions, options.seed), *numbers)
+            except Broken as broken:
+                print(f"{check.__name__}: {broken}", flush=True)
+                return 1
         for number in range(options.walks):
             failure = Walk(redis, link, functions, f"{options.seed} {number}").run(options.steps)
             if failure:
