@@ -41,7 +41,7 @@ CONTROLS = {
     # Fault: a second callback reports an end that another process has recorded.
     "fence of follow-ups": [("complete", "if FollowUps.by_item[item] and verdicts[item] and replies[item + 1] > 0 then", "if FollowUps.by_item[item] then")],
     # Fault: new jobs above the quota of their topic are accepted.
-    "quota": [("lib/quotas", "  if not room or room >= number then return end\n", "  if true then return end\n")],
+    "quota": [("lib/quotas", "if rooms[topic] and rooms[topic] < number then", "if false then")],
     # Fault: a job that kills its consumers is never buried.
     "no end of losses": [("recover", "local LOSSES_MAX = 5", "local LOSSES_MAX = 99")],
 }
