@@ -138,7 +138,7 @@ static unsigned write_quota(struct buffer *members, const struct topic_quota *qu
         problem_write(
             members,
             "Key %.*s of topic %.*s has %lld jobs that wait or are in flight, and its quota maxPending is "
-            "%lld. Wait until some of them have ended, cancel some, or raise the quota: PUT "
+            "%lld. Wait until some of them have ended, cancel some, or raise the quota: PATCH "
             "/topics/%.*s/keys/<key>, or perKey of the topic.",
             SLICE_ARG(quota->key), SLICE_ARG(quota->topic), (long long)quota->pending, (long long)quota->max,
             SLICE_ARG(owner));

@@ -193,10 +193,10 @@ def test_a_key_says_what_is_under_way_and_what_holds_it(server, receiver, topic)
 def test_settings_of_a_key_that_cannot_be_read_are_refused_and_replaced(start, redis, topic):
     behind = redis()
     server = start(redis=behind)
-    behind.command("HSET", "duepost:{0}:key_values", f"{topic}\na", "nonsense")
+    behind.command("HSET", "duepost:{0}:key_settings", f"{topic}\na", "nonsense")
     patch(server, topic, "a", {"maxInFlight": 1}).expect(409)
     put(server, topic, "a", {"maxInFlight": 1}).expect(200)
-    behind.command("HSET", "duepost:{0}:key_values", f"{topic}\na", '{"later":1,"needs":["later"]}')
+    behind.command("HSET", "duepost:{0}:key_settings", f"{topic}\na", '{"later":1,"needs":["later"]}')
     patch(server, topic, "a", {"maxInFlight": 1}).expect(409)
     assert "later" in put(server, topic, "a", {"maxInFlight": 1}).expect(409)["detail"]
     remove(server, topic, "a").expect(200)

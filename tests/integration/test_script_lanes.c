@@ -43,10 +43,10 @@ START_TEST(a_key_has_values_of_its_own)
 {
     CHECK_EXAMPLES( //
         {ABSENT, "key_set t x '' {\"weight\":2}", "1",
-         "key_values: t|x={\"weight\":2}\nlanes: =1\nlanes_pending:t: x@0\nmeta: format=6\n"},
+         "key_settings: t|x={\"weight\":2}\nlanes: =1\nlanes_pending:t: x@0\nmeta: format=6\n"},
         {ABSENT, "key_set t x {\"weight\":1} {\"weight\":2}", "0", NULL},
-        {"key_values: t|x={\"weight\":2}\nlanes: =1\nlanes_pending:t: x@0\n", "key_set t x {\"weight\":2} ''",
-         "1", ABSENT}, );
+        {"key_settings: t|x={\"weight\":2}\nlanes: =1\nlanes_pending:t: x@0\n",
+         "key_set t x {\"weight\":2} ''", "1", ABSENT}, );
 }
 END_TEST
 

@@ -430,7 +430,7 @@ class Walk:
             self.step_lease()
             self.read_scores()
         promise(not self.jobs, "left:", sorted(self.jobs))
-        left = [name for name in self.link("KEYS", BASE + "*") if "lane" in name or name.endswith(("ranks", "key_values", "lines"))]
+        left = [name for name in self.link("KEYS", BASE + "*") if "lane" in name or name.endswith(("ranks", "key_settings", "lines"))]
         promise(not left, "left of the lanes:", left)
 
     def step_back(self):

@@ -59,7 +59,7 @@ static bool is_hash(struct slice name)
            slice_equal(name, SLICE("workflows")) || slice_equal(name, SLICE("waits")) ||
            slice_equal(name, SLICE("limits")) || slice_equal(name, SLICE("limits_used")) ||
            slice_equal(name, SLICE("limited")) || slice_equal(name, SLICE("lanes")) ||
-           slice_equal(name, SLICE("ranks")) || slice_equal(name, SLICE("key_values")) ||
+           slice_equal(name, SLICE("ranks")) || slice_equal(name, SLICE("key_settings")) ||
            is_one_of(name,
                      (const char *const[]){
                          "jobs",         "holders:",   "crashes",   "attempts",      "carry",     "meta",
@@ -116,7 +116,7 @@ static bool has_places(struct slice name)
     return slice_starts_with(name, SLICE("holders:")) || slice_starts_with(name, SLICE("ended")) ||
            slice_ends_with(name, SLICE("lingering")) || slice_starts_with(name, SLICE("workflow:")) ||
            slice_starts_with(name, SLICE("event_names:")) || slice_equal(name, SLICE("suspects")) ||
-           slice_equal(name, SLICE("ranks")) || slice_equal(name, SLICE("key_values")) ||
+           slice_equal(name, SLICE("ranks")) || slice_equal(name, SLICE("key_settings")) ||
            slice_starts_with(name, SLICE("lane_leases:")) || slice_equal(name, SLICE("lines"));
 }
 

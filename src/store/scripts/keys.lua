@@ -2,7 +2,7 @@
 --
 -- ARGV[2] topic   [3] the key, if only one is wanted   [4] 1: one key, 0: a page   [5] the last key of the page before, with
 --      its number of jobs and a space before it, or ''   [6] maximum number of keys
--- Returns {now_us, 1 if there are more keys, attempts of the topic in flight, then for each key: key, its own values as text
+-- Returns {now_us, 1 if there are more keys, attempts of the topic in flight, then for each key: key, its own settings as text
 -- or '', number of jobs, attempts in flight, due time of its first waiting job, ms, or -1; and if this job is due and held,
 -- until when, ms, or 'inf', and 'paused', 'maxInFlight', 'order' or 'rate', else '' and ''}.
 
@@ -27,7 +27,7 @@ script('keys', {'no-writes'}, {Lanes}, function()
   end
   for i = 1, #keys do
     local pending, in_flight, head, until_ms, hold = Lanes.read(topic, keys[i])
-    local own = has(KEY_VALUES) and call('HGET', KEY_VALUES, Lanes.name(topic, keys[i])) or ''
+    local own = has(KEY_SETTINGS) and call('HGET', KEY_SETTINGS, Lanes.name(topic, keys[i])) or ''
     local due = head and integer(ms_of(head)) or -1
     for _, part in ipairs({keys[i], own, pending, in_flight, due, until_ms or '', hold or ''}) do replies[#replies + 1] = part end
   end

@@ -22,7 +22,7 @@ local PULL_WAITERS, SUSPECTS, WORKFLOW_JOBS, ENDED_LAST, EXPIRIES, RARE_KEYS
 local KEPT_UNTIL, DEAD_DUE, HISTORY, ENDED, ENDED_IDS, ENDED_READ
 local RATES, RESUMING, RECEIVERS, REPORTED, SURVEY, CARRY
 local LIMITS, LIMITED, LIMITS_USED, QUOTAS
-local RANKS, LANES, KEY_VALUES
+local RANKS, LANES, KEY_SETTINGS
 local IDEMPOTENCY, WINDOWS, GROUPS, GROUP_NAMES, SENDS, SENDS_UNTIL
 local SCHEDULES, FIRES, SCHEDULE_NAMES, FIRED, SKIPPED, SKIPPED_UNTIL
 local WORKFLOWS, WORKFLOW_TIMES, WORKFLOWS_OVER, WAITS
@@ -68,7 +68,7 @@ local function name_job_keys()
   LANES = base .. 'lanes' -- topics whose jobs have keys or priorities, see lanes.lua
   -- These two exist only while LANES exists.
   RANKS = base .. 'ranks' -- id -> priority and key of the job, see ranks.lua
-  KEY_VALUES = base .. 'key_values' -- topic, newline, key -> settings of this key, as JSON text
+  KEY_SETTINGS = base .. 'key_settings' -- topic, newline, key -> settings of this key, as JSON text
   RARE_KEYS = {base .. 'never', TOPICS, PATTERNS, CRASHES, ATTEMPTS, BEHIND, HELD, RESUMED, CONSUMERS.lingering, LINES, KEPT,
     WORKERS.leases, WORKERS.lingering, PULL_WAITERS, SUSPECTS, WORKFLOW_JOBS, ENDED_LAST, EXPIRIES, LIMITS, LIMITED, LANES}
 end

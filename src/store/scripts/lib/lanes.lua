@@ -11,7 +11,7 @@
 --               cursor; 'inf': all
 --   priorities  the digits of the priorities that jobs of the topic have had
 --   mark        identifies the settings with which lanes were offered last, see restart
--- The field '' exists while keys have values of their own, so that one query finds out whether there are any.
+-- The field '' exists while keys have settings of their own, so that one query finds out whether there are any.
 
 local Lanes = {uses = {Fifo, Ranks, Rates}}
 
@@ -23,7 +23,7 @@ local function turns_key(topic) return base .. 'lanes_turns:' .. topic end
 local function due_key(topic) return base .. 'lanes_due:' .. topic end
 -- Keys that were in "due" when settings of lanes changed, and have not been offered since.
 local function again_key(topic) return base .. 'lanes_again:' .. topic end
--- Keys with jobs or with values of their own -> number of jobs, waiting and in flight.
+-- Keys with jobs or with settings of their own -> number of jobs, waiting and in flight.
 function Lanes.pending_key(topic) return base .. 'lanes_pending:' .. topic end
 
 -- The settings, the rate and the line of a lane are those of this name (settings.lua, rates.lua, fifo.lua).
@@ -301,11 +301,11 @@ local function write_offers(topic)
 end
 
 -- Notes the number of jobs of a lane. priorities: those of its waiting jobs. A lane without jobs is forgotten with its
--- line, unless its key has values of its own.
+-- line, unless its key has settings of its own.
 local function count(topic, key, priorities)
   local number = Lanes.in_flight(topic, key)
   for i = 1, #priorities do number = number + call('ZCARD', lane_of(topic, string.sub(priorities, i, i) .. key)) end
-  if number > 0 or has(KEY_VALUES) and call('HEXISTS', KEY_VALUES, Lanes.name(topic, key)) == 1 then
+  if number > 0 or has(KEY_SETTINGS) and call('HEXISTS', KEY_SETTINGS, Lanes.name(topic, key)) == 1 then
     call('ZADD', Lanes.pending_key(topic), number, key)
   else
     call('ZREM', Lanes.pending_key(topic), key)
@@ -581,11 +581,11 @@ function Lanes.read(topic, key)
   return pending, flight, head, select(2, room_of(topic, key, 1, head, head_id))
 end
 
--- Called when a key gets other values of its own, or loses them. exists: whether it has any.
-function Lanes.note_values(topic, key, exists)
+-- Called when a key gets other settings of its own, or loses them. exists: whether it has any.
+function Lanes.note_settings(topic, key, exists)
   local name = Lanes.name(topic, key)
   settings[name] = nil
-  if exists then call('HSET', LANES, '', '1') elseif call('EXISTS', KEY_VALUES) == 0 then call('HDEL', LANES, '') end
+  if exists then call('HSET', LANES, '', '1') elseif call('EXISTS', KEY_SETTINGS) == 0 then call('HDEL', LANES, '') end
   is_there[LANES] = nil
   has_lanes = has(LANES)
   if Lanes.state(topic) then

@@ -138,12 +138,12 @@ local function note_settings_key(key, exists)
   is_there[key], are_settings = exists, nil
 end
 
--- Sets the settings of a lane (lanes.lua): the setting perKey of its topic, completed by the key's own values. The jobs
+-- Sets the settings of a lane (lanes.lua): the setting perKey of its topic, completed by the key's own settings. The jobs
 -- without a key have none.
 local settings_of
 local function note_lane_settings(name, topic, key)
   local common = key ~= '' and settings_of(topic).perKey or NO_SETTINGS
-  local text = key ~= '' and has(KEY_VALUES) and call('HGET', KEY_VALUES, name)
+  local text = key ~= '' and has(KEY_SETTINGS) and call('HGET', KEY_SETTINGS, name)
   local own = text and read_settings(text)
   settings[name] = common
   if not own then return end
@@ -160,7 +160,7 @@ end
 -- Returns the settings of a topic, completed by those of its patterns; or those of a lane or a limit that topics share.
 function settings_of(topic)
   if not settings[topic] then
-    if not has_settings() and not has(KEY_VALUES) then return NO_SETTINGS end
+    if not has_settings() and not has(KEY_SETTINGS) then return NO_SETTINGS end
     if string.byte(topic) == 126 then -- '~': the settings of a limit, see limits.lua
       note_settings(topic, has(LIMITS) and call('HGET', LIMITS, string.sub(topic, 2)) or nil)
     elseif string.find(topic, '\n', 1, true) then
