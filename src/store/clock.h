@@ -40,6 +40,14 @@ typedef void store_clock_fn(void *arg, enum status, const struct store_clock *);
 
 void store_clock_step(struct store *, const struct store_clock_step *, store_clock_fn *, void *arg);
 
+/* ---- work under way ----
+ *
+ * Some of what an attempt has caused is not in Redis yet when the attempt ends there, such as news about its
+ * receiver. Workers count such work, and the clock waits for it. Any thread may call this function. It does
+ * nothing without a manual clock. */
+
+void clock_note_work(int change); /* 1: begins; -1: is over */
+
 /* ---- what fired ----
  *
  * A list of what happened while the clock was moved, in the memory of the process. Any thread may call these
@@ -53,7 +61,8 @@ struct clock_fired {
     int64_t at_ms;      /* by the manual clock */
     struct slice job;   /* topic/jobId */
     struct slice event; /* "attempt"; "scheduled": a schedule has created the job; "expired": the job is dead,
-                           because its time was over before an attempt */
+                           because its time was over before an attempt; "lapsed": a worker's lease has
+                           run out */
     struct slice schedule; /* scheduled: id of the schedule */
     int64_t attempt;       /* attempt: its number */
     int64_t status;        /* attempt: HTTP status of the answer; 0: there was none */
@@ -62,8 +71,11 @@ struct clock_fired {
     int64_t next_ms;       /* retry, again: when the job is due next */
 };
 
-/* Copies the entry. */
+/* Copies job and schedule; the other texts must be literals. */
 void clock_note_fired(const struct clock_fired *);
+
+/* Returns the number of entries in the list. */
+size_t clock_fired_count(void);
 
 /* Calls fn for the oldest entries, at most max, and removes them. Returns whether entries are left. *lost is
  * the number of entries that had no place since the last call. */

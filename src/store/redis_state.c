@@ -124,6 +124,7 @@ static void read_layout(struct redis_state *state, const struct redis_reply *rep
 {
     state->info.format = redis_reply_integer(redis_reply_at(reply, 1));
     state->info.shards = redis_reply_integer(redis_reply_at(reply, 2));
+    state->info.is_clock_manual = redis_reply_integer(redis_reply_at(reply, 4)) == 1;
     int64_t born_ms = redis_reply_integer(redis_reply_at(reply, 3));
     if (state->info.born_ms && born_ms != state->info.born_ms)
         state->info.losses++;
@@ -134,7 +135,10 @@ static void on_opened(void *arg, enum status status, const struct redis_reply *r
 {
     struct redis_state *state = arg;
     if (status == STATUS_OK) {
-        state->info.clock_us = redis_reply_integer(redis_reply_at(reply, 0)) - clock_boot_us();
+        int64_t now_us = redis_reply_integer(redis_reply_at(reply, 0));
+        state->info.clock_us = now_us - clock_boot_us();
+        if (clock_is_manual())
+            clock_turn_to(now_us);
         read_layout(state, reply);
     }
     copy(state->trouble, sizeof state->trouble, status == STATUS_OK ? SLICE("") : redis_reply_text(reply));
@@ -410,6 +414,12 @@ enum status store_check_layout(const struct redis_info *info, size_t shards, str
     else if (info->shards != (int64_t)shards)
         problem_set(problem, "the data in Redis has %lld shards, this duepost is set up for %zu",
                     (long long)info->shards, shards);
+    else if (info->is_clock_manual && !clock_is_manual())
+        problem_set(problem, "the data follows a manual clock; start duepost with --clock manual, or with "
+                             "another directory in --data");
+    else if (!info->is_clock_manual && clock_is_manual())
+        problem_set(problem, "the data follows the clock of Redis, and --clock manual would stop it; start "
+                             "duepost without --clock manual, or with a new directory in --data");
     else
         return STATUS_OK;
     return STATUS_INVALID;

@@ -119,7 +119,8 @@ struct script_call *script_call_new(enum script_id script, struct slice key)
     struct script_call *call = NEW(struct script_call);
     call->script = script;
     script_args_text(&call->args, SLICE("FCALL"));
-    script_args_text(&call->args, slice_of(script_texts[script].function));
+    const struct script_text *text = &script_texts[script];
+    script_args_text(&call->args, slice_of(clock_is_manual() ? text->manual_function : text->function));
     script_args_text(&call->args, SLICE("1"));
     script_args_text(&call->args, key);
     return call;
@@ -276,6 +277,11 @@ void script_call_send(struct script_call *call, struct redis_link *link, script_
 
 /* ---- library ---- */
 
+static const struct script_library *used_library(void)
+{
+    return clock_is_manual() ? &script_manual_library : &script_library;
+}
+
 static void on_deleted(void *arg, const struct redis_reply *reply)
 {
     (void)arg, (void)reply; /* the reply is not needed: another process may have deleted the library */
@@ -294,12 +300,12 @@ static void on_listed(void *arg, const struct redis_reply *reply)
     struct redis_link *link = arg;
     size_t count = redis_reply_size(reply), earlier = 0;
     for (size_t i = 0; i < count; i++)
-        earlier += listed_name(reply, i).size != slice_of(script_library_name).size;
+        earlier += listed_name(reply, i).size != slice_of(used_library()->name).size;
     size_t versions = count - earlier + (earlier + EARLIER_LIBRARIES - 1) / EARLIER_LIBRARIES;
     for (size_t i = 0; versions > VERSIONS_MAX && i < count && redis_link_is_up(link); i++) {
         struct slice name = listed_name(reply, i);
         struct slice argv[] = {SLICE("FUNCTION"), SLICE("DELETE"), name};
-        if (!slice_equal(name, slice_of(script_library_name)))
+        if (!slice_equal(name, slice_of(used_library()->name)))
             redis_send(link, 3, argv, on_deleted, NULL);
     }
 }
@@ -361,7 +367,7 @@ static void load_library(struct redis_link *link)
     struct loading *loading = NEW(struct loading);
     *loading = (struct loading){.link = link, .next = library.loadings};
     library.loadings = loading;
-    struct slice argv[] = {SLICE("FUNCTION"), SLICE("LOAD"), slice_of(script_library)};
+    struct slice argv[] = {SLICE("FUNCTION"), SLICE("LOAD"), slice_of(used_library()->text)};
     redis_send(link, 3, argv, on_loaded, loading);
 }
 

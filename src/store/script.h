@@ -14,12 +14,18 @@
 
 struct script_text {
     const char *name;
-    const char *function; /* name in the library */
-    bool runs_when_full;  /* Redis runs it even if it is out of memory */
+    const char *function;        /* name in the library */
+    const char *manual_function; /* name in the library of a manual clock */
+    bool runs_when_full;         /* Redis runs it even if it is out of memory */
 };
 
-/* The name of the library, which contains a checksum of its code, and the code. */
-extern const char script_library_name[], script_library[];
+struct script_library {
+    const char *name; /* contains a checksum of the code */
+    const char *text; /* the code */
+};
+
+/* script_manual_library is the library of a server with a manual clock (clock.h). */
+extern const struct script_library script_library, script_manual_library;
 
 extern const struct script_text script_texts[SCRIPT_COUNT];
 

@@ -112,6 +112,12 @@ static void on_wake_message(void *arg, struct slice channel, struct slice text)
         shard->on_receivers.fn(shard->on_receivers.arg);
     if (shard->on_lock_left.fn && slice_equal(text, SLICE("carry")))
         shard->on_lock_left.fn(shard->on_lock_left.arg);
+    if (clock_is_manual() && slice_starts_with(text, SLICE("clock ")) &&
+        slice_to_number(slice_skip(text, 6), INT64_MAX, &due_ms)) {
+        clock_turn_to((int64_t)due_ms);
+        if (shard->on_wake.fn)
+            shard->on_wake.fn(shard->on_wake.arg, clock_turned_us() / 1000);
+    }
     if (shard->on_fire_wake.fn && slice_starts_with(text, SLICE("fire ")) &&
         slice_to_number(slice_skip(text, 5), INT64_MAX, &due_ms))
         shard->on_fire_wake.fn(shard->on_fire_wake.arg, (int64_t)due_ms);

@@ -144,6 +144,8 @@ const struct redis_info *store_redis_info_of(const struct store *store, size_t s
 int64_t store_now_ms(const struct store *store)
 {
     int64_t clock_us = store_redis_info_of(store, 0)->clock_us;
+    if (clock_turned_us())
+        return clock_turned_us() / 1000;
     return clock_us ? (clock_boot_us() + clock_us) / 1000 : clock_wall_ms();
 }
 

@@ -126,6 +126,7 @@ struct redis_info {
     bool has_aof;           /* appendonly yes, and the last write of the file succeeded */
     int64_t format, shards; /* layout of the data; 0: no data yet, or not read yet */
     int64_t clock_us;       /* Redis's clock minus clock_boot_us of this host; 0: not read yet */
+    bool is_clock_manual;   /* the data follows a manual clock, see clock.h */
     int64_t born_ms;        /* time when the data got its layout; 0: unknown */
     unsigned losses;        /* how often the data disappeared, or was replaced by other data */
     /* Memory of the fullest node, some seconds ago; max_bytes 0: no limit. */

@@ -7,6 +7,7 @@
 #include "base/system.h"
 #include "job/job_id.h"
 #include "job/target/url.h"
+#include "store/clock.h"
 #include "worker/attempt_private.h"
 
 /* The states of an attempt. Each arrow is an event. attempt_move checks that the table allows the change.
@@ -83,6 +84,31 @@ static void count_end(const struct attempt *attempt)
     }
 }
 
+static void note_fired(const struct attempt *attempt)
+{
+    const struct ending *ending = &attempt->ending;
+    const struct attempt_result *last = &attempt->job.last_attempt;
+    bool was_made = last->at_ms == attempt->claimed_ms;
+    bool is_dead = ending->verdict == ENDING_BURY;
+    if (!clock_is_manual() || (!was_made && !is_dead))
+        return;
+    struct clock_fired fired = {
+        .at_ms = attempt->claimed_ms,
+        .job = attempt->lease.id,
+        .event = slice_of(was_made ? "attempt" : "expired"),
+        .attempt = ending->is_round ? ending->rounds : ending->attempts,
+        .status = was_made && last->error == FAILURE_NONE ? last->status : 0,
+        .error = slice_of(was_made ? failure_word(last->error) : ""),
+        .outcome = slice_of(is_dead                              ? "dead"
+                            : ending->verdict == ENDING_COMPLETE ? "delivered"
+                            : ending->is_round                   ? "again"
+                                                                 : "retry"),
+    };
+    if (ending->verdict == ENDING_RETRY)
+        fired.next_ms = attempt->claimed_ms + (ending->keeps_place ? 0 : ending->wait_ms);
+    clock_note_fired(&fired);
+}
+
 static void attempt_on_recorded(void *arg, enum status status)
 {
     struct attempt *attempt = arg;
@@ -90,6 +116,8 @@ static void attempt_on_recorded(void *arg, enum status status)
     bool is_known = status == STATUS_OK || status == STATUS_STALE || status == STATUS_REPLACED;
     if (status == STATUS_OK)
         count_end(attempt);
+    if (status == STATUS_OK)
+        note_fired(attempt);
     else if (status == STATUS_REPLACED)
         attempt_log_replaced(attempt);
     attempt_move(attempt, is_known ? ATTEMPT_OVER : ATTEMPT_UNRECORDED);
@@ -384,7 +412,7 @@ static void give_back_unserved(struct attempt *attempt, enum unserved_why why, s
     slice_cut(id, '/', &topic, &job_id);
     unserved_warn(context->unserved, now_us, why, why == UNSERVED_JOB_LACKS ? id : topic, lacks);
     metrics_count(context->metrics, METRICS_COUNTER_HELD_UNSERVED, 1);
-    attempt_hold(attempt, ENDING_CAUSE_UNSERVED, hold_unserved_ms(context->unserved, now_us));
+    attempt_hold(attempt, ENDING_CAUSE_UNSERVED, hold_unserved_ms(context->unserved, clock_wait_us()));
 }
 
 /* Holds a job that has no url, because its topic has lost the url or is no longer a pull topic. The jobs of
@@ -396,7 +424,7 @@ static void hold_without_url(struct attempt *attempt)
     attempt->lacks_url = true;
     unserved_warn(context->unserved, now_us, UNSERVED_NO_URL, attempt->job.topic, SLICE(""));
     metrics_count(context->metrics, METRICS_COUNTER_HELD_WITHOUT_URL, 1);
-    attempt_hold(attempt, ENDING_CAUSE_HELD, hold_unserved_ms(context->unserved, now_us));
+    attempt_hold(attempt, ENDING_CAUSE_HELD, hold_unserved_ms(context->unserved, clock_wait_us()));
 }
 
 /* Reads the settings of the job's topic. Without these settings, a job could be sent unsigned or to the wrong
@@ -459,6 +487,7 @@ struct attempt *attempt_start(const struct attempt_context *context, const struc
                               const struct nonce *nonce, int64_t claim_us, int64_t now_ms)
 {
     struct attempt *attempt = NEW(struct attempt);
+    clock_note_work(1);
     list_init(&attempt->link);
     attempt->context = context;
     attempt->renewed_us = claim_us;
@@ -534,6 +563,7 @@ void attempt_cut(struct attempt *attempt)
 
 void attempt_free(struct attempt *attempt)
 {
+    clock_note_work(-1);
     if (attempt->call)
         http_call_abort(attempt->call);
     permit_drop(&attempt->permit);

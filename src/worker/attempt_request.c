@@ -92,7 +92,7 @@ static void write_headers(struct attempt *attempt, struct slice payload, struct 
         .payload = payload,
         .settings = attempt->settings,
         .keys = attempt->context->policy->keys,
-        .now_ms = attempt->claimed_ms,
+        .now_ms = clock_is_manual() ? clock_wall_ms() : attempt->claimed_ms, /* receivers compare it */
         .workflow_ms = attempt->workflow_ms,
         .headers = headers,
         .header_count = count,

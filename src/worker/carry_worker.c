@@ -59,6 +59,8 @@ static void carry(struct carry_worker *worker, bool is_tick);
 
 static int64_t redis_now_us(const struct carry_worker *worker)
 {
+    if (clock_is_manual())
+        return clock_turned_us();
     return worker->redis_us + clock_boot_us() - worker->boot_us;
 }
 
@@ -71,9 +73,21 @@ static void note_disturbance(struct carry_worker *worker)
         worker->disturbed_us = clock_boot_us();
 }
 
-/* Compares Redis's clock with this host's clock, and notes a disturbance if either has stepped. */
+/* Compares Redis's clock with this host's clock, and notes a disturbance if either has stepped. A step of a
+ * manual clock disturbs nobody: no attempt is in flight. */
 static void compare_clocks(struct carry_worker *worker, int64_t now_us, int64_t sent_us)
 {
+    if (clock_is_manual()) {
+        clock_turn_to(now_us);
+        worker->redis_us = now_us;
+        worker->boot_us = sent_us;
+        if (worker->has_clock)
+            return;
+        note_disturbance(worker);
+        worker->is_first_time = false;
+        worker->has_clock = true;
+        return;
+    }
     int64_t expected_us = worker->redis_us + sent_us - worker->boot_us;
     int64_t step_us = now_us - expected_us;
     int64_t slack_us = STEP_US + clock_boot_us() - sent_us;
@@ -262,7 +276,7 @@ static void on_carried(void *arg, enum status status, const struct shard_carried
         return;
     }
     compare_clocks(worker, carried->now_us, worker->sent_us);
-    if (worker->is_ticking)
+    if (worker->is_ticking && !clock_is_manual())
         compare_host_clock(worker, carried->now_us);
     if (slice_equal(carried->owner, slice_of(worker->me))) {
         act_as_owner(worker, carried);
@@ -300,7 +314,7 @@ static void carry(struct carry_worker *worker, bool is_tick)
         .stuck_owner = slice_of(is_stuck ? worker->owner : ""),
         .stuck_beat = worker->beat,
         .patience_ms = CARRY_PATIENCE_MS,
-        .expected_ms = worker->redis_us ? redis_now_us(worker) / 1000 : -1,
+        .expected_ms = worker->redis_us && !clock_is_manual() ? redis_now_us(worker) / 1000 : -1,
     };
     worker->is_carrying = true;
     worker->is_ticking = is_tick;
@@ -325,11 +339,13 @@ static void on_tick(void *arg)
 }
 
 /* Carries due topics. If this reactor's consumer is about to claim, the claim carries them in the same
- * call. */
+ * call. When a manual clock was moved, all that happens once a second may be due, too. */
 static void on_due(void *arg)
 {
     struct carry_worker *worker = arg;
-    if (worker->is_owner && worker->options.on_due(worker->options.arg))
+    if (clock_is_manual())
+        carry(worker, true);
+    else if (worker->is_owner && worker->options.on_due(worker->options.arg))
         worker->woken_ms = -1;
     else
         carry(worker, false);

@@ -9,6 +9,7 @@
 #include "job/job_id.h"
 #include "job/schedule/recurrence.h"
 #include "job/schedule/recurring.h"
+#include "store/clock.h"
 #include "worker/sweep.h"
 
 #define STEP_US     INT64_C(1000000) /* a larger difference between the clocks is a step */
@@ -79,6 +80,8 @@ struct occurrence {
 /* Returns the time that Redis's clock shows now, unless it has stepped since the last call of firing_note. */
 static int64_t expected_redis_us(const struct firing *firing)
 {
+    if (clock_is_manual())
+        return clock_turned_us();
     return firing->redis_us + clock_boot_us() - firing->boot_us;
 }
 
@@ -98,7 +101,8 @@ static void firing_arm(struct firing *firing, int64_t next_ms)
 void firing_note(struct firing *firing, int64_t next_ms, int64_t redis_now_us, bool is_owner)
 {
     int64_t step_us = redis_now_us - expected_redis_us(firing);
-    bool is_changed = firing->is_owner != is_owner || step_us > STEP_US || step_us < -STEP_US;
+    bool is_changed =
+        firing->is_owner != is_owner || step_us > STEP_US || step_us < -STEP_US || clock_is_manual();
     firing->redis_us = redis_now_us;
     firing->boot_us = clock_boot_us();
     firing->is_owner = is_owner;
@@ -178,6 +182,10 @@ static void count_fired(const struct occurrence *occurrence)
     slice_cut(call->job, '/', &topic, &job_id);
     for (size_t i = 0; i == 0 || i < call->count; i++)
         metrics_accepted(metrics, topic);
+    clock_note_fired(&(struct clock_fired){.at_ms = occurrence->shooting->now_ms,
+                                           .job = call->job,
+                                           .event = SLICE("scheduled"),
+                                           .schedule = occurrence->shooting->id});
     metrics_count(metrics, METRICS_COUNTER_FIRED, 1);
     if (!call->is_missed)
         metrics_fire_lateness(metrics, (occurrence->shooting->now_ms - call->time_ms) * 1000);

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/metrics.h"
 #include "base/system.h"
+#include "store/clock.h"
 #include "store/store.h"
 #include "worker/sweep.h"
 
@@ -60,7 +61,7 @@ static int64_t probe_left_us(const struct receiver *receiver, int64_t now_us)
 
 int64_t hold_by_breaker_ms(struct receiver *receiver)
 {
-    int64_t now_us = clock_boot_us(), left_us = probe_left_us(receiver, now_us);
+    int64_t now_us = clock_wait_us(), left_us = probe_left_us(receiver, now_us);
     metrics_count(receiver->receivers->metrics, METRICS_COUNTER_HELD_BY_BREAKER, 1);
     if (left_us <= 0) /* the wait is over, and another attempt is asking Redis for the right to probe */
         left_us = ASKED_US;
@@ -74,7 +75,7 @@ int64_t hold_by_breaker_ms(struct receiver *receiver)
 
 int64_t hold_by_limit_ms(struct receiver *receiver)
 {
-    int64_t now_us = clock_boot_us(), each_us = LIMIT_EACH_US / receiver->limit;
+    int64_t now_us = clock_wait_us(), each_us = LIMIT_EACH_US / receiver->limit;
     int64_t most_us = receiver_row_ms((now_us - receiver->since_us) / 1000) * 1000;
     metrics_count(receiver->receivers->metrics, METRICS_COUNTER_HELD_BY_LIMIT, 1);
     int64_t hold_us =
@@ -158,6 +159,7 @@ static void closed_free(struct resumer_lane *lane, struct closed *closed)
     list_remove(&closed->link);
     free(closed);
     lane->count--;
+    clock_note_work(-1);
 }
 
 static void ask_later(struct resumer_lane *lane, struct closed *closed)
@@ -227,6 +229,7 @@ void resumer_resume(struct resumer *resumer, struct slice receiver)
         memcpy(closed->name, receiver.data, receiver.size);
         list_append(&lane->closed, &closed->link);
         lane->count++;
+        clock_note_work(1);
         pace_run(lane->pace);
     }
 }

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/metrics.h"
 #include "base/system.h"
+#include "store/clock.h"
 #include "worker/hold.h"
 
 /* ---- one part ---- */
@@ -139,6 +140,9 @@ void permit_drop(struct permit *permit)
 /* Puts the receiver into the list of receivers whose report is sent at the end of the turn. */
 static void report_soon(struct receiver *receiver)
 {
+    if (!receiver->is_work)
+        clock_note_work(1);
+    receiver->is_work = true;
     list_remove(&receiver->news_link);
     if (!receiver->is_reporting)
         list_append(&receiver->receivers->with_news, &receiver->news_link);
@@ -183,7 +187,7 @@ void receiver_note(struct receiver *receiver, const struct attempt_result *resul
 
 bool receiver_may_be_asked(const struct receiver *receiver)
 {
-    return receiver->probe_us <= clock_boot_us() && !receiver->is_asking;
+    return receiver->probe_us <= clock_wait_us() && !receiver->is_asking;
 }
 
 void receiver_ask_probe(struct receiver *receiver, receiver_probe_fn *fn, void *arg)
@@ -256,8 +260,12 @@ static void on_reported(void *arg, enum status status, const struct store_report
         answer_asker(receiver, status, status == STATUS_OK ? reported->probe : 0);
     receivers_count(receivers);
     receiver->is_reporting = false; /* cleared last: a receiver with a report under way is not freed */
-    if (receiver_has_news(receiver))
+    if (receiver_has_news(receiver)) {
         report_soon(receiver);
+    } else if (receiver->is_work) {
+        receiver->is_work = false;
+        clock_note_work(-1);
+    }
     receiver_settle(receiver);
 }
 

@@ -128,7 +128,7 @@ static void forget_oldest(struct receivers *receivers)
     while (!list_is_empty(&receivers->impaired)) {
         struct receiver *oldest = LIST_ENTRY(receivers->impaired.next, struct receiver, age_link);
         /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the analyzer takes a freed receiver for a linked one */
-        bool is_old = clock_boot_us() - oldest->copied_us > IMPAIRED_US;
+        bool is_old = clock_wait_us() - oldest->copied_us > IMPAIRED_US;
         if (!is_old && receivers->impaired_count <= IMPAIRED_MAX)
             break;
         set_open(oldest, false);
@@ -146,7 +146,7 @@ void receiver_copy_record(struct receiver *receiver, const struct receiver_recor
     receiver->version = version;
     bool is_impaired = known && (known->failures > 0 || known->opened_ms > 0 || known->limit > 0);
     bool is_open = known && known->opened_ms > 0;
-    receiver->copied_us = clock_boot_us();
+    receiver->copied_us = clock_wait_us();
     if (is_open) {
         int64_t left_us = known->probe_ms * 1000 - known->now_us;
         receiver->probe_us = receiver->copied_us + (left_us < WAIT_MAX_US ? left_us : 0);
@@ -169,7 +169,7 @@ void receiver_close(struct receiver *receiver)
 
 void receiver_put_off_probe(struct receiver *receiver)
 {
-    receiver->probe_us = clock_boot_us() + receiver->wait_ms * 1000;
+    receiver->probe_us = clock_wait_us() + receiver->wait_ms * 1000;
     receiver->probe = 0;
 }
 

@@ -55,7 +55,8 @@ struct receiver_news {
 typedef void receiver_probe_fn(void *arg, bool may_send, int64_t probe);
 
 /* A receiver, or a path of a receiver, that has attempts in flight or is impaired. The members form groups:
- * the comment above each group names the file that writes its members. Times are CLOCK_BOOTTIME. */
+ * the comment above each group names the file that writes its members. Times are those of
+ * clock_wait_us unless said otherwise. */
 struct receiver {
     /* receivers.c */
     struct receivers *receivers;
@@ -81,7 +82,8 @@ struct receiver {
                               under way */
     struct receiver_news news, sent;
     bool is_reporting;
-    int64_t reported_us;         /* time at which the report was sent */
+    bool is_work;                /* there is something to report, see clock_note_work */
+    int64_t reported_us;         /* time at which the report was sent (CLOCK_BOOTTIME) */
     receiver_probe_fn *on_probe; /* callback of the attempt that asked to probe; NULL: no attempt waits */
     void *probe_arg;
     /* The answer to a request for the right to probe has not come yet; the attempt that asked may have

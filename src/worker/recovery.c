@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "job/delivery/callback_job.h"
 #include "job/job_id.h"
+#include "store/clock.h"
 #include "store/workflow.h"
 
 /* ---- steps ---- */
@@ -275,6 +276,8 @@ static void on_workers(void *arg, enum status status, const struct shard_lost *l
 {
     struct recovery *recovery = arg;
     for (size_t i = 0; i < lost->count; i++) {
+        clock_note_fired(
+            &(struct clock_fired){.at_ms = lost->now_ms, .job = lost->jobs[i].id, .event = SLICE("lapsed")});
         lease_sweep_begin_item(&recovery->workers);
         shard_end_lost(recovery->workers.shard, &lost->jobs[i], lost->now_ms, recovery->schedule,
                        on_lease_ended, recovery);
@@ -301,6 +304,10 @@ static void on_expired(void *arg, enum status status, const struct shard_lost *e
 {
     struct recovery *recovery = arg;
     for (size_t i = 0; i < expired->count; i++) {
+        clock_note_fired(&(struct clock_fired){.at_ms = expired->now_ms,
+                                               .job = expired->jobs[i].id,
+                                               .event = SLICE("expired"),
+                                               .outcome = SLICE("dead")});
         lease_sweep_begin_item(&recovery->expiries);
         shard_end_lost(recovery->expiries.shard, &expired->jobs[i], expired->now_ms, recovery->schedule,
                        on_expired_ended, recovery);

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/system.h"
+#include "store/clock.h"
 
 enum {
     SHARE_MIN = 10, /* smallest share of Redis's time, in percent */
@@ -20,12 +21,21 @@ struct pace {
     void *arg;
     struct timer *pause;
     bool is_stepping;
+    bool is_running; /* from the first step to the end, including the pauses */
     int64_t began_us;
 };
+
+static void note_running(struct pace *pace, bool is_running)
+{
+    if (pace->is_running != is_running)
+        clock_note_work(is_running ? 1 : -1);
+    pace->is_running = is_running;
+}
 
 static void run_step(void *arg)
 {
     struct pace *pace = arg;
+    note_running(pace, true);
     pace->is_stepping = true;
     pace->began_us = clock_boot_us();
     pace->step(pace->arg);
@@ -79,12 +89,14 @@ void pace_end(struct pace *pace)
 {
     pace->is_stepping = false;
     timer_stop(pace->pause);
+    note_running(pace, false);
 }
 
 void pace_free(struct pace *pace)
 {
     if (!pace)
         return;
+    note_running(pace, false);
     timer_free(pace->pause);
     free(pace);
 }

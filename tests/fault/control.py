@@ -28,14 +28,14 @@ CONTROLS = {
     "no cancel": [("lib/cancels", "call('HDEL', JOBS, id) == 0", "call('HEXISTS', JOBS, id) == 0"),
                   ("lib/cancels", "local was, others = Lingering.take_cancelled(id), nil", "local was, others")],
     # Fault: each lease counts as lost at once.
-    "no leases": [("lib/leases", "call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT'", "call('ZRANGEBYSCORE', key, 0, 1e15, 'LIMIT'")],
+    "no leases": [("lib/leases", "call('ZRANGEBYSCORE', key, '-inf', time, 'LIMIT'", "call('ZRANGEBYSCORE', key, 0, 1e15, 'LIMIT'")],
     # Fault: each worker's lease counts as expired at once.
     "leases of workers": [("recover", "local ids = Leases.lost(holder, holder.leases, lease_ms, ARGV[5])",
                            "local ids = holder == WORKERS and call('ZRANGE', holder.leases, 0, 99) or {}")],
     # Fault: a lease lasts as long as an attempt may take.
     "short leases": [("lib/leases", "if #lost > 0 then return lost end", "if true then return lost end"),
-                     ("claim", "integer(now + lease_ms)", "integer(now + 3600000)"),
-                     ("renew", "now + tonumber(ARGV[i + 2])", "now + 3600000")],
+                     ("claim", "integer(lease_now + lease_ms)", "integer(lease_now + 3600000)"),
+                     ("renew", "Leases.now_of(holder) + tonumber(ARGV[i + 2])", "now + 3600000")],
     # Fault: no callback reports the end of a job.
     "follow-ups": [("complete", "  if FollowUps.by_item[item] and verdicts[item] and replies[item + 1] > 0 then FollowUps.schedule(FollowUps.by_item[item], ARGV[3 * item - 1]) end\n", "")],
     # Fault: a second callback reports an end that another process has recorded.

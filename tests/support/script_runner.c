@@ -10,8 +10,8 @@ enum { WORDS_MAX = 2048, FIRST_WORDS = 5 };
 
 void scripts_load(redisContext *redis)
 {
-    redisReply *name = redis_command(redis, "FUNCTION LOAD REPLACE %s", script_library);
-    ck_assert_str_eq(name->str, script_library_name);
+    redisReply *name = redis_command(redis, "FUNCTION LOAD REPLACE %s", script_library.text);
+    ck_assert_str_eq(name->str, script_library.name);
     freeReplyObject(name);
 }
 

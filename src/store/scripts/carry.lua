@@ -39,7 +39,7 @@ local function until_lost(holder, key, lease_ms)
   if key ~= CONSUMERS.leases and not has(key) then return math.huge end
   local first = tonumber(call('ZRANGE', key, '0', '0', 'WITHSCORES')[2])
   if not first then return math.huge end
-  return Leases.lost(holder, key, lease_ms, 1)[1] and 0 or first - now
+  return Leases.lost(holder, key, lease_ms, 1)[1] and 0 or first - Leases.now_of(holder)
 end
 
 local function has_old(key) return call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, 1)[1] end

@@ -1,6 +1,6 @@
 # Makes one library of Redis Functions of the scripts (library.awk) and puts it into C. The names of the library and of its
-# functions have the beginning of its SHA-1, so that several versions can use one Redis. C also gets the commands that
-# scripts run: all words in capitals between quotes.
+# functions have the beginning of its SHA-1, so that several versions can use one Redis. A second library is for servers
+# with a manual clock. C also gets the commands that scripts run: all words in capitals between quotes.
 set(script_folder ${CMAKE_CURRENT_LIST_DIR})
 file(GLOB scripts CONFIGURE_DEPENDS ${script_folder}/*.lua)
 file(GLOB helpers CONFIGURE_DEPENDS ${script_folder}/lib/*.lua)
@@ -8,29 +8,38 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${scripts} ${help
   ${script_folder}/library.awk ${script_folder}/results.list)
 
 find_program(AWK awk REQUIRED)
-execute_process(
-  COMMAND ${AWK} -v "needs=${DUEPOST_KNOWN_NEEDS}" -f ${script_folder}/library.awk
-    ${script_folder}/results.list ${helpers} ${scripts}
-  OUTPUT_VARIABLE library
-  COMMAND_ERROR_IS_FATAL ANY)
-string(SHA1 digest "${library}")
-string(SUBSTRING ${digest} 0 16 digest)
-string(REPLACE "@DIGEST@" ${digest} library "${library}")
-string(REGEX MATCHALL "'[A-Z][A-Z]+'" commands "${library}")
+foreach(library library manual_library)
+  string(COMPARE EQUAL ${library} manual_library is_manual)
+  execute_process(
+    COMMAND ${AWK} -v "needs=${DUEPOST_KNOWN_NEEDS}" -v is_manual=${is_manual} -f ${script_folder}/library.awk
+      ${script_folder}/results.list ${helpers} ${scripts}
+    OUTPUT_VARIABLE text
+    COMMAND_ERROR_IS_FATAL ANY)
+  string(SHA1 digest "${text}")
+  string(SUBSTRING ${digest} 0 16 digest)
+  string(REPLACE "@DIGEST@" ${digest} text "${text}")
+  if(is_manual)
+    string(REGEX MATCHALL "'[A-Z][A-Z]+'" commands "${text}")
+  endif()
+
+  # As a text of C, on several lines.
+  string(REPLACE "\\" "\\\\" text "${text}")
+  string(REPLACE "\"" "\\\"" text "${text}")
+  string(REPLACE "\n" "\\n\"\n    \"" text "${text}")
+  set(${library} "${text}")
+  set(${library}_digest ${digest})
+endforeach()
 list(REMOVE_DUPLICATES commands)
 list(SORT commands)
 string(REPLACE ";" " " commands "${commands}")
 string(REPLACE "'" "" commands "${commands}")
 
-# As a text of C, on several lines.
-string(REPLACE "\\" "\\\\" library "${library}")
-string(REPLACE "\"" "\\\"" library "${library}")
-string(REPLACE "\n" "\\n\"\n    \"" library "${library}")
-
 # Each script becomes a SCRIPT_<NAME>, and each line of results.list a RESULT_<NAME>.
 set(table "/* Made by src/store/scripts/embed.cmake from the scripts beside it. */\n#include \"store/script.h\"\n\n")
-string(APPEND table "const char script_library_name[] = \"duepost_${digest}\";\n\n")
-string(APPEND table "const char script_library[] =\n    \"${library}\";\n\n")
+foreach(library library manual_library)
+  string(APPEND table "const struct script_library script_${library} = {\n    \"duepost_${${library}_digest}\",\n")
+  string(APPEND table "    \"${${library}}\"};\n\n")
+endforeach()
 string(APPEND table "const char script_commands[] = \"${commands}\";\n\n")
 string(APPEND table "const struct script_text script_texts[SCRIPT_COUNT] = {\n")
 set(header "/* Made by src/store/scripts/embed.cmake from the scripts and results.list beside it. */\n")
@@ -42,7 +51,7 @@ foreach(path ${scripts})
   string(REGEX MATCH "'allow-oom'|'no-writes'" runs_when_full "${registration}")
   string(COMPARE NOTEQUAL "${runs_when_full}" "" runs_when_full)
   string(APPEND header "    SCRIPT_${upper},\n")
-  string(APPEND table "    [SCRIPT_${upper}] = {\"${name}\", \"duepost_${name}_${digest}\", ${runs_when_full}},\n")
+  string(APPEND table "    [SCRIPT_${upper}] = {\"${name}\", \"duepost_${name}_${library_digest}\",\n        \"duepost_${name}_${manual_library_digest}\", ${runs_when_full}},\n")
 endforeach()
 string(APPEND table "};\n")
 string(APPEND header "    SCRIPT_COUNT,\n};\n\nenum {\n")

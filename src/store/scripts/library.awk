@@ -1,6 +1,8 @@
 # library.awk - makes one library of Redis Functions of the scripts and the files of lib/ that they use.
 #
-#     awk -v needs="NAMES" -f library.awk results.list lib/*.lua *.lua
+#     awk -v needs="NAMES" [-v is_manual=1] -f library.awk results.list lib/*.lua *.lua
+#
+# is_manual: the library of a server with a manual clock, which ends with lib/manual_clock.lua and has the script clock.
 #
 # The files stand one after the other, without comments and indentation: first the files of lib/ whose names all others
 # can use, then the other files of lib/, each after those that its "uses" names, then the scripts. In Lua, a function has
@@ -55,5 +57,8 @@ END {
     for (i = 1; i <= table_count; i++)
         put(tables[i])
     for (i = 1; i <= script_count; i++)
-        printf ";(function()\n%send)()\n", text[1, scripts[i]]
+        if (is_manual || scripts[i] != "clock")
+            printf ";(function()\n%send)()\n", text[1, scripts[i]]
+    if (is_manual)
+        printf "%s", text[0, "manual_clock"]
 }

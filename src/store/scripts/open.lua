@@ -6,12 +6,14 @@
 -- ARGV[5] bytes of the history's backlog, 0: the caller has no history   [6] bodies, as in archive.lua. If [4] is 1,
 --      this call turns the history on, so that jobs that end before the first call of archive.lua are in the outbox,
 --      too
--- Returns {now_us, format, shards, born_ms} of the data. All three are 0 if Redis has no data of duepost yet. born_ms
---      is the time when this data was created, so it changes after a FLUSHALL
+-- Returns {now_us, format, shards, born_ms, 1 if a manual clock decides when jobs are due} of the data. All are 0 if
+--      Redis has no data of duepost yet. born_ms is the time when this data was created, so it changes after a FLUSHALL.
+--      New data gets a manual clock if the caller has one; the clock begins with the time of Redis
 
 script('open', {'allow-oom'}, {}, function()
   probe_slot()
   if ARGV[4] == '1' then
+    if is_manual and call('HEXISTS', META, 'format') == 0 then call('HSET', META, 'clock_us', integer(now_us)) end
     raise_format(tonumber(ARGV[2]))
     call('HSETNX', META, 'shards', ARGV[3])
     call('HSETNX', META, 'born', integer(now))
@@ -19,6 +21,6 @@ script('open', {'allow-oom'}, {}, function()
   if ARGV[4] == '1' and (ARGV[5] or '0') ~= '0' and call('EXISTS', HISTORY) == 0 then
     call('HSET', HISTORY, 'backlog', ARGV[5], 'bodies', ARGV[6])
   end
-  local meta = call('HMGET', META, 'format', 'shards', 'born')
-  return {now_us, tonumber(meta[1] or 0), tonumber(meta[2] or 0), tonumber(meta[3] or 0)}
+  local meta = call('HMGET', META, 'format', 'shards', 'born', 'clock_us')
+  return {now_us, tonumber(meta[1] or 0), tonumber(meta[2] or 0), tonumber(meta[3] or 0), meta[4] and 1 or 0}
 end)

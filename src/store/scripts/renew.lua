@@ -12,7 +12,8 @@ script('renew', {'allow-oom'}, {Fence, Leases, Lingering}, function()
   local replies = {now_us}
   for i = 2, #ARGV, 3 do
     local id, nonce, number = ARGV[i], ARGV[i + 1], (i + 1) / 3
-    local holder, deadline = Leases.holder(nonce), now + tonumber(ARGV[i + 2])
+    local holder = Leases.holder(nonce)
+    local deadline = Leases.now_of(holder) + tonumber(ARGV[i + 2])
     local has_lease = verdicts[number] == 'lease'
     if has_lease and holder == WORKERS then has_lease = tonumber(call('ZSCORE', holder.leases, id) or 0) > now end
     if has_lease then

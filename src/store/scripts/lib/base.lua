@@ -7,6 +7,10 @@
 -- so that no job is early by a fraction of a ms.
 local now_us, now, soonest
 
+-- Consumers' leases end by this time, ms. With a manual clock (manual_clock.lua), it is that of Redis.
+local lease_now
+local is_manual
+
 -- A job's score in its bucket is its due time in ms and a fraction. The fraction keeps jobs of the same ms in the order
 -- of their arrival. A job is due when the clock has reached the whole ms of its score.
 local due_before -- the scores of due jobs are below this number
@@ -19,6 +23,12 @@ local WHOLE -- '%d' if a C long has 64 bits
 local EXACT_BELOW = 9007199254740992 -- 2^53
 local function integer(number)
   return string.format(number % 1 == 0 and number % EXACT_BELOW == number and WHOLE or '%.0f', number)
+end
+
+-- Returns the time since the call began, us, for steps that may take a limited time.
+local function spent_us()
+  local at = call('TIME')
+  return at[1] * 1000000 + at[2] - now_us
 end
 
 -- ---- topics ----
@@ -71,7 +81,7 @@ local function begin_base()
   WHOLE = WHOLE or #string.format('%d', 1e12) == 13 and '%d' or '%.0f'
   now_us = clock[1] * 1000000 + clock[2]
   now, soonest = math.floor(now_us / 1000), math.ceil(now_us / 1000)
-  due_before = now + 1
+  due_before, lease_now = now + 1, now
   if next(topics_of) then topics_of = {} end
   if next(is_there) then is_there = {} end
   has_rare_keys, has_lanes = true, false

@@ -13,6 +13,9 @@ local Leases = {uses = {Records}}
 -- which begins with the nonce. Only the nonces of workers' leases begin with 'p'.
 function Leases.holder(nonce_or_claim) return string.byte(nonce_or_claim) == 112 and WORKERS or CONSUMERS end
 
+-- Returns the time by which the leases of a kind of holders end, ms.
+function Leases.now_of(holder) return holder == CONSUMERS and lease_now or now end
+
 -- Returns the parts of a claim, which is the value of a lease in holders:<topic>: 'nonce due', or for a worker's lease
 -- 'nonce began callbacks due'. due is the job's score before it was leased. began is when the lease began, ms; callbacks
 -- is '+' if the job may have callbacks, else '-'. Returns nothing if the claim has another form.
@@ -73,9 +76,10 @@ end
 -- the lease is lost. lease_ms: length of a consumer's lease. most: maximum number of members.
 Leases.STEP_MS = 1000
 function Leases.lost(holder, key, lease_ms, most)
-  local lost = call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, most)
+  local time = Leases.now_of(holder)
+  local lost = call('ZRANGEBYSCORE', key, '-inf', time, 'LIMIT', 0, most)
   if #lost > 0 then return lost end
-  local latest = now + (holder.longest_ms or lease_ms) + Leases.STEP_MS
+  local latest = time + (holder.longest_ms or lease_ms) + Leases.STEP_MS
   return call('ZRANGEBYSCORE', key, '(' .. integer(latest), '+inf', 'LIMIT', 0, most)
 end
 
