@@ -390,6 +390,13 @@ void listeners_free(struct listeners *listeners)
 enum status listeners_check_reach(const struct options *options, const char *url, bool is_loopback,
                                   struct problem *problem)
 {
+    if (!is_loopback && options->is_clock_manual) {
+        problem_set(problem,
+                    "%s can be reached from other hosts, which --clock manual does not allow, because it is "
+                    "for tests; listen on 127.0.0.1, or leave the option out",
+                    url);
+        return STATUS_INVALID;
+    }
     if (is_loopback || options->tokens)
         return STATUS_OK;
     if (options->is_qstash_dev) {

@@ -11,6 +11,7 @@
 #include "app/live.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/system.h"
 #include "io/http/client.h"
 #include "io/http/server.h"
 #include "server/options/options.h"
@@ -482,6 +483,13 @@ int server_run(struct options *options, const struct options_input *input)
     server.signals = watch_new(server.loop, server.signal_fd, on_signal, &server);
     watch_set(server.signals, true, false);
     file_limit_raise(options);
+    if (options->is_clock_manual) {
+        clock_make_manual();
+        log_warning("clock_is_manual",
+                    LOG_TEXT("what",
+                             "jobs become due by a clock that stands still until POST /clock moves it; "
+                             "use it for tests only"));
+    }
     if (open_all(&server, &problem) != STATUS_OK) {
         server_fail(&server, "cannot_start", problem.text);
     } else {

@@ -4,7 +4,7 @@
  * A move goes from event to event: store_clock_step sets the clock to the next event (a due time, a schedule,
  * a lease of a worker that runs out, ...), but only when all that was due before it is over. The caller calls
  * it again and again until it answers CLOCK_REACHED. If the process dies in between, the clock shows the last
- * event, and what was due then goes on at the next start. */
+ * event, and what was due then continues at the next start. */
 #ifndef DUEPOST_STORE_CLOCK_H
 #define DUEPOST_STORE_CLOCK_H
 
@@ -26,13 +26,13 @@ enum clock_state {
 struct store_clock {
     enum clock_state state;
     int64_t now_ms;    /* what the clock shows now */
-    int64_t next_ms;   /* time of the next event after now_ms; -1: there is none */
+    int64_t next_ms;   /* time of the next event after now_ms; -1: no event comes */
     int64_t in_flight; /* attempts of consumers that have not ended */
 };
 
 struct store_clock_step {
     int64_t to_ms; /* the clock is not moved beyond this time, ms since 1970; 0: it is not moved at all */
-    bool is_until_idle; /* ends when no job waits for a time or is in flight, although schedules go on */
+    bool is_until_idle; /* ends when no job waits for a time or is in flight, although schedules continue */
 };
 
 /* Called with NULL unless the status is OK. Other statuses: UNAVAILABLE, UNKNOWN (call again). */

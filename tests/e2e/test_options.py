@@ -8,7 +8,7 @@ import pytest
 from duepost import ROOT, run
 from patience import until
 
-NAMES = """listen tokens tls-cert tls-key health-listen share-port redis redis-password-file sentinel-user sentinel-password-file shards data embedded-server config durability trust-durability history history-bodies history-max-age
+NAMES = """listen tokens tls-cert tls-key health-listen share-port redis redis-password-file sentinel-user sentinel-password-file shards data embedded-server config clock durability trust-durability history history-bodies history-max-age
 history-max-bytes history-backlog reactors max-in-flight
 max-in-flight-topic max-body max-jobs dead-max dead-max-age max-connections max-connections-per-address max-waiting max-bodies header-timeout body-timeout answer-timeout
 idempotency-window retry-schedule allow-target egress-proxy receiver-ca prefix log log-format log-level drain-timeout help version print-config""".split()
@@ -111,6 +111,8 @@ def test_the_environment_names_the_file(tmp_path):
     (["--nonsense"], {}, "nonsense"), (["--max-body", "x"], {}, "max-body"), (["--max-body"], {}, "max-body"),
     (["--listen", "nowhere"], {}, "listen"), (["--listen", "127.0.0.1:99999"], {}, "listen"),
     (["--retry-schedule", "5s never"], {}, "retry-schedule"), (["--drain-timeout", "soon"], {}, "drain-timeout"),
+    (["--clock", "sundial"], {}, "--clock: must be redis or manual, not 'sundial'"), ([], {"DUEPOST_CLOCK": "off"}, "DUEPOST_CLOCK"),
+    (["--clock", "manual", "--redis", "unix:/tmp/x"], {}, "--clock: manual cannot be combined with redis"),
     (["--durability", "replicated:0"], {}, "durability"), (["--durability", "eternal"], {}, "durability"),
     (["--redis", "http://x"], {}, "redis"), (["--redis", "redis://u:pass@h:1/0"], {}, "password"),
     (["--allow-target", "10.0.0.0/33"], {}, "allow-target"), (["--egress-proxy", "http://h"], {}, "egress-proxy"),
@@ -169,3 +171,12 @@ def test_the_log_goes_to_a_file_when_asked(start, tmp_path):
     server = start("--log", str(file))
     until(lambda: file.exists() and file.read_text(), 5, "a log line")
     assert server.log() == ""
+
+
+@pytest.mark.parametrize("options, url", [(["--listen", "0.0.0.0:0"], "http://0.0.0.0:"), (["--listen", "127.0.0.1:0", "--health-listen", "[::]:0"], "http://[::]:")])
+def test_a_manual_clock_is_refused_if_other_hosts_could_turn_it(tmp_path, options, url):
+    tokens = tmp_path / "tokens"
+    tokens.write_text(f"ops sha256:{'0' * 64} scopes=admin\n")
+    result = run("--clock", "manual", "--tokens", str(tokens), "--data", str(tmp_path / "d"), *options)
+    assert result.returncode == 1 and "listening" not in result.stdout, result.stderr
+    assert url in result.stderr and "which --clock manual does not allow" in result.stderr

@@ -99,7 +99,7 @@ START_TEST(defaults_are_safe)
     ck_assert_int_eq(options.listen.port, 7700);
     ck_assert(options.is_embedded);
     ck_assert_str_eq(options.data_dir, "/home/u/.local/state/duepost");
-    ck_assert(!options.is_durability_set);
+    ck_assert(!options.is_durability_set && !options.is_clock_manual);
     ck_assert_int_ge(options.reactors, 1);
     ck_assert_int_le(options.reactors, 4);
     ck_assert_int_eq(options.max_in_flight, 1024);
@@ -232,6 +232,11 @@ static const struct {
      "prefix = a\x01"
      "b\n",
      "FILE:1: this line has a control character"},
+    {"--clock|Manual", "", "", "--clock: must be redis or manual, not 'Manual'"},
+    {"--clock|manual", "DUEPOST_REDIS=unix:/r", "",
+     "--clock: manual cannot be combined with redis: only a private Redis can have a manual clock; leave "
+     "redis out"},
+    {"", "", "redis = unix:/r\nclock = manual\n", "FILE:2: clock: manual cannot be combined with redis"},
     {"", "", "junk\nmax-jobs = x y\n[z]\n", "FILE:3: sections are not supported; remove this line"},
 };
 
@@ -309,7 +314,9 @@ START_TEST(values_become_what_they_mean)
     ck_assert(address_parse(SLICE("10.1.2.3"), &ten));
     ck_assert(target_policy_permits(options.targets, SLICE("10.1.2.3"), &ten, 80, false));
     options_fini(&options);
-    load_well("--retry-schedule=|--durability=memory|--breaker|off", "DUEPOST_BREAKER_WAIT=1m");
+    load_well("--retry-schedule=|--durability=memory|--breaker|off",
+              "DUEPOST_BREAKER_WAIT=1m|DUEPOST_CLOCK=manual");
+    ck_assert(options.is_clock_manual);
     ck_assert(!options.is_breaker_on);
     ck_assert_int_eq(options.breaker_wait_ms, 60000);
     ck_assert_int_eq(options.retry_schedule.count, 0);

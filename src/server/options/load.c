@@ -352,8 +352,18 @@ static enum status settle_history(const struct loading *loading)
     return STATUS_OK;
 }
 
-/* The token and the keys of the development mode are public. So the server must be reachable only from this
- * host. */
+/* The private Redis has no other processes, which would use another clock. */
+static enum status check_clock(const struct loading *loading)
+{
+    const struct options *options = loading->options;
+    if (!options->is_clock_manual || options->is_embedded)
+        return STATUS_OK;
+    return place_problem(
+        loading, OPTION_CLOCK, &options->settings[OPTION_CLOCK],
+        "manual cannot be combined with redis: only a private Redis can have a manual clock; "
+        "leave redis out");
+}
+
 static enum status check_trust(const struct loading *loading)
 {
     const struct options *options = loading->options;
@@ -369,6 +379,8 @@ static enum status check_trust(const struct loading *loading)
     return STATUS_OK;
 }
 
+/* The token and the keys of the development mode are public. So the server must be reachable only from this
+ * host. */
 static enum status check_qstash_dev(const struct loading *loading)
 {
     struct options *options = loading->options;
@@ -412,8 +424,8 @@ static enum status check_together(const struct loading *loading)
         read_redis_tls(loading) != STATUS_OK || read_signing_keys(loading) != STATUS_OK ||
         settle_shards(loading) != STATUS_OK || read_tokens(loading) != STATUS_OK ||
         read_certificate(loading) != STATUS_OK || settle_history(loading) != STATUS_OK ||
-        check_trust(loading) != STATUS_OK || check_qstash_dev(loading) != STATUS_OK ||
-        settle_otlp(loading) != STATUS_OK)
+        check_clock(loading) != STATUS_OK || check_trust(loading) != STATUS_OK ||
+        check_qstash_dev(loading) != STATUS_OK || settle_otlp(loading) != STATUS_OK)
         return STATUS_INVALID;
     struct option_setting *setting = &options->settings[OPTION_MAX_CONNECTIONS_PER_ADDRESS];
     if (!setting->text) {

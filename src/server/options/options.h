@@ -57,6 +57,7 @@ enum option_id {
     OPTION_DATA,
     OPTION_EMBEDDED_SERVER,
     OPTION_CONFIG,
+    OPTION_CLOCK,
     OPTION_DURABILITY,
     OPTION_TRUST_DURABILITY,
     OPTION_HISTORY,
@@ -147,6 +148,7 @@ struct options {
     char *data_dir;              /* not NULL when is_embedded */
     char *embedded_server;       /* NULL: redis-server or valkey-server */
     char *config;
+    bool is_clock_manual; /* jobs become due by a clock that stands still until POST /clock moves it */
     struct durability durability;
     bool is_durability_set; /* false: auto, which means fsync with the embedded Redis, else what Redis
                                provides */

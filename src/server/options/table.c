@@ -237,6 +237,19 @@ const struct option option_table[OPTION_COUNT] = {
             .offset = MEMBER(config),
             .help = "configuration file; default " OPTIONS_CONFIG_FILE " if it exists",
         },
+    [OPTION_CLOCK] =
+        {
+            .name = "clock",
+            .placeholder = "redis|manual",
+            .kind = OPTION_KIND_CLOCK,
+            .fallback = "redis",
+            .help = "the clock by which jobs become due; manual: one that tests turn, never in production",
+            .text =
+                "redis: the clock of Redis. manual: a clock that stands still until POST /clock or duepost\n"
+                "clock moves it; so a test sees retries and schedules of a month in a second. Needs the\n"
+                "private Redis and loopback addresses in listen and health-listen. The data directory keeps\n"
+                "the time at which the clock stands. docs/testing.md shows how to use it.",
+        },
     [OPTION_DURABILITY] =
         {
             .name = "durability",

@@ -223,6 +223,17 @@ static enum status set_history(struct options *options, const struct option *opt
     return STATUS_OK;
 }
 
+static enum status set_clock(struct options *options, const struct option *option, enum option_source source,
+                             struct slice text, struct problem *problem)
+{
+    (void)option, (void)source;
+    options->is_clock_manual = slice_equal(text, SLICE("manual"));
+    if (options->is_clock_manual || slice_equal(text, SLICE("redis")))
+        return STATUS_OK;
+    problem_set(problem, "must be redis or manual, not '%.*s'", SLICE_ARG(text));
+    return STATUS_INVALID;
+}
+
 static enum status set_history_bodies(struct options *options, const struct option *option,
                                       enum option_source source, struct slice text, struct problem *problem)
 {
@@ -424,6 +435,7 @@ enum status option_set(struct options *options, enum option_id id, enum option_s
         [OPTION_KIND_ON_OFF] = set_on_off,
         [OPTION_KIND_LISTEN] = set_listen,
         [OPTION_KIND_REDIS] = set_redis,
+        [OPTION_KIND_CLOCK] = set_clock,
         [OPTION_KIND_DURABILITY] = set_durability,
         [OPTION_KIND_SCHEDULE] = set_schedule,
         [OPTION_KIND_HOSTS] = set_hosts,
