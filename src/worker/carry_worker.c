@@ -374,7 +374,8 @@ static void on_wake(void *arg, int64_t due_ms)
 {
     struct carry_worker *worker = arg;
     worker->woken_ms = earlier(worker->woken_ms, due_ms);
-    if (worker->has_clock && !worker->is_stopping && (worker->due_ms < 0 || due_ms < worker->due_ms))
+    bool is_earlier = worker->due_ms < 0 || due_ms < worker->due_ms || clock_is_manual();
+    if (worker->has_clock && !worker->is_stopping && is_earlier)
         arm_due(worker, due_ms);
 }
 

@@ -34,7 +34,7 @@ CONTROLS = {
                            "local ids = holder == WORKERS and call('ZRANGE', holder.leases, 0, 99) or {}")],
     # Fault: a lease lasts as long as an attempt may take.
     "short leases": [("lib/leases", "if #lost > 0 then return lost end", "if true then return lost end"),
-                     ("claim", "integer(lease_now + lease_ms)", "integer(lease_now + 3600000)"),
+                     ("claim", "integer(clock.lease_now + lease_ms)", "integer(now + 3600000)"),
                      ("renew", "Leases.now_of(holder) + tonumber(ARGV[i + 2])", "now + 3600000")],
     # Fault: no callback reports the end of a job.
     "follow-ups": [("complete", "  if FollowUps.by_item[item] and verdicts[item] and replies[item + 1] > 0 then FollowUps.schedule(FollowUps.by_item[item], ARGV[3 * item - 1]) end\n", "")],

@@ -290,7 +290,7 @@ script('claim', {'allow-oom'}, {
 }, function()
   left, note, share, bytes_left = tonumber(ARGV[2]), ARGV[3] .. ' ', tonumber(ARGV[5]), tonumber(ARGV[6])
   local lease_ms = tonumber(ARGV[4])
-  replies, deadline = {now_us, 0, 0, 0}, integer(lease_now + lease_ms)
+  replies, deadline = {now_us, 0, 0, 0}, integer(clock.lease_now + lease_ms)
   leases, leased = {}, 0
   next_suspect, is_suspect_leased = nil, nil
   Turns.next_scores = {}

@@ -95,7 +95,7 @@ local function examine(topic)
 end
 
 local BLOCK, STEP_US = 16, 1500
-local function may_go_on() return spent_us() < STEP_US end
+local function may_go_on() return clock.spent_us() < STEP_US end
 
 -- Returns topics from the current position to the end of their block.
 local function next_topics()

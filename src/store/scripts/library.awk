@@ -60,5 +60,5 @@ END {
         if (is_manual || scripts[i] != "clock")
             printf ";(function()\n%send)()\n", text[1, scripts[i]]
     if (is_manual)
-        printf "%s", text[0, "manual_clock"]
+        printf ";(function()\n%send)()\n", text[0, "manual_clock"]
 }

@@ -57,7 +57,7 @@ local function lose_consumer(id, nonce, due)
   local record = call('HGET', JOBS, id)
   if not record then return repair(id) end
   call('HSET', holders_of(topic_of(id)), id, recoverer .. ' ' .. due)
-  call('ZADD', CONSUMERS.leases, integer(lease_now + lease_ms), id)
+  call('ZADD', CONSUMERS.leases, integer(clock.lease_now + lease_ms), id)
   list(id, recoverer, due, now, record)
 end
 

@@ -10,7 +10,7 @@ local left, last
 
 -- A step examines topics in chunks, and ends after the chunk that uses up its time.
 local CHUNK, STEP_US = 100, 4000
-local function may_go_on() return left > 0 and spent_us() < STEP_US end
+local function may_go_on() return left > 0 and clock.spent_us() < STEP_US end
 
 -- step_due, step_turns and step_behind count the due jobs of some topics (maximum: most) of the sets "due", "turns"
 -- and "behind". Each returns the position at which its next step begins, or nothing at the end of its set.

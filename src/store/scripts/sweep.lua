@@ -14,7 +14,7 @@ local most, age_ms, dead_max, left, rests
 -- A step removes jobs in chunks, with few commands for each chunk. A step ends after the chunk that uses up the step's
 -- time, so that large records or many topics block Redis for a few ms only.
 local CHUNK, STEP_US = 64, 4000
-local function may_go_on() return left > 0 and spent_us() < STEP_US end
+local function may_go_on() return left > 0 and clock.spent_us() < STEP_US end
 
 local function by_topic(ids)
   local topics, groups = {}, {}

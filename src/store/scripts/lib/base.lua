@@ -7,9 +7,9 @@
 -- so that no job is early by a fraction of a ms.
 local now_us, now, soonest
 
--- Consumers' leases end by this time, ms. With a manual clock (manual_clock.lua), it is that of Redis.
-local lease_now
-local is_manual
+-- lease_now: the time by which consumers' leases end, ms. A manual clock (manual_clock.lua) sets is_manual, and has another
+-- lease_now than now.
+local clock = {}
 
 -- A job's score in its bucket is its due time in ms and a fraction. The fraction keeps jobs of the same ms in the order
 -- of their arrival. A job is due when the clock has reached the whole ms of its score.
@@ -26,7 +26,7 @@ local function integer(number)
 end
 
 -- Returns the time since the call began, us, for steps that may take a limited time.
-local function spent_us()
+function clock.spent_us()
   local at = call('TIME')
   return at[1] * 1000000 + at[2] - now_us
 end
@@ -77,11 +77,11 @@ end
 -- ---- beginning of a call ----
 
 local function begin_base()
-  local clock = call('TIME')
+  local time = call('TIME')
   WHOLE = WHOLE or #string.format('%d', 1e12) == 13 and '%d' or '%.0f'
-  now_us = clock[1] * 1000000 + clock[2]
+  now_us = time[1] * 1000000 + time[2]
   now, soonest = math.floor(now_us / 1000), math.ceil(now_us / 1000)
-  due_before, lease_now = now + 1, now
+  due_before, clock.lease_now = now + 1, now
   if next(topics_of) then topics_of = {} end
   if next(is_there) then is_there = {} end
   has_rare_keys, has_lanes = true, false

@@ -14,7 +14,7 @@ local Leases = {uses = {Records}}
 function Leases.holder(nonce_or_claim) return string.byte(nonce_or_claim) == 112 and WORKERS or CONSUMERS end
 
 -- Returns the time by which the leases of a kind of holders end, ms.
-function Leases.now_of(holder) return holder == CONSUMERS and lease_now or now end
+function Leases.now_of(holder) return holder == CONSUMERS and clock.lease_now or now end
 
 -- Returns the parts of a claim, which is the value of a lease in holders:<topic>: 'nonce due', or for a worker's lease
 -- 'nonce began callbacks due'. due is the job's score before it was leased. began is when the lease began, ms; callbacks

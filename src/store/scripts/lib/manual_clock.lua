@@ -2,7 +2,7 @@
 -- read a time that stands still in META until clock.lua moves it. Only the leases of consumers and the time that a step
 -- may take follow the clock of Redis.
 
-is_manual = true
+clock.is_manual = true
 
 -- A key that would expire is noted here, with the time in ms at which clock.lua removes it.
 local function forgets() return base .. 'forgets' end
@@ -34,7 +34,7 @@ end
 begin_base = function()
   begin_base_before()
   began_us = read_redis_us()
-  lease_now = math.floor(began_us / 1000)
+  clock.lease_now = math.floor(began_us / 1000)
 end
 
-spent_us = function() return read_redis_us() - began_us end
+clock.spent_us = function() return read_redis_us() - began_us end
