@@ -1,7 +1,6 @@
 #include "base/system.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,38 +34,6 @@ int64_t clock_wall_ms(void)
 int64_t clock_wall_us(void)
 {
     return read_us(CLOCK_REALTIME);
-}
-
-static struct {
-    bool is_manual;
-    _Atomic int64_t us;
-} turned;
-
-void clock_make_manual(void)
-{
-    turned.is_manual = true;
-}
-
-bool clock_is_manual(void)
-{
-    return turned.is_manual;
-}
-
-void clock_turn_to(int64_t us)
-{
-    int64_t now_us = turned.us;
-    while (us > now_us && !atomic_compare_exchange_weak(&turned.us, &now_us, us))
-        ;
-}
-
-int64_t clock_turned_us(void)
-{
-    return turned.us;
-}
-
-int64_t clock_wait_us(void)
-{
-    return turned.is_manual ? turned.us : clock_boot_us();
 }
 
 /* ---- unpredictable bytes ---- */

@@ -2,7 +2,6 @@
 #ifndef DUEPOST_BASE_SYSTEM_H
 #define DUEPOST_BASE_SYSTEM_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -27,18 +26,6 @@ int64_t clock_wall_ms(void);
 
 /* Returns the same time in microseconds. Spans and measurements use it. */
 int64_t clock_wall_us(void);
-
-/* With --clock manual, Redis's scripts and all that decides when jobs are due use a clock that stands still
- * until POST /clock moves it (store/clock.h). These functions hold its time for this process. Any thread may
- * call them, but clock_make_manual must be called before other threads start. */
-void clock_make_manual(void);
-bool clock_is_manual(void);
-void clock_turn_to(int64_t us); /* microseconds since 1970; a time before the current one is ignored */
-int64_t clock_turned_us(void);  /* 0 until the first call of clock_turn_to */
-
-/* Returns the clock for waits whose end a client can see, such as that of a circuit breaker: the manual clock
- * if there is one, otherwise that of clock_boot_us. */
-int64_t clock_wait_us(void);
 
 /* ---- unpredictable bytes ---- */
 

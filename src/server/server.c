@@ -18,6 +18,7 @@
 #include "server/redis/redis_private.h"
 #include "server/server_private.h"
 #include "tracing/exporter.h"
+#include "store/clock.h"
 
 #define PREFLIGHT_US INT64_C(2000000) /* maximum wait for Redis; then the server starts without it */
 #define CUT_US       INT64_C(3000000) /* time to record the outcomes of aborted attempts */

@@ -17,6 +17,21 @@
 
 struct store;
 
+/* ---- the time in this process ----
+ *
+ * Any thread may call these functions, but clock_make_manual must be called before other threads start. */
+
+void clock_make_manual(void);
+bool clock_is_manual(void);
+void clock_turn_to(int64_t us); /* microseconds since 1970; a time before the current one is ignored */
+int64_t clock_turned_us(void);  /* 0 until the first call of clock_turn_to */
+
+/* Returns the clock for waits whose end a client can see, such as that of a circuit breaker: the manual clock
+ * if there is one, otherwise that of clock_boot_us. */
+int64_t clock_wait_us(void);
+
+/* ---- steps ---- */
+
 enum clock_state {
     CLOCK_BUSY,    /* attempts are in flight, or something due has not begun: call again soon */
     CLOCK_MOVED,   /* the clock shows the next event: call again */
@@ -47,6 +62,7 @@ void store_clock_step(struct store *, const struct store_clock_step *, store_clo
  * nothing without a manual clock. */
 
 void clock_note_work(int change); /* 1: begins; -1: is over */
+bool clock_has_work(void);
 
 /* ---- what fired ----
  *

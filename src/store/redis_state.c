@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/system.h"
 #include "store/store_private.h"
+#include "store/clock.h"
 
 enum {
     ASK_AGAIN_US = 5 * 1000 * 1000,

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/system.h"
 #include "base/test_point.h"
+#include "store/clock.h"
 
 enum {
     NUMBERS_IN_BLOCK = 60,

@@ -9,6 +9,7 @@
 #include "base/system.h"
 #include "io/redis/discovery.h"
 #include "store/store_private.h"
+#include "store/clock.h"
 
 /* Maximum times to wait for one reply. A claim or an outcome whose reply takes longer than a lease is
  * useless. */

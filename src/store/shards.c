@@ -6,6 +6,7 @@
 #include "base/system.h"
 #include "io/redis/discovery.h"
 #include "store/store_private.h"
+#include "store/clock.h"
 
 /* ---- finding primaries ---- */
 

@@ -7,6 +7,7 @@
 #include "job/request.h"
 #include "job/target/url.h"
 #include "worker/attempt_private.h"
+#include "store/clock.h"
 
 /* ---- allowed addresses ---- */
 

@@ -12,6 +12,7 @@
 #include "worker/janitor.h"
 #include "worker/recovery.h"
 #include "worker/sweep.h"
+#include "store/clock.h"
 
 #define TICK_US      INT64_C(1000000)
 #define STEP_US      INT64_C(1000000) /* if the clocks drift apart by more, one of them has stepped */
@@ -74,7 +75,7 @@ static void note_disturbance(struct carry_worker *worker)
 }
 
 /* Compares Redis's clock with this host's clock, and notes a disturbance if either has stepped. A step of a
- * manual clock disturbs nobody: no attempt is in flight. */
+ * manual clock is no disturbance, because no attempt is in flight then. */
 static void compare_clocks(struct carry_worker *worker, int64_t now_us, int64_t sent_us)
 {
     if (clock_is_manual()) {

@@ -5,6 +5,7 @@
 #include "base/metrics.h"
 #include "base/system.h"
 #include "store/shard.h"
+#include "store/clock.h"
 
 enum {
     IMPAIRED_MAX = 10000, /* maximum number of records, as in report.lua; above this number, the oldest
