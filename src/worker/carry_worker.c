@@ -75,7 +75,7 @@ static void note_disturbance(struct carry_worker *worker)
 }
 
 /* Compares Redis's clock with this host's clock, and notes a disturbance if either has stepped. A step of a
- * manual clock is no disturbance, because no attempt is in flight then. */
+ * manual clock does not count, because no attempt is in flight then. */
 static void compare_clocks(struct carry_worker *worker, int64_t now_us, int64_t sent_us)
 {
     if (clock_is_manual()) {

@@ -1764,11 +1764,12 @@ END_TEST
 START_TEST(open_learns_the_layout_of_the_data)
 {
     CHECK_EXAMPLES( //
-        {ABSENT, "open 1 1 1", "1 1 now", "meta: born=now format=1 shards=1\n"},
-        {"meta: born=7 format=1 shards=1\n", "open 2 1 1", "2 1 7", "meta: born=7 format=2 shards=1\n"},
-        {"meta: format=1 shards=1\n", "open 2 1 0", "1 1 0", NULL}, {ABSENT, "open 1 16 0", "0 0 0", NULL},
-        {"meta: format=1 shards=1\n", "open 1 1 1", "1 1 now", "meta: born=now format=1 shards=1\n"},
-        {"meta: born=7 format=2 shards=16\n", "open 1 1 1", "2 16 7", NULL}, );
+        {ABSENT, "open 1 1 1", "1 1 now 0", "meta: born=now format=1 shards=1\n"},
+        {"meta: born=7 format=1 shards=1\n", "open 2 1 1", "2 1 7 0", "meta: born=7 format=2 shards=1\n"},
+        {"meta: format=1 shards=1\n", "open 2 1 0", "1 1 0 0", NULL},
+        {ABSENT, "open 1 16 0", "0 0 0 0", NULL},
+        {"meta: format=1 shards=1\n", "open 1 1 1", "1 1 now 0", "meta: born=now format=1 shards=1\n"},
+        {"meta: born=7 format=2 shards=16\n", "open 1 1 1", "2 16 7 0", NULL}, );
 }
 END_TEST
 
@@ -1937,7 +1938,7 @@ START_TEST(data_of_a_newer_format_is_not_changed)
         {LEASED NEWER, "renew t/a n1 5000", "now+5000",
          "holders:t: t/a=n1,now-1000\njobs: t/a={r}\nleases: t/a@now+5000\n" NEWER},
         {LEASED "meta: format=4\n", "complete t/a n1 ''", "1", "meta: format=4\n"},
-        {NEWER, "open 2 1 0 0 on", "7 0 0", NULL}, );
+        {NEWER, "open 2 1 0 0 on", "7 0 0 0", NULL}, );
 }
 END_TEST
 

@@ -8,8 +8,8 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${scripts} ${help
   ${script_folder}/library.awk ${script_folder}/results.list)
 
 find_program(AWK awk REQUIRED)
-foreach(library library manual_library)
-  string(COMPARE EQUAL ${library} manual_library is_manual)
+foreach(kind library manual_library)
+  string(COMPARE EQUAL ${kind} manual_library is_manual)
   execute_process(
     COMMAND ${AWK} -v "needs=${DUEPOST_KNOWN_NEEDS}" -v is_manual=${is_manual} -f ${script_folder}/library.awk
       ${script_folder}/results.list ${helpers} ${scripts}
@@ -26,8 +26,8 @@ foreach(library library manual_library)
   string(REPLACE "\\" "\\\\" text "${text}")
   string(REPLACE "\"" "\\\"" text "${text}")
   string(REPLACE "\n" "\\n\"\n    \"" text "${text}")
-  set(${library} "${text}")
-  set(${library}_digest ${digest})
+  set(${kind}_text "${text}")
+  set(${kind}_digest ${digest})
 endforeach()
 list(REMOVE_DUPLICATES commands)
 list(SORT commands)
@@ -36,9 +36,9 @@ string(REPLACE "'" "" commands "${commands}")
 
 # Each script becomes a SCRIPT_<NAME>, and each line of results.list a RESULT_<NAME>.
 set(table "/* Made by src/store/scripts/embed.cmake from the scripts beside it. */\n#include \"store/script.h\"\n\n")
-foreach(library library manual_library)
-  string(APPEND table "const struct script_library script_${library} = {\n    \"duepost_${${library}_digest}\",\n")
-  string(APPEND table "    \"${${library}}\"};\n\n")
+foreach(kind library manual_library)
+  string(APPEND table "const struct script_library script_${kind} = {\n    \"duepost_${${kind}_digest}\",\n")
+  string(APPEND table "    \"${${kind}_text}\"};\n\n")
 endforeach()
 string(APPEND table "const char script_commands[] = \"${commands}\";\n\n")
 string(APPEND table "const struct script_text script_texts[SCRIPT_COUNT] = {\n")
