@@ -430,6 +430,8 @@ static enum status open_all(struct server *server, struct problem *problem)
                                 problem);
     if (status != STATUS_OK)
         return status;
+    if (options->is_clock_manual && !options->is_durability_set)
+        embedded_redis_leave_unsynced(server->embedded);
     server->redis.path = slice_dup(slice_of(embedded_redis_path(server->embedded)));
     server->store.outage = embedded_redis_outage(server->embedded);
     return STATUS_OK;

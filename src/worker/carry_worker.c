@@ -346,9 +346,9 @@ static void on_due(void *arg)
     struct carry_worker *worker = arg;
     if (clock_is_manual())
         carry(worker, true);
-    else if (worker->is_owner && worker->options.on_due(worker->options.arg))
+    if (worker->is_owner && worker->options.on_due(worker->options.arg))
         worker->woken_ms = -1;
-    else
+    else if (!clock_is_manual())
         carry(worker, false);
 }
 

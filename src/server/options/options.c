@@ -244,7 +244,7 @@ struct store_options store_setup(const struct options *options, const struct red
     };
     if (options->is_embedded) {
         if (!store.is_durability_set)
-            store.durability.is_synced = true;
+            store.durability.is_synced = !options->is_clock_manual;
         store.is_durability_set = true;
     }
     return store;

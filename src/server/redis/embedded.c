@@ -78,6 +78,11 @@ enum status embedded_redis_new(struct loop *loop, const char *data_dir, const ch
     return STATUS_OK;
 }
 
+void embedded_redis_leave_unsynced(struct embedded_redis *redis)
+{
+    redis->program.is_unsynced = true;
+}
+
 bool embedded_redis_is_new(const struct embedded_redis *redis)
 {
     return append_log_find(redis->dir.fd) == APPEND_LOG_NONE;

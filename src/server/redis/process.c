@@ -297,6 +297,9 @@ enum status redis_process_spawn(const struct redis_program *program, int dir_fd,
     posix_spawn_file_actions_t actions;
     pid_t pid;
     memcpy(argv + 1, arguments, sizeof arguments);
+    for (size_t i = 1; program->is_unsynced && argv[i]; i++)
+        if (strcmp(argv[i], "always") == 0)
+            argv[i] = "no";
     turn_log(dir_fd);
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addfchdir_np(&actions, dir_fd);

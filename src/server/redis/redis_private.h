@@ -34,6 +34,10 @@ struct embedded_redis;
 enum status embedded_redis_new(struct loop *, const char *data_dir, const char *program,
                                struct embedded_redis **, struct problem *) MUST_USE;
 
+/* Lets a Redis that is started from now on leave its writes to the kernel: they survive the death of
+ * processes, but not that of the host. For a server with a manual clock, which waits for many writes. */
+void embedded_redis_leave_unsynced(struct embedded_redis *);
+
 /* Receives the result of a start or a stop. why is "" with STATUS_OK. The function may free the embedded
  * Redis. */
 typedef void embedded_redis_fn(void *arg, enum status, const char *why);
@@ -144,6 +148,7 @@ struct redis_process {
 struct redis_program {
     char *path; /* path of the program; a name without a slash was found in PATH */
     char version[32];
+    bool is_unsynced; /* Redis does not fsync its writes */
 };
 
 /* Finds the program and runs it with --version; blocks for at most 5 s for each program that it runs. wanted
