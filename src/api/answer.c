@@ -393,10 +393,14 @@ unsigned submission_write(struct buffer *members, const struct exchange *exchang
                           const struct app_submission *submission, const struct app_verdict *verdict)
 {
     char consequence[CONSEQUENCE_MAX];
-    if (verdict->end == STATUS_OK || verdict->end == STATUS_REPEATED || verdict->end == STATUS_SAME) {
+    bool is_new = verdict->end == STATUS_OK || verdict->end == STATUS_REPEATED;
+    bool is_throttled = verdict->end == STATUS_THROTTLED, is_debounced = verdict->end == STATUS_DEBOUNCED;
+    if (is_new || is_throttled || is_debounced || verdict->end == STATUS_SAME) {
         struct json_writer json = json_writer_to(members);
         view_add_placed(&json, &verdict->job);
-        return verdict->end == STATUS_SAME ? 200 : 201;
+        if (is_throttled || is_debounced)
+            json_add_bool(&json, is_throttled ? "throttled" : "debounced", true);
+        return is_new ? 201 : 200;
     }
     if (submission->once.size)
         snprintf(consequence, CONSEQUENCE_MAX, "Repeating it with the same Idempotency-Key is safe.");

@@ -71,6 +71,7 @@ struct app_submission {
     struct slice once;    /* fingerprint and idempotency key of the request; the caller may set both before it
                              sends the submission */
     struct buffer stored; /* id and record, which the store borrows */
+    struct buffer gate;   /* text for throttle, with once, or for debounce; empty: neither */
     bool has_due_at;      /* true: when_ms is the due time; false: when_ms is the delay */
     int64_t when_ms;
     bool has_ttl;           /* the job expires by ttl, and not by expiresAt */

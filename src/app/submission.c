@@ -7,17 +7,19 @@
 #include "base/system.h"
 #include "job/job_id.h"
 
-enum { SPELLING_MAX = 4096 };
+enum { SPELLING_MAX = 4096, GATE_MAX = 2048 };
 
 void app_submission_init(struct app_submission *submission, struct app *app, app_verdict_fn *fn, void *arg)
 {
     *submission = (struct app_submission){.app = app, .fn = fn, .arg = arg};
     buffer_init_fallible(&submission->stored, JOB_RECORD_MAX);
+    buffer_init(&submission->gate, GATE_MAX);
 }
 
 void app_submission_fini(struct app_submission *submission)
 {
     buffer_fini(&submission->stored);
+    buffer_fini(&submission->gate);
 }
 
 /* ---- before sending ---- */
@@ -127,7 +129,7 @@ static void on_scheduled(void *arg, enum status status, int64_t due_ms, const st
     if (status == STATUS_OK) {
         job_key_parse(submission->id, &topic, &job_id);
         metrics_accepted(submission->app->metrics, topic);
-    } else if (status == STATUS_REPEATED) {
+    } else if (status == STATUS_REPEATED || status == STATUS_THROTTLED) {
         placed.id = job->id;
     } else if (status == STATUS_EXPIRED) {
         use_case_refuse_expiry(submission->has_ttl, submission->fn, submission->arg);
@@ -159,6 +161,12 @@ void app_submission_write(struct app_submission *submission, struct job *job)
     submission->has_due_at = job->has_due_at;
     submission->has_ttl = job->has_ttl;
     submission->when_ms = job->has_due_at ? job->due_at_ms : job->delay_ms;
+    if (job->throttle_key.size) {
+        buffer_append(&submission->gate, submission->once.size ? submission->once : SLICE("-"));
+        store_throttle_write(job, &submission->gate);
+    }
+    if (job->debounce_key.size)
+        store_debounce_write(job, &submission->gate);
 }
 
 static struct store_schedule call_of(const struct app_submission *submission)
@@ -167,13 +175,47 @@ static struct store_schedule call_of(const struct app_submission *submission)
         .id = submission->id,
         .when = {submission->has_due_at, submission->when_ms},
         .record = record_of(submission),
-        .once = submission->once,
+        .once = submission->gate.size ? buffer_slice(&submission->gate) : submission->once,
     };
+}
+
+static void on_debounced(void *arg, enum status status, const struct store_replaced *place)
+{
+    struct app_submission *submission = arg;
+    struct slice topic, job_id;
+    if (status == STATUS_EXPIRED) {
+        use_case_refuse_expiry(submission->has_ttl, submission->fn, submission->arg);
+        return;
+    }
+    if (status != STATUS_OK) {
+        use_case_end(submission->app, submission->id, status, NULL, submission->fn, submission->arg);
+        return;
+    }
+    job_key_parse(submission->id, &topic, &job_id);
+    if (!place->was_there)
+        metrics_accepted(submission->app->metrics, topic);
+    submission->fn(
+        submission->arg,
+        &(struct app_verdict){.end = place->was_there ? STATUS_DEBOUNCED : STATUS_OK,
+                              .job = {.id = place->id, .state = JOB_STATE_DELAYED, .at_ms = place->due_ms}});
+}
+
+/* A job with debounce replaces the one before, so a repeated request schedules no second job while the first
+ * one waits, and the idempotency key of the request does not count. */
+static void send_debounced(struct app_submission *submission)
+{
+    struct store_replace call = {
+        .id = submission->id, .record = record_of(submission), .tags = buffer_slice(&submission->gate)};
+    store_replace(submission->app->store, &call, on_debounced, submission);
 }
 
 void app_submission_send(struct app_submission *submission, struct job *job)
 {
     app_submission_write(submission, job);
+    if (job->debounce_key.size) {
+        send_debounced(submission);
+        return;
+    }
     struct store_schedule call = call_of(submission);
     store_schedule(submission->app->store, &call, on_scheduled, submission);
 }

@@ -16,6 +16,7 @@ enum status {
     STATUS_INVALID,    /* the input breaks a rule */
     STATUS_EXISTS,     /* another job has this id */
     STATUS_REPEATED,   /* the same request was already answered */
+    STATUS_THROTTLED,  /* another job with the same throttle key stands for this one; nothing changed */
     STATUS_REUSED,     /* the idempotency key belongs to another request */
     STATUS_NOT_FOUND,  /* no job has this id */
     STATUS_LEASED,     /* an attempt is running */
@@ -38,6 +39,7 @@ enum status {
 
     /* Only use cases (app/) end with the following. Nothing changed, except with SAME. */
     STATUS_SAME,        /* the same job already exists */
+    STATUS_DEBOUNCED,   /* the job has replaced the one before with the same debounce key */
     STATUS_NOT_REACHED, /* the caller has no right to the topic */
     STATUS_SIBLING,     /* only the server writes to this sibling topic */
     STATUS_ID_TAKEN,    /* the job is dead, and another job has its id */

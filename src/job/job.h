@@ -53,7 +53,8 @@ bool job_labels_are_same(const struct job_labels *, const struct job_labels *);
  * The jobs of a topic with the same key form a lane. In a topic, jobs with a higher priority go first. */
 
 enum {
-    LANE_KEY_MAX = 128,       /* bytes */
+    LANE_KEY_MAX = 128, /* bytes */
+    JOB_DEBOUNCE_WAITS = 10,
     JOB_PRIORITY_DEFAULT = 5, /* priority of a job without this member */
     JOB_PRIORITY_MAX = 9,
 };
@@ -135,6 +136,8 @@ enum job_member {
     JOB_HEADERS,
     JOB_KEY,
     JOB_PRIORITY,
+    JOB_THROTTLE,
+    JOB_DEBOUNCE,
     JOB_LABELS,
     JOB_ON_DELIVERED,
     JOB_ON_DEAD,
@@ -187,6 +190,13 @@ struct job {
     struct slice key;  /* empty: the job belongs to the lane without a key */
     bool has_priority; /* false if the priority is JOB_PRIORITY_DEFAULT */
     int priority;      /* value that the client sent; job_priority returns the one that counts */
+    /* Only in a new job of a client. One job stands for all jobs that a client sends with the same key within
+     * a time. */
+    struct slice throttle_key; /* the first job is delivered; empty: no throttle */
+    int64_t throttle_per_ms;
+    struct slice debounce_key; /* the last job is delivered; empty: no debounce */
+    int64_t debounce_wait_ms;  /* from each of the jobs on */
+    int64_t debounce_max_ms;   /* from the first job on; 0: JOB_DEBOUNCE_WAITS times debounce_wait_ms */
     struct job_labels labels;
     struct slice on_delivered, on_dead, on_attempt; /* see callback.h; empty: those of the topic */
 

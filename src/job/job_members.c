@@ -104,6 +104,49 @@ static void check_priority(struct member_parse *parse, const struct member *memb
     job->has_priority = job->priority != JOB_PRIORITY_DEFAULT;
 }
 
+static void check_throttle_key(struct member_parse *parse, const struct member *member)
+{
+    const struct job *job = parse->of;
+    if (!lane_key_is_valid(job->throttle_key))
+        job_refuse(parse, member, LANE_KEY_EXPECTED);
+}
+
+static void check_debounce_key(struct member_parse *parse, const struct member *member)
+{
+    const struct job *job = parse->of;
+    if (!lane_key_is_valid(job->debounce_key))
+        job_refuse(parse, member, LANE_KEY_EXPECTED);
+}
+
+static void check_debounce_max(struct member_parse *parse, const struct member *member)
+{
+    const struct job *job = parse->of;
+    if (job->debounce_max_ms < job->debounce_wait_ms)
+        job_refuse(parse, member, "must be at least debounce.wait");
+}
+
+static void check_throttle(struct member_parse *parse, const struct member *member)
+{
+    const struct job_rules *rules = parse->context;
+    const struct job *job = parse->of;
+    if (!rules->is_posted)
+        job_refuse(parse, member, "is for POST /jobs only");
+    else if (job->group.size)
+        job_refuse(parse, member, "cannot be combined with group");
+}
+
+static void check_debounce(struct member_parse *parse, const struct member *member)
+{
+    const struct job_rules *rules = parse->context;
+    const struct job *job = parse->of;
+    if (!rules->is_posted)
+        job_refuse(parse, member, "is for POST /jobs only");
+    else if (job->job_id.size)
+        job_refuse(parse, member, "cannot be combined with jobId: all jobs of the key become one job");
+    else if (job->group.size || job->has_delay || job->has_due_at || job->throttle_key.size)
+        job_refuse(parse, member, "cannot be combined with group, delay, dueAt or throttle");
+}
+
 static void check_body(struct member_parse *parse, const struct member *member)
 {
     const struct job *job = parse->of;
@@ -188,7 +231,30 @@ static bool is_trace_state_sound(const void *of)
 #define HAS(member)   MEMBER_HAS(struct job, member)
 #define RESOLVED      .flags = MEMBER_SENT | MEMBER_PATCHED | MEMBER_STORED | MEMBER_RESOLVED
 #define STORED        .flags = MEMBER_STORED
+#define SENT          .flags = MEMBER_SENT
 #define KEPT          .flags = MEMBER_STORED | MEMBER_RESOLVED
+
+static const struct member throttle_rows[] = {
+    {MEMBER_NAMED("throttle.", "key"), MEMBER_TEXT, .flags = MEMBER_SENT | MEMBER_REQUIRED,
+     FIELD(throttle_key), HAS(throttle_key.size), .min = 1, .max = LANE_KEY_MAX, .check = check_throttle_key},
+    {MEMBER_NAMED("throttle.", "per"), MEMBER_SECONDS, .flags = MEMBER_SENT | MEMBER_REQUIRED,
+     FIELD(throttle_per_ms), HAS(throttle_per_ms), .min = 1, .max = JOB_DELAY_MAX_MS},
+};
+
+static const struct members throttle_members = {MEMBER_ROWS(throttle_rows), .noun = "field",
+                                                .prefix = "throttle."};
+
+static const struct member debounce_rows[] = {
+    {MEMBER_NAMED("debounce.", "key"), MEMBER_TEXT, .flags = MEMBER_SENT | MEMBER_REQUIRED,
+     FIELD(debounce_key), HAS(debounce_key.size), .min = 1, .max = LANE_KEY_MAX, .check = check_debounce_key},
+    {MEMBER_NAMED("debounce.", "wait"), MEMBER_SECONDS, .flags = MEMBER_SENT | MEMBER_REQUIRED,
+     FIELD(debounce_wait_ms), HAS(debounce_wait_ms), .min = 1, .max = JOB_DELAY_MAX_MS},
+    {MEMBER_NAMED("debounce.", "maxWait"), MEMBER_SECONDS, SENT, FIELD(debounce_max_ms), HAS(debounce_max_ms),
+     .min = 1, .max = JOB_DELAY_MAX_MS, .check = check_debounce_max},
+};
+
+static const struct members debounce_members = {MEMBER_ROWS(debounce_rows), .noun = "field",
+                                                .prefix = "debounce."};
 
 static const struct member rows[] = {
     [JOB_CREATED_AT] = {NAMED("createdAt"), MEMBER_INTEGER, KEPT, FIELD(created_ms), HAS(created_ms),
@@ -228,6 +294,10 @@ static const struct member rows[] = {
                  .kept = "cannot be changed by PATCH; PUT replaces the job, with another key"},
     [JOB_PRIORITY] = {NAMED("priority"), MEMBER_INTEGER, RESOLVED, FIELD(priority), HAS(has_priority),
                       .max = JOB_PRIORITY_MAX, .check = check_priority},
+    [JOB_THROTTLE] = {NAMED("throttle"), MEMBER_OBJECT, SENT, HAS(throttle_key.size),
+                      .object = &throttle_members, .check = check_throttle},
+    [JOB_DEBOUNCE] = {NAMED("debounce"), MEMBER_OBJECT, SENT, HAS(debounce_key.size),
+                      .object = &debounce_members, .check = check_debounce},
     [JOB_LABELS] = {NAMED("labels"), MEMBER_LABELS, .flags = MEMBER_EVERYWHERE, FIELD(labels),
                     HAS(labels.count), .max = JOB_LABELS_MAX},
     [JOB_ON_DELIVERED] = {NAMED("onDelivered"), MEMBER_CALLBACK, .flags = MEMBER_EVERYWHERE,

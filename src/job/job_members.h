@@ -11,6 +11,7 @@ extern const struct members job_members;
 struct job_rules {
     int64_t now_ms;
     struct slice topic, job_id; /* values that topic and jobId must have; empty: any value */
+    bool is_posted;             /* a job that POST /jobs schedules: it may have throttle or debounce */
     bool is_changed; /* the job was accepted earlier: its due time and its expiry are not compared */
 };
 

@@ -58,7 +58,7 @@ static enum status parse_text(struct slice text, const struct job_rules *rules, 
 
 enum status job_parse(struct slice text, int64_t now_ms, struct job *job, struct job_errors *errors)
 {
-    struct job_rules rules = {.now_ms = now_ms};
+    struct job_rules rules = {.now_ms = now_ms, .is_posted = true};
     job_errors_clear(errors);
     return parse_text(text, &rules, job, errors);
 }

@@ -10,10 +10,12 @@
 /* Reads the existing job with the id, or the first answer to a repeated request. */
 static enum status read_holder(const struct redis_reply *result, struct stored_job *job, int64_t *due_ms)
 {
-    if (slice_equal(redis_reply_text(redis_reply_at(result, 0)), SLICE("repeated"))) {
+    struct slice word = redis_reply_text(redis_reply_at(result, 0));
+    bool is_throttled = slice_equal(word, SLICE("throttled"));
+    if (is_throttled || slice_equal(word, SLICE("repeated"))) {
         *due_ms = redis_reply_integer(redis_reply_at(result, 1));
         job->id = redis_reply_text(redis_reply_at(result, 2));
-        return STATUS_REPEATED;
+        return is_throttled ? STATUS_THROTTLED : STATUS_REPEATED;
     }
     return reply_read_job(result, job) ? STATUS_EXISTS : STATUS_UNKNOWN;
 }
@@ -35,7 +37,38 @@ static void schedule_end(struct store_call *call, enum status status, const stru
     else if (status == STATUS_OK && redis_reply_kind(result) == REDIS_KIND_ARRAY)
         status = read_holder(result, &job, &due_ms);
     CALL_FN(call, store_scheduled_fn)
-    (call->arg, status, due_ms, status == STATUS_EXISTS || status == STATUS_REPEATED ? &job : NULL);
+    (call->arg, status, due_ms,
+     status == STATUS_EXISTS || status == STATUS_REPEATED || status == STATUS_THROTTLED ? &job : NULL);
+}
+
+/* A key has a newline, so it is not the idempotency key of a request. */
+static void write_key(const char *kind, struct slice topic, struct slice key, struct buffer *text)
+{
+    buffer_append_byte(text, ' ');
+    buffer_append(text, topic);
+    buffer_append(text, SLICE("/\n"));
+    buffer_append(text, slice_of(kind));
+    buffer_append_byte(text, '\n');
+    buffer_append(text, key);
+}
+
+void store_throttle_write(const struct job *job, struct buffer *text)
+{
+    buffer_append(text, SLICE("\nthrottle "));
+    buffer_append_number(text, job->throttle_per_ms);
+    write_key("throttle", job->topic, job->throttle_key, text);
+}
+
+void store_debounce_write(const struct job *job, struct buffer *text)
+{
+    int64_t most_ms = job->debounce_max_ms;
+    if (most_ms == 0 && job->debounce_wait_ms < JOB_DELAY_MAX_MS / JOB_DEBOUNCE_WAITS)
+        most_ms = JOB_DEBOUNCE_WAITS * job->debounce_wait_ms;
+    buffer_append_byte(text, '~');
+    buffer_append_number(text, job->debounce_wait_ms);
+    buffer_append_byte(text, ' ');
+    buffer_append_number(text, most_ms ? most_ms : JOB_DELAY_MAX_MS);
+    write_key("debounce", job->topic, job->debounce_key, text);
 }
 
 static void add_job(struct store_call *call, const struct store_schedule *job)
@@ -209,6 +242,7 @@ static void replace_end(struct store_call *call, enum status status, const struc
 {
     int64_t was = redis_reply_integer(redis_reply_at(result, 2));
     struct store_replaced place = {
+        .id = redis_reply_text(redis_reply_at(result, 3)),
         .due_ms = redis_reply_integer(redis_reply_at(result, 0)),
         .created_ms = redis_reply_integer(redis_reply_at(result, 1)),
         .was_there = was >= 1,

@@ -209,16 +209,23 @@ bool store_is_redis(const struct store *, const struct address *, uint16_t port)
 const struct topic_quota *store_quota(const struct store *, struct slice id);
 
 /* Called with due_ms if the status is OK, with the job that has the id if EXISTS, and with due_ms and job->id
- * of the first answer if REPEATED. Called without them if FULL, QUOTA, REUSED, NO_URL, UNAVAILABLE or
- * UNKNOWN. */
+ * of the first answer if REPEATED, or of the job that stands for the new one if THROTTLED. Called without
+ * them if FULL, QUOTA, REUSED, NO_URL, UNAVAILABLE or UNKNOWN. */
 typedef void store_scheduled_fn(void *arg, enum status, int64_t due_ms, const struct stored_job *job);
 
 struct store_schedule {
     struct slice id;
     struct job_when when;
     struct slice record; /* see job_write */
-    struct slice once;   /* fingerprint of the request, a space and topic/idempotency key; empty: no key */
+    /* Fingerprint of the request, a space and topic/idempotency key; empty: no key. With throttle, a line
+     * from store_throttle_write follows, and the first line may be "-". */
+    struct slice once;
 };
+
+/* Appends the text for the members throttle or debounce of a job that has one. It names the key, which
+ * belongs to the job's topic. */
+void store_throttle_write(const struct job *, struct buffer *);
+void store_debounce_write(const struct job *, struct buffer *);
 
 /* Schedules a job unless its id is taken. If the record is empty, schedules nothing, but keeps an answer with
  * the id and the time "when" under the idempotency key "once". Borrows the slices until the callback. */
@@ -244,6 +251,7 @@ void store_schedule_all(struct store *, const struct store_schedule *jobs, size_
 /* The times of the new job, and whether the new job replaced another job. If it replaced a leased job, the
  * attempt of that job continues, and that job counts as cancelled. */
 struct store_replaced {
+    struct slice id; /* with debounce: the id of the job, which may be that of an earlier one; else empty */
     bool was_there, was_leased;
     int64_t due_ms, created_ms;
     int64_t now_ms;
@@ -256,7 +264,7 @@ struct store_replace {
     struct slice id;
     struct job_when when;
     struct slice record; /* see job_write */
-    struct slice tags;
+    struct slice tags;   /* or a text from store_debounce_write */
 };
 
 /* Schedules a job. If a job has this id and has not ended, the new job replaces it. Borrows the slices until

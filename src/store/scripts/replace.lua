@@ -9,9 +9,11 @@
 --   when    as in schedule.lua
 --   record  as in schedule.lua
 --   tags    tags that the old job must match, see Tags.find; after a '!', tags that a job that has not ended must not
---           match
+--           match; or '~<wait> <most> <key>' with debounce
+-- With debounce, the job replaces the job that stands for its key (lib/idempotency.lua) if this one waits and no attempt
+-- of it was made. It is due wait ms from now, but at most ms after the first job of the key.
 -- Returns {now_us, result ...}. A result is {due time, createdAt, 2 if a job was replaced during an attempt, 1 if another
--- job was replaced, else 0}, FULL, AGAIN, NOT_AS_SEEN, NO_URL, EXPIRED, or that of
+-- job was replaced, else 0, and with debounce the job's id}, FULL, AGAIN, NOT_AS_SEEN, NO_URL, EXPIRED, or that of
 -- Quotas.refusal.
 
 local max_jobs
@@ -63,13 +65,30 @@ local function replace(id, when, record, tags)
   return {at, created, was_leased and 2 or is_there and 1 or 0}
 end
 
-script('replace', {}, {Ended, Expiries, Lanes, Lingering, Places, Quotas, Ranks, Records, Tags}, function()
+-- The key is kept for longer than the job should wait, because its topic may be paused.
+local KEPT_MS = 3600000
+
+local function debounce(id, record, wait, most, key)
+  local first, standing = Idempotency.standing(key)
+  local before = standing and call('HGET', JOBS, standing)
+  local stands = before and not Records.may_have(before, 'a') and call('ZSCORE', bucket_of(topic_of(standing)), standing)
+  if not stands then first, standing = soonest, id end
+  local result = replace(standing, '@' .. integer(math.min(soonest + wait, first + most)), record, '')
+  if type(result) ~= 'table' or type(result[1]) ~= 'number' then return result end
+  Idempotency.stand('debounce', key, first, standing, most + KEPT_MS)
+  result[4] = standing
+  return result
+end
+
+script('replace', {}, {Ended, Expiries, Idempotency, Lanes, Lingering, Places, Quotas, Ranks, Records, Tags}, function()
   check(3, 4, 2)
   max_jobs = tonumber(ARGV[2])
   Quotas.look(topics_checked())
   local replies = {now_us}
   for i = 3, #ARGV, 4 do
-    replies[#replies + 1] = replace(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3])
+    local wait, most, key = string.match(ARGV[i + 3], '^~(%d+) (%d+) (.+)$')
+    replies[#replies + 1] = key and debounce(ARGV[i], ARGV[i + 2], tonumber(wait), tonumber(most), key)
+      or replace(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3])
   end
   Ended.finish()
   Places.finish()

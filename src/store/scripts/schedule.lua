@@ -8,10 +8,11 @@
 --           already has the same job: in this case, nothing is scheduled; the answer is stored under the key of once,
 --           with the time in when
 --   once    '-', or the request's fingerprint, a space, and its idempotency key: the first answer is kept
---           under this key and returned again
+--           under this key and returned again. With throttle, a line 'throttle <ms> <key>' follows
 -- Returns {now_us, result ...}. A result is a due time, FULL, NO_URL, EXPIRED, or that of Quotas.refusal. If a job has the id, the result is
 -- {state, due, record} of this job, or AGAIN. If an earlier call has used the idempotency key, the result is
--- {'repeated', due, id} of that call's answer, or REUSED if it had other content.
+-- {'repeated', due, id} of that call's answer, or REUSED if it had other content. If another job stands for this one, the
+-- result is {'throttled', due, id} of it (lib/idempotency.lua).
 
 local room, scheduled
 local has_quotas -- whether a quota may refuse a job of this call
@@ -70,6 +71,8 @@ local function add(id, when, record)
 end
 
 local function schedule(id, when, record, once)
+  local first, per, key = string.match(once, '^([^\n]*)\nthrottle (%d+) (.+)$')
+  if key then once = first end
   local answer = once ~= '-' and Idempotency.answer(once)
   if answer then return answer end
   if record == '' then
@@ -77,9 +80,17 @@ local function schedule(id, when, record, once)
     Idempotency.keep(once, id, at, tonumber(ARGV[3]))
     return at
   end
+  local due, standing
+  if key then due, standing = Idempotency.standing(key) end
+  if standing then
+    if once ~= '-' then Idempotency.keep(once, standing, due, tonumber(ARGV[3])) end
+    return {'throttled', due, standing}
+  end
   if room < 1 and call('HEXISTS', JOBS, id) == 0 then return RESULT.FULL end
   local result = add(id, when, record)
-  if once ~= '-' and type(result) == 'number' and result > 0 then Idempotency.keep(once, id, result, tonumber(ARGV[3])) end
+  local is_new = type(result) == 'number' and result > 0
+  if once ~= '-' and is_new then Idempotency.keep(once, id, result, tonumber(ARGV[3])) end
+  if key and is_new then Idempotency.stand('throttle', key, result, id, tonumber(per)) end
   return result
 end
 

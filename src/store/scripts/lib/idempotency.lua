@@ -35,4 +35,22 @@ function Idempotency.keep(once, id, due, window)
   call('ZADD', WINDOWS, expiry, key)
 end
 
+-- ---- one job for several requests ----
+
+-- With throttle, the first job of a key is scheduled, and stands for all others within a time; with debounce, each job
+-- of the key replaces the one before while this one waits. The job that stands is stored like an answer:
+-- 'throttle due expiry id', or 'debounce first expiry id', where first is when the first job came, ms. The key has a
+-- newline, so no request has it as its idempotency key.
+
+-- Returns the number and the id that are stored under the key, or nothing if there are none, or their time is over.
+function Idempotency.standing(key)
+  local kept = call('HGET', IDEMPOTENCY, key)
+  local number, expiry, id = string.match(kept or '', '^%S+ (%S+) (%S+) (.+)$')
+  if id and tonumber(expiry) > now then return tonumber(number), id end
+end
+
+function Idempotency.stand(kind, key, number, id, window)
+  Idempotency.keep(kind .. ' ' .. key, id, number, window)
+end
+
 return Idempotency
