@@ -312,6 +312,8 @@ static void on_overview(void *arg, const struct app_overview *overview)
     struct json_writer json = json_writer_to(body);
     json_put_object(&json);
     json_add_time(&json, "now", overview->now_ms);
+    if (app_of(exchange)->clock)
+        json_add_text(&json, "clock", SLICE("manual"));
     if (exchange->caller.topics.size == 0)
         add_all(&json, exchange, overview);
     if (overview->overdue) {

@@ -22,6 +22,7 @@ exchange_fn limits_handle, limit_read_handle, limit_put_handle, limit_patch_hand
 exchange_fn schedules_handle, topic_schedules_handle, schedule_read_handle, schedule_put_handle,
     schedule_patch_handle, schedule_delete_handle, schedule_run_handle;
 exchange_fn workflows_handle, workflow_read_handle, workflow_cancel_handle;
+exchange_fn clock_handle, clock_turn_handle;
 
 static const struct route routes[] = {
     {
@@ -99,6 +100,11 @@ static const struct route routes[] = {
     {
         .path = "/cron",
         .methods = {{"GET", "GET /cron", cron_handle, REACH_CALLER, .takes_query = true}},
+    },
+    {
+        .path = "/clock",
+        .methods = {{"GET", "GET /clock", clock_handle, REACH_ALL, SCOPE_READ, .body = BODY_NONE},
+                    {"POST", "POST /clock", clock_turn_handle, REACH_ALL, SCOPE_ADMIN, .body = BODY_JSON}},
     },
     {
         .path = "/overview",

@@ -15,6 +15,7 @@
 #include "job/listing.h"
 #include "job/topic/topic.h"
 
+struct app_clock;
 struct app_leases;
 struct history;
 struct http_limits;
@@ -40,6 +41,7 @@ struct app {
     const struct delivery_forms
         *forms; /* forms of delivery (delivery_form.h); a schedule may send to a group of a form */
     struct history *history; /* history of ended jobs; NULL: there is no history */
+    struct app_clock *clock; /* NULL: the clock is that of Redis, and no client can turn it */
     struct metrics *metrics; /* metrics of this reactor, which the member board has, too */
     /* This member and the following ones are used only by the exposition (GET /metrics). */
     struct metrics_board *board;

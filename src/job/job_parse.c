@@ -37,6 +37,19 @@ enum status job_parse_document(struct slice text, struct job_errors *errors)
     return status;
 }
 
+enum status job_parse_members(const struct members *table, struct slice text, void *of, struct buffer *room,
+                              struct job_errors *errors)
+{
+    struct member_parse parse = {.table = table, .of = of, .text = room, .errors = errors};
+    job_errors_clear(errors);
+    enum status status = job_parse_document(text, errors);
+    if (status == STATUS_OK)
+        members_parse(&parse, text);
+    if (room->failed)
+        return STATUS_NO_MEMORY;
+    return status == STATUS_OK && errors->count > 0 ? STATUS_INVALID : status;
+}
+
 static enum status parse_text(struct slice text, const struct job_rules *rules, struct job *job,
                               struct job_errors *errors)
 {

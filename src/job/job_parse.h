@@ -13,6 +13,11 @@
  * errors. NO_MEMORY means that there is no memory to check the text. */
 enum status job_parse_document(struct slice text, struct job_errors *) MUST_USE;
 
+/* Parses such an object by a table of its members. Strings with escapes are decoded into room, which must
+ * have space for text.size bytes. */
+enum status job_parse_members(const struct members *, struct slice text, void *of, struct buffer *room,
+                              struct job_errors *) MUST_USE;
+
 /* Does the same as job_parse_named, for a job that was accepted earlier: the limits of its due time and
  * expiry, which are relative to now, are not checked. If errors already has faults, the result is INVALID. */
 enum status job_parse_changed(struct slice id, struct slice text, int64_t now_ms, struct job *,

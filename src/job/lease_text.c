@@ -31,20 +31,6 @@ static const struct member request_rows[] = {
 
 static const struct members request_members = {MEMBER_ROWS(request_rows), .noun = "field", .prefix = ""};
 
-/* Parses an object by a table of its members. Strings with escapes are decoded into the buffer "text". */
-static enum status parse_object(const struct members *table, struct slice text, void *of, struct buffer *room,
-                                struct job_errors *errors)
-{
-    struct member_parse parse = {.table = table, .of = of, .text = room, .errors = errors};
-    job_errors_clear(errors);
-    enum status status = job_parse_document(text, errors);
-    if (status == STATUS_OK)
-        members_parse(&parse, text);
-    if (room->failed)
-        return STATUS_NO_MEMORY;
-    return status == STATUS_OK && errors->count > 0 ? STATUS_INVALID : status;
-}
-
 enum status lease_request_parse(struct slice text, struct lease_request *request, struct job_errors *errors)
 {
     struct buffer room;
@@ -52,7 +38,7 @@ enum status lease_request_parse(struct slice text, struct lease_request *request
     if (slice_trim(text).size == 0)
         text = SLICE("{}");
     buffer_init_fallible(&room, text.size);
-    enum status status = parse_object(&request_members, text, request, &room, errors);
+    enum status status = job_parse_members(&request_members, text, request, &room, errors);
     if (status == STATUS_OK && request->has_key) {
         request->room[0] = '=';
         if (request->key.size > 0)
@@ -128,7 +114,7 @@ enum status lease_end_parse(enum lease_end_kind kind, struct slice text, struct 
 {
     *end = (struct lease_end_text){.has_delay = false};
     buffer_init_fallible(&end->text, text.size);
-    enum status status = parse_object(&ends[kind], text, end, &end->text, errors);
+    enum status status = job_parse_members(&ends[kind], text, end, &end->text, errors);
     if (status != STATUS_OK)
         lease_end_fini(end);
     return status;

@@ -8,6 +8,7 @@
 
 #include "api/api.h"
 #include "app/app.h"
+#include "app/clock.h"
 #include "app/job_counts.h"
 #include "app/lease.h"
 #include "app/live.h"
@@ -19,6 +20,7 @@
 #include "io/http/server.h"
 #include "io/time_zones.h"
 #include "qstash/qstash.h"
+#include "store/clock.h"
 #include "store/shard.h"
 #include "web/web.h"
 #include "worker/archiver.h"
@@ -53,6 +55,7 @@ struct reactor {
     struct history *history; /* NULL: no history */
     struct app app;
     struct app_leases *leases;
+    struct app_clock *clock; /* NULL: no manual clock */
     struct site *site;
     struct api *api;
     struct qstash *qstash; /* NULL: the QStash API is off */
@@ -158,6 +161,7 @@ static void set_app(struct reactor *reactor)
         .zones = reactor->zones,
         .forms = &forms,
         .history = reactor->history,
+        .clock = reactor->clock,
         .metrics = reactor->metrics,
         .board = reactor->options.board,
         .limits = reactor->options.limits,
@@ -184,6 +188,8 @@ static void start_api(struct reactor *reactor)
     reactor->zones = time_zones_new(TIME_ZONES_FOLDER);
     reactor->app.store = reactor->store;
     reactor->leases = app_leases_new(reactor->loop, &reactor->app);
+    if (clock_is_manual())
+        reactor->clock = app_clock_new(reactor->loop, &reactor->app);
     set_app(reactor);
     reactor->site = site_new(&site);
     reactor->api = api_new(&api);
@@ -481,6 +487,8 @@ static void stop_accepting(void *arg)
     struct reactor *reactor = arg;
     api_drain(reactor->api);
     app_leases_drain(reactor->leases);
+    if (reactor->clock)
+        app_clock_drain(reactor->clock);
     reactor->is_closed = true;
     if (reactor->server)
         http_server_quiesce(
@@ -578,6 +586,7 @@ void reactor_stop(struct reactor *reactor)
     api_free(reactor->api);
     qstash_free(reactor->qstash);
     app_leases_free(reactor->leases);
+    app_clock_free(reactor->clock);
     job_counts_free(reactor->counts);
     live_free(reactor->live);
     time_zones_free(reactor->zones);

@@ -79,7 +79,7 @@ struct clock_fired {
     struct slice event; /* "attempt"; "scheduled": a schedule has created the job; "expired": the job is dead,
                            because its time was over before an attempt; "lapsed": a worker's lease has
                            run out */
-    struct slice schedule; /* scheduled: id of the schedule */
+    struct slice schedule; /* scheduled: topic/scheduleId */
     int64_t attempt;       /* attempt: its number */
     int64_t status;        /* attempt: HTTP status of the answer; 0: there was none */
     struct slice error;    /* attempt: word for why there was no answer; otherwise empty */

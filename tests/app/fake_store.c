@@ -21,6 +21,7 @@ struct store {
 };
 
 static struct store fake;
+static size_t fired; /* entries in the list of what fired */
 
 static void copy(char to[FAKE_TEXT_MAX], struct slice text)
 {
@@ -43,7 +44,7 @@ void fake_begin(void)
 {
     fake.is_ready = true;
     fake.shards = 1;
-    fake.count = fake.taken = 0;
+    fake.count = fake.taken = fired = 0;
     fake_forget();
 }
 
@@ -486,6 +487,42 @@ void store_pull_end(struct store *store, const struct lease_end *end, store_pull
     kept->lease_ms = end->lease_ms;
     kept->wait_ms = end->has_delay ? end->delay_ms : -1;
     kept->fn.pull_ended = fn;
+}
+
+/* ---- clock.h ---- */
+
+void fake_fire(size_t count)
+{
+    fired += count;
+}
+
+void store_clock_step(struct store *store, const struct store_clock_step *step, store_clock_fn *fn, void *arg)
+{
+    struct fake_call *kept = add_call("clock_step", SLICE(""), arg);
+    (void)store;
+    kept->step = *step;
+    kept->fn.clock = fn;
+}
+
+size_t clock_fired_count(void)
+{
+    return fired;
+}
+
+bool clock_take_fired(size_t max, clock_fired_fn *fn, void *arg, uint64_t *lost)
+{
+    const struct clock_fired entry = {.at_ms = 5,
+                                      .job = SLICE_INIT("orders/a/b"),
+                                      .event = SLICE_INIT("attempt"),
+                                      .schedule = SLICE_INIT("orders/nightly"),
+                                      .attempt = 2,
+                                      .status = 503,
+                                      .outcome = SLICE_INIT("retry"),
+                                      .next_ms = 7};
+    for (; max > 0 && fired > 0; max--, fired--)
+        fn(arg, &entry);
+    *lost = 3;
+    return fired > 0;
 }
 
 /* ---- the world ---- */

@@ -6,6 +6,7 @@
 #define DUEPOST_TESTS_APP_FAKE_STORE_H
 
 #include "app/app.h"
+#include "store/clock.h"
 #include "store/pull.h"
 #include "store/store.h"
 
@@ -22,6 +23,7 @@ struct fake_call {
     size_t max, shard;
     int64_t lease_ms, wait_ms;
     enum lease_end_kind action;
+    struct store_clock_step step;
     union {
         store_scheduled_fn *scheduled;
         store_scheduled_all_fn *all_scheduled;
@@ -47,6 +49,7 @@ struct fake_call {
         store_audit_fn *audited;
         store_pull_fn *pulled;
         store_pull_end_fn *pull_ended;
+        store_clock_fn *clock;
     } fn;
     void *arg;
 };
@@ -58,6 +61,9 @@ void fake_set_shards(size_t);
 
 /* Calls the listener of store_on_pull_wake, as when jobs of the topic may be leased. */
 void fake_wake(struct slice topic);
+
+/* Adds entries to the list of what fired. */
+void fake_fire(size_t count);
 
 /* Returns the oldest call, which must be of this function. The call is valid until fake_begin. */
 struct fake_call *fake_take(const char *name);
