@@ -19,6 +19,7 @@ static const char *const why_words[] = {
     [APP_WHY_SETTINGS] = "settings",
     [APP_WHY_NO_URL] = "no_url",
     [APP_WHY_PAUSED] = "paused",
+    [APP_WHY_WINDOWS] = "windows",
     [APP_WHY_MAX_IN_FLIGHT] = "max_in_flight",
     [APP_WHY_RATE] = "rate",
     [APP_WHY_KEY] = "key",
@@ -188,6 +189,16 @@ static void tell_topic(const struct telling *telling)
                       "Its topic is paused%s%s. PATCH /topics/%.*s with {\"paused\":null} resumes it.",
                       finding->pause_reason[0] ? ": " : "", finding->pause_reason, SLICE_ARG(telling->topic));
         break;
+    case APP_WHY_WINDOWS: {
+        char opens[TIMESTAMP_SIZE];
+        if (finding->next_ms)
+            timestamp_format(finding->next_ms, opens);
+        buffer_printf(
+            telling->text,
+            "It is due, but the windows of its topic are closed%s%s. PATCH /topics/%.*s changes them.",
+            finding->next_ms ? " until " : "", finding->next_ms ? opens : "", SLICE_ARG(telling->topic));
+        break;
+    }
     case APP_WHY_ORDER:
         if (slice_equal(finding->head, telling->job_id)) {
             buffer_append(telling->text,

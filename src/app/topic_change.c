@@ -1,6 +1,8 @@
 #include "app/app_private.h"
 #include "app/topics.h"
 #include "base/memory.h"
+#include "io/time_zones.h"
+#include "job/schedule/windows.h"
 #include "job/text/job_errors.h"
 #include "job/topic/topic_patterns.h"
 #include "job/topic/topic_settings.h"
@@ -78,6 +80,18 @@ static void check_callback_target(const struct app *app, const char *name, struc
         job_errors_add(errors, name, why);
 }
 
+static void check_window_zones(const struct app *app, struct slice text, struct job_errors *errors)
+{
+    struct windows windows = {.count = 0};
+    const struct time_zone *ignored;
+    struct problem problem;
+    if (text.size == 0 || windows_parse(text, &windows, &problem) != STATUS_OK)
+        return; /* topic_settings_parse has refused it */
+    for (size_t i = 0; i < windows.count; i++)
+        if (time_zones_find(app->zones, windows.items[i].zone, &ignored, &problem) != STATUS_OK)
+            job_errors_add(errors, "windows", problem.text);
+}
+
 /* Creates *settings from the old settings and the client's text. *settings borrow the client's text, *old
  * and the buffer text. */
 static enum status read_change(const struct change *change, const struct topic_settings *old,
@@ -120,6 +134,7 @@ static enum status make_settings(struct change *change, const struct topic_setti
             job_errors_add(errors, "limit", LIMIT_NEEDS_ONE_SHARD);
         if (!target_is_allowed(change->app, settings.url, why))
             job_errors_add(errors, "url", why);
+        check_window_zones(change->app, settings.windows, errors);
         check_callback_target(change->app, "onDelivered", settings.on_delivered, errors);
         check_callback_target(change->app, "onDead", settings.on_dead, errors);
         check_callback_target(change->app, "onAttempt", settings.on_attempt, errors);

@@ -49,6 +49,8 @@ static enum topic_hold hold_of(const struct topic *topic, struct topic_state sta
     case TOPIC_UNREADABLE:
         return HOLD_SETTINGS;
     default:
+        if (topic->opens_ms != TOPIC_FREE)
+            return HOLD_WINDOWS;
         if (topic->lacks_url)
             return HOLD_NO_URL;
         if (topic->head.size)

@@ -98,6 +98,10 @@ static enum app_why find_hold(struct why *why, const struct topic *topic)
         return APP_WHY_SETTINGS;
     if (topic_settings_service(topic->settings) == TOPIC_PAUSED)
         return APP_WHY_PAUSED;
+    if (topic->opens_ms != TOPIC_FREE) {
+        why->finding.next_ms = topic->opens_ms > 0 ? topic->opens_ms : 0;
+        return APP_WHY_WINDOWS;
+    }
     if (topic->head.size)
         return find_line(why, topic);
     if (waits_for_worker(why, topic))

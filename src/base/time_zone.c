@@ -356,3 +356,14 @@ struct time_zone_span time_zone_span(const struct time_zone *zone, int64_t at_s)
     };
     return low == zone->count && zone->rule.is_set ? span_by_rule(&zone->rule, span.from_s, at_s) : span;
 }
+
+int64_t time_zone_to_utc(const struct time_zone *zone, int64_t local_s)
+{
+    enum { OFFSET_MAX_S = 2 * 86400 };
+    for (int64_t from_s = local_s - OFFSET_MAX_S;;) {
+        struct time_zone_span span = time_zone_span(zone, from_s);
+        if (local_s - span.offset_s < span.until_s)
+            return local_s - span.offset_s > span.from_s ? local_s - span.offset_s : span.from_s;
+        from_s = span.until_s;
+    }
+}

@@ -49,4 +49,9 @@ const struct time_zone *time_zone_utc(void);
  * have the same offset. */
 struct time_zone_span time_zone_span(const struct time_zone *, int64_t at_s);
 
+/* Returns when clocks of the zone show a local time, given as seconds since 1970-01-01T00:00:00 on such a
+ * clock, in the years 2 to 9998. If they never show it, because a change skips it, returns the time of the
+ * change; if they show it twice, the first time. */
+int64_t time_zone_to_utc(const struct time_zone *, int64_t local_s);
+
 #endif

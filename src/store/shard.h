@@ -169,6 +169,7 @@ struct shard_chores {
     bool has_turns; /* a claim would find due jobs */
     bool rests;     /* the clock has stepped ahead, so nothing may be removed by age now */
     bool forgets, sweeps, reoffers, archives; /* shard_forget, shard_sweep, shard_reoffer, outbox_read */
+    bool opens;                               /* shard_openings lists topics */
     bool expires; /* jobs expire within a second, or have expired: shard_list_expired */
 };
 
@@ -186,6 +187,22 @@ struct shard_carried {
 
 typedef void shard_carry_fn(void *arg, enum status, const struct shard_carried *);
 void shard_carry(struct shard *, const struct shard_carry *, shard_carry_fn *, void *arg);
+
+/* When the windows of a topic open and close (job/schedule/windows.h). */
+struct shard_opening {
+    struct slice topic;
+    struct slice settings; /* as they were listed */
+    struct slice spans;    /* as in the script openings */
+};
+
+enum { SHARD_OPENINGS_MAX = 100 }; /* maximum number of topics in a list */
+
+/* Called with the topics whose spans are needed next. */
+typedef void shard_openings_fn(void *arg, enum status, const struct shard_opening *wanted, size_t count);
+
+/* Stores spans, and lists topics. Borrows the slices until the callback. */
+void shard_openings(struct shard *, const struct shard_opening *known, size_t count, shard_openings_fn *,
+                    void *arg);
 
 /* A lease belongs to a consumer of a duepost process, or to a worker (store/pull.h). */
 enum lease_holder { LEASE_OF_CONSUMER, LEASE_OF_WORKER };

@@ -30,6 +30,7 @@ static struct shard_chores read_chores(struct slice letters)
         .forgets = has_letter(letters, 'f'),
         .sweeps = has_letter(letters, 's'),
         .reoffers = has_letter(letters, 'o'),
+        .opens = has_letter(letters, 'w'),
         .expires = has_letter(letters, 'e'),
         .archives = has_letter(letters, 'a'),
     };
@@ -62,6 +63,32 @@ void shard_carry(struct shard *shard, const struct shard_carry *carry, shard_car
     store_call_number(call, STORE_LEASE_MS);
     store_call_number(call, carry->patience_ms);
     store_call_number(call, carry->expected_ms);
+    store_call_send(call);
+}
+
+static void openings_end(struct store_call *call, enum status status, const struct redis_reply *reply)
+{
+    struct shard_opening wanted[SHARD_OPENINGS_MAX];
+    size_t count = status == STATUS_OK ? (redis_reply_size(reply) - 1) / 2 : 0;
+    if (count > SHARD_OPENINGS_MAX)
+        count = 0;
+    for (size_t i = 0; i < count; i++)
+        wanted[i] = (struct shard_opening){.topic = redis_reply_text(redis_reply_at(reply, 2 * i + 1)),
+                                           .settings = redis_reply_text(redis_reply_at(reply, 2 * i + 2))};
+    CALL_FN(call, shard_openings_fn)(call->arg, status, wanted, count);
+}
+
+void shard_openings(struct shard *shard, const struct shard_opening *known, size_t count,
+                    shard_openings_fn *fn, void *arg)
+{
+    struct store_call *call =
+        store_call_alone(shard, SCRIPT_OPENINGS, shard->worker, openings_end, ANY_FN(fn), arg);
+    store_call_number(call, SHARD_OPENINGS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        store_call_text(call, known[i].topic);
+        store_call_text(call, known[i].settings);
+        store_call_text(call, known[i].spans);
+    }
     store_call_send(call);
 }
 

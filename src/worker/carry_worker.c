@@ -10,6 +10,7 @@
 #include "worker/consumer.h"
 #include "worker/firing.h"
 #include "worker/janitor.h"
+#include "worker/openings.h"
 #include "worker/recovery.h"
 #include "worker/sweep.h"
 #include "store/clock.h"
@@ -49,6 +50,7 @@ struct carry_worker {
     struct recovery *recovery;
     struct forgetter *forgetter;
     struct firing *firing;
+    struct openings *openings;
     struct timer *tick, *due;
     struct timer *
         lost; /* fires when the first lease expires or the quiet time ends, if this is before the next tick */
@@ -235,6 +237,8 @@ static void do_chores(struct carry_worker *worker, const struct shard_chores *ch
         forgetter_run(worker->forgetter);
     if (chores->sweeps)
         janitor_sweep(worker->options.janitor);
+    if (chores->opens)
+        openings_run(worker->openings, redis_now_us(worker) / 1000);
     if (chores->expires)
         recovery_end_expired(worker->recovery);
     if (!worker->is_ticking)
@@ -418,6 +422,7 @@ struct carry_worker *carry_worker_new(struct loop *loop, const struct carry_work
     worker->recovery = recovery_new(loop, options->shard, options->forms, options->schedule, options->metrics,
                                     may_recover, worker);
     worker->forgetter = forgetter_new(loop, options->shard);
+    worker->openings = openings_new(loop, options->shard);
     worker->firing = firing_new(loop, options->store, options->shard, options->forms, options->metrics);
     worker->tick = timer_new(loop, on_tick, worker);
     worker->due = timer_new(loop, on_due, worker);
@@ -462,6 +467,7 @@ void carry_worker_free(struct carry_worker *worker)
     timer_free(worker->lost);
     recovery_free(worker->recovery);
     forgetter_free(worker->forgetter);
+    openings_free(worker->openings);
     firing_free(worker->firing);
     free(worker);
 }

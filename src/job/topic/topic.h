@@ -16,6 +16,7 @@ enum topic_hold {
     HOLD_IN_FLIGHT,
     HOLD_RATE,
     HOLD_LINE,
+    HOLD_WINDOWS, /* its windows are closed */
     HOLD_LIMIT /* the limit that the topic shares with other topics */
 };
 
@@ -55,7 +56,8 @@ struct topic {
     struct {
         int64_t delivered, retried, dead;
     } hour;
-    bool fails;               /* too many of its last attempts failed, see scripts/lib/hours.lua */
+    int64_t opens_ms; /* when its windows let the next attempt begin; TOPIC_FREE: now; TOPIC_HELD: unknown */
+    bool fails;       /* too many of its last attempts failed, see scripts/lib/hours.lua */
     struct slice last_answer; /* status or word for the last error within the hour; empty: none */
 
     /* Only use cases (app/) set the following members. */

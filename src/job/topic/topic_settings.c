@@ -6,6 +6,7 @@
 #include "base/timestamp.h"
 #include "job/job_id.h"
 #include "job/job_parse.h"
+#include "job/schedule/windows.h"
 #include "job/target/url.h"
 #include "job/text/member.h"
 #include "job/topic/topic_patterns.h"
@@ -85,6 +86,18 @@ static void check_limit(struct member_parse *parse, const struct member *member)
                        "must be the name of a limit: 1 to 128 of the characters A-Z a-z 0-9 . _ -");
 }
 
+/* Whether the zones exist is for the caller to check. */
+static void check_windows(struct member_parse *parse, const struct member *member)
+{
+    struct topic_settings *settings = parse->of;
+    struct windows windows;
+    struct problem problem;
+    if (member_is_null(settings->windows))
+        settings->windows = SLICE("");
+    else if (windows_parse(settings->windows, &windows, &problem) != STATUS_OK)
+        job_errors_add(parse->errors, member->path, problem.text);
+}
+
 /* The bounds of a key: in the setting perKey, and in the settings of the key itself. */
 #define LANE_FIELD(member) FIELD(per_key.member)
 #define LANE_HAS(member)   HAS(per_key.member)
@@ -161,6 +174,7 @@ static const struct member rows[] = {
      .check = check_not_fifo},
     {NAMED("retryPriority"), MEMBER_INTEGER, EVERYWHERE, FIELD(retry_priority), HAS(has_retry_priority),
      .max = JOB_PRIORITY_MAX, .check = check_not_fifo},
+    {NAMED("windows"), MEMBER_JSON, EVERYWHERE, FIELD(windows), HAS(windows.size), .check = check_windows},
     {NAMED("delivery"), MEMBER_TEXT, .flags = MEMBER_EVERYWHERE | MEMBER_PLAIN, FIELD(delivery),
      HAS(delivery.size), .min = 1, .max = sizeof "pull" - 1, .check = check_delivery},
     {NAMED("retrySchedule"), MEMBER_WAITS, EVERYWHERE, FIELD(schedule), HAS(has_schedule),
@@ -312,6 +326,8 @@ static void write_needs(const struct topic_settings *settings, struct json_write
         needs_add(&needs, "rateWindow");
     if (settings->limit.size)
         needs_add(&needs, "limits");
+    if (settings->windows.size)
+        needs_add(&needs, "windows");
     if (settings->has_per_key || settings->priority_age_ms || settings->has_retry_priority)
         needs_add(&needs, "keys");
 #ifdef DUEPOST_TEST_NEXT

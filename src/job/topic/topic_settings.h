@@ -62,6 +62,7 @@ struct topic_settings {
     int64_t rate_since_ms; /* windows that began before this time are forgotten; 0: not set. Clients cannot
                               set it. */
     struct slice limit;    /* the limit that the topic shares with other topics; empty: none */
+    struct slice windows;  /* as in the text, see windows.h; empty: attempts may begin at any time */
     bool has_per_key;
     struct lane_settings per_key; /* bounds of each key; the settings of a key have their bounds here, too */
     int64_t priority_age_ms;      /* time after which a job goes first like a job of the next higher priority;

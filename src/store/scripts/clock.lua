@@ -21,7 +21,7 @@ end
 
 local function has_walks()
   local walks = call('HMGET', META, 'reoffer', 'reoffer_lines', 'resume_held')
-  return walks[1] or walks[2] or walks[3] or call('EXISTS', RESUMING, TURNS) > 0
+  return walks[1] or walks[2] or walks[3] or call('EXISTS', RESUMING, TURNS, base .. 'openings_wanted') > 0
 end
 
 -- Returns whether removals by age are due. Only the end of a move waits for them.

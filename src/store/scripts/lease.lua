@@ -30,6 +30,8 @@ local KEPT_MS = 60000
 local function most_of(topic, most, first_due)
   local own = settings_of(topic)
   if own.paused then return 0, -1 end
+  local opens = own.windows and Openings.closed_until(topic)
+  if opens then return 0, tonumber(opens) < math.huge and tonumber(opens) or -1 end
   most = math.min(most, Turns.limit_of(topic) - call('HLEN', holders_of(topic)))
   if most < 1 then return 0, -1 end
   if not first_due or first_due == 'inf' then return 0, -1 end
@@ -207,7 +209,7 @@ local function lease(topic, most, nonce, lease_ms, wait_ms, once, only)
 end
 
 script('lease', {'allow-oom'}, {
-  Attempts, Fifo, Holds, Idempotency, Lanes, Leases, Limits, Names, Places, Ranks, Rates, Records, Turns
+  Attempts, Fifo, Holds, Idempotency, Lanes, Leases, Limits, Names, Openings, Places, Ranks, Rates, Records, Turns
 }, function()
   if (#ARGV - 1) % SIZE ~= 0 then error('wrong number of arguments') end
   for i = 2, #ARGV, SIZE do

@@ -51,6 +51,7 @@ local function write(version, format, first, number)
   for name in pairs(is_lost) do lost[#lost + 1] = name end
   -- 'redate' makes the next calls of sweep.lua apply changed retentions to dead jobs.
   call('HSET', META, 'patterns', integer(version), 'redate', '0')
+  call('DEL', Openings.key())
   Quotas.forget()
   Reoffer.start()
   Resuming.start_all(lost)
@@ -73,7 +74,7 @@ local function set(old, new, format, first, number)
   return version
 end
 
-script('set_patterns', {'allow-oom'}, {Limits, Places, Quotas, Reoffer, Resuming}, function()
+script('set_patterns', {'allow-oom'}, {Limits, Openings, Places, Quotas, Reoffer, Resuming}, function()
   probe()
   local at, replies = 2, {now_us}
   while at <= #ARGV do

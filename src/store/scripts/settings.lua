@@ -14,6 +14,7 @@ local function apply(topic, had_breaker)
   end
   if is_pull(topic) then raise_format(FORMAT_PULL) end
   if settings_of(topic).maxPending then raise_format(FORMAT_QUOTAS) end
+  Openings.forget(topic)
   Places.touch(topic, 'all')
   Places.leave_fifo(topic)
   Resuming.start(topic, had_breaker)
@@ -24,7 +25,7 @@ local function apply(topic, had_breaker)
   if first_sibling then call('HSET', META, 'redate', '0') end
 end
 
-script('settings', {'allow-oom'}, {Ended, Holds, Limits, Places, Quotas, Rates, Resuming}, function()
+script('settings', {'allow-oom'}, {Ended, Holds, Limits, Openings, Places, Quotas, Rates, Resuming}, function()
   probe()
   local replies = {now_us}
   for i = 2, #ARGV, 3 do

@@ -178,6 +178,18 @@ local function sweep_rates()
   end
 end
 
+-- Removes entries of topics whose last span is over (lib/openings.lua) if there are many.
+local function sweep_openings()
+  while may_go_on() and call('HLEN', Openings.key()) > RATES_MAX do
+    local entries, void = call('HRANDFIELD', Openings.key(), SOME_RATES, 'WITHVALUES'), {}
+    for i = 1, #entries, 2 do
+      if (tonumber(string.match(entries[i + 1], '%d+$')) or 0) <= now then void[#void + 1] = entries[i] end
+    end
+    if #void > 0 then call('HDEL', Openings.key(), unpack(void)) end
+    if #void < SOME_RATES / 4 then return end
+  end
+end
+
 local function first_of(key) return tonumber(call('ZRANGE', key, 0, 0, 'WITHSCORES')[2] or 'inf') end
 
 -- Returns how late the next removal is, ms; negative if there is nothing to remove. If there are more dead jobs than
@@ -189,13 +201,14 @@ local function lateness()
   return due <= now and now - due or -1
 end
 
-script('sweep', {'allow-oom'}, {ClockSteps, Ended, Names, Rates}, function()
+script('sweep', {'allow-oom'}, {ClockSteps, Ended, Names, Openings, Rates}, function()
   most, age_ms, dead_max = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
   left = most
   probe()
   rests = ClockSteps.removals_rest()
   local ended, by_retention, by_age, by_number = sweep_ended(), sweep_by_retention(), sweep_by_age(), sweep_by_number()
   sweep_rates()
+  sweep_openings()
   local is_redating = redate()
   local late_ms = lateness()
   if is_redating and late_ms < 0 then late_ms = 0 end

@@ -11,7 +11,8 @@
 -- holds.lua; delivered, retried and dead within the last hour; the topic's own settings or '', its longest pattern or
 -- ''; id of the job for which a fifo topic waits or ''; for a rate with a window, when the window under way began, ms,
 -- and the number of its attempts, else 0 and 0; 1 if the topic holds jobs because neither they nor the topic have a url,
--- else 0; 1 if the topic fails (hours.lua), else 0; the last answer to a failed attempt within the hour or ''; the topic's quota (quotas.lua) or -1}. If [2] is a pull topic with leases, the start of the oldest lease
+-- else 0; 1 if the topic fails (hours.lua), else 0; the last answer to a failed attempt within the hour or ''; the topic's quota (quotas.lua) or -1; when the windows of
+-- the topic let the next attempt begin, ms, or -1 if they let it now, or -2 if this is not known yet}. If [2] is a pull topic with leases, the start of the oldest lease
 -- follows, ms; if there are very many leases, only some are examined. If a topic has many ready jobs, only some of them
 -- are examined, to find held jobs whose hold has ended. A page ends early if it has some MiB of settings.
 
@@ -96,7 +97,7 @@ end
 
 local FAILING_MAX, QUOTAS_MAX = 20, 100
 
-script('topics', {'no-writes'}, {Holds, Hours, Leases, Quotas, Rates, Records, Turns}, function()
+script('topics', {'no-writes'}, {Holds, Hours, Leases, Openings, Quotas, Rates, Records, Turns}, function()
   local one, after = ARGV[2], ARGV[3]
   most = tonumber(ARGV[4])
   local names, more_names = {one}, {}
@@ -132,6 +133,7 @@ script('topics', {'no-writes'}, {Holds, Hours, Leases, Quotas, Rates, Records, T
     local ready = due > -1 and due <= now and call('ZCOUNT', bucket_of(topic), '-inf', '(' .. integer(due_before)) or 0
     local waiting = first and call('ZCARD', bucket_of(topic)) or 0
     local held_number, held_ready = number_held(topic, ready)
+    local opens = settings_of(topic).windows and Openings.closed_until(topic)
     local hour, window_began, window_number = hours[topic], window_parts(topic)
     for _, part in ipairs({
       topic, settings_text, waiting - ready - held_number + held_ready, ready - held_ready, call('HLEN', holders_of(topic)),
@@ -139,6 +141,7 @@ script('topics', {'no-writes'}, {Holds, Hours, Leases, Quotas, Rates, Records, T
       own_text, pattern_of_topic[topic] or '',
       line_head_of(topic), window_began, window_number, holds_without_url(topic, held_number),
       hour.fails and 1 or 0, hour.answer, Quotas.of(topic) or -1,
+      not opens and -1 or opens == 'inf' and -2 or tonumber(opens),
     }) do
       replies[#replies + 1] = part
     end

@@ -18,11 +18,10 @@ local function is_due(score) return tonumber(score) < due_before end
 local function ms_of(score) return math.floor(tonumber(score)) end
 
 -- Returns a number as text without a fraction. Lua's tostring would keep only 14 digits. The format '%d' takes a
--- quarter of the time of '%.0f', but it is correct only for whole numbers, and only where a C long has 64 bits.
+-- quarter of the time of '%.0f', but it is correct only for whole numbers below 2^53, and only where a C long has 64 bits.
 local WHOLE -- '%d' if a C long has 64 bits
-local EXACT_BELOW = 9007199254740992 -- 2^53
 local function integer(number)
-  return string.format(number % 1 == 0 and number % EXACT_BELOW == number and WHOLE or '%.0f', number)
+  return string.format(number % 1 == 0 and number % 9007199254740992 == number and WHOLE or '%.0f', number)
 end
 
 -- Returns the time since the call began, us, for steps that may take a limited time.

@@ -20,7 +20,7 @@ local TURNS, DUE, READY
 local TOPICS, PATTERNS, CRASHES, ATTEMPTS, BEHIND, HELD, RESUMED, LINES, KEPT
 local PULL_WAITERS, SUSPECTS, WORKFLOW_JOBS, ENDED_LAST, EXPIRIES, RARE_KEYS
 local KEPT_UNTIL, DEAD_DUE, HISTORY, ENDED, ENDED_IDS, ENDED_READ
-local RATES, RESUMING, RECEIVERS, REPORTED, SURVEY, CARRY
+local RATES, RESUMING, RECEIVERS, REPORTED, SURVEY
 local LIMITS, LIMITED, LIMITS_USED, QUOTAS
 local RANKS, LANES, KEY_SETTINGS
 local IDEMPOTENCY, WINDOWS, GROUPS, GROUP_NAMES, SENDS, SENDS_UNTIL
@@ -91,7 +91,6 @@ local function name_other_keys()
   -- The last result of the script survey.lua, a hash with the fields due (number of due jobs), oldest (due time of the
   -- first of them, ms) and at (time of the result, ms).
   SURVEY = base .. 'survey'
-  CARRY = base .. 'carry' -- the lock of the carry worker: owner, beat, at
 
   IDEMPOTENCY = base .. 'idempotency' -- idempotency key -> its answer, see idempotency.lua
   WINDOWS = base .. 'windows' -- idempotency key -> when its answer expires, ms

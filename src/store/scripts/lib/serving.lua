@@ -26,6 +26,7 @@ end
 function Serving.most(topic, most)
   local own, limit = settings_of(topic), Turns.limit_of(topic)
   if own.paused or own.delivery == 'pull' or not may_serve(topic) then return 0, limit end
+  if own.windows and Openings.closed_until(topic) then return 0, limit end
   Turns.in_flight[topic] = Turns.in_flight[topic] or call('HLEN', holders_of(topic))
   most = math.min(most, limit - Turns.in_flight[topic])
   if own.order == 'fifo' and has(LINES) and Fifo.wait_until(topic) then return 0, limit end

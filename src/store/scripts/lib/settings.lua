@@ -78,6 +78,7 @@ local function are_sound(s)
   if s.maxPending and not is_number(s.maxPending, 0, 1e9) then return false end
   if s.weight and not is_number(s.weight, 1, 100) then return false end
   if s.retention and not is_number(s.retention, 0.001, 1e9) then return false end
+  if s.windows ~= nil and type(s.windows) ~= 'table' then return false end
   if s.perKey ~= nil and not are_sound_bounds(s.perKey) then return false end
   if s.priorityAge and s.priorityAge ~= 'off' and not is_number(s.priorityAge, 0.001, 1e9) then return false end
   if s.retryPriority and not is_number(s.retryPriority, 0, 9) then return false end

@@ -6,7 +6,7 @@
 -- ARGV[1] is the default limit: the maximum number of jobs of one topic that are in flight (being attempted) at the
 --   same time, over all processes.
 
-local Turns = {uses = {Fifo, Lanes, Limits, Names, Rates}}
+local Turns = {uses = {Fifo, Lanes, Limits, Names, Openings, Rates}}
 
 -- ---- due jobs that may not be served ----
 
@@ -101,6 +101,8 @@ end
 local function held_by_settings(topic, first_due, is_offer)
   local own = settings_of(topic)
   if own.paused or own == UNREADABLE then return 'inf' end
+  local opens = own.windows and Openings.closed_until(topic, is_offer)
+  if opens then return opens end
   if (Turns.in_flight[topic] or call('HLEN', holders_of(topic))) >= Turns.limit_of(topic) then return 'inf' end
   local line_at = own.order == 'fifo' and Fifo.wait_until(topic)
   if line_at then return line_at end
@@ -115,7 +117,7 @@ local function held_by_settings(topic, first_due, is_offer)
 end
 
 -- For a topic whose first job is due: returns nothing if the topic may be served now, else the time until which it may
--- not be in turns. 'inf' means that the topic is paused, its settings cannot be read, its limit of jobs in flight is
+-- not be in turns. 'inf' means that the topic is paused, its settings cannot be read, its windows (openings.lua) are not known yet, its limit of jobs in flight is
 -- reached, a limit that it shares holds it (limits.lua), or workers lease its jobs. A time in ms comes from the topic's rate, or from its line (see fifo.lua) if it
 -- is fifo. first_due: due time of the first job, ms.
 function Turns.held_until(topic, first_due, is_offer)
