@@ -168,7 +168,7 @@ static bool parse_job(struct job_batch *batch, size_t index, struct job *job)
 {
     struct job_errors errors;
     enum status status =
-        job_parse(batch->jobs[index].text, app_now_ms(app_of(batch->exchange)), job, &errors);
+        app_parse_job(app_of(batch->exchange), SLICE(""), batch->jobs[index].text, job, &errors);
     if (status != STATUS_OK) {
         struct buffer *members = exchange_members(batch->exchange);
         struct app_verdict verdict = {.end = status, .errors = &errors};

@@ -45,7 +45,7 @@ HANDLER(submit_handle)
     struct trace_context trace;
     struct job job;
     struct job_errors errors;
-    enum status status = job_parse(body, app_now_ms(app_of(exchange)), &job, &errors);
+    enum status status = app_parse_job(app_of(exchange), SLICE(""), body, &job, &errors);
     if (status != STATUS_OK) {
         problem_answer_unparsed(exchange, status, "job", &errors);
         return;
@@ -141,7 +141,7 @@ HANDLER(replace_handle)
     struct job_errors errors;
     struct trace_context trace;
     struct slice body = http_request_body(exchange->request);
-    enum status status = job_parse_named(exchange->key, body, app_now_ms(app_of(exchange)), &job, &errors);
+    enum status status = app_parse_job(app_of(exchange), exchange->key, body, &job, &errors);
     if (status != STATUS_OK) {
         problem_answer_unparsed(exchange, status, "job", &errors);
         return;

@@ -12,6 +12,7 @@
 
 #include "base/status.h"
 #include "job/job.h"
+#include "job/text/job_errors.h"
 #include "job/listing.h"
 #include "job/topic/topic.h"
 
@@ -77,6 +78,15 @@ struct app_caller {
 
 /* Returns the time with which times of clients are compared: that of Redis, not of this host. */
 int64_t app_now_ms(const struct app *);
+
+/* Replaces a local due time of a job that was parsed (job.h) by the time that it means. Returns false and
+ * adds an error if its zone is unknown. A job without a local due time does not change. */
+bool app_resolve_due(const struct app *, struct job *, struct job_errors *);
+
+/* Parses the job of a client (job_parse.h), and resolves its due time. id: the job's id from the path; empty:
+ * the text has topic and jobId. */
+enum status app_parse_job(const struct app *, struct slice id, struct slice text, struct job *,
+                          struct job_errors *) MUST_USE;
 
 bool app_caller_reaches(const struct app_caller *, struct slice topic);
 bool app_caller_reaches_group(const struct app_caller *, struct slice group);

@@ -171,6 +171,10 @@ static bool make_job(const struct patch *patch, const struct stored_job *stored,
         .now_ms = stored->now_ms,
     };
     enum status status = job_patch(&call, text, patched, &errors);
+    if (status == STATUS_OK && !app_resolve_due(patch->app, &patched->job, &errors)) {
+        job_patched_fini(patched);
+        status = STATUS_INVALID;
+    }
     if (status == STATUS_INVALID)
         patch->fn(patch->arg, &(struct app_verdict){.end = STATUS_INVALID, .errors = &errors});
     else if (status != STATUS_OK)

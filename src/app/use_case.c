@@ -3,8 +3,10 @@
 #include "app/jobs.h"
 #include "base/log.h"
 #include "io/local_address.h"
+#include "io/time_zones.h"
 #include "job/delivery/callback.h"
 #include "job/job_id.h"
+#include "job/job_parse.h"
 #include "job/target/url.h"
 #include "job/text/job_errors.h"
 #include "job/text/json.h"
@@ -39,6 +41,38 @@ int64_t app_now_ms(const struct app *app)
 void use_case_refuse(enum status end, app_verdict_fn *fn, void *arg)
 {
     fn(arg, &(struct app_verdict){.end = end});
+}
+
+bool app_resolve_due(const struct app *app, struct job *job, struct job_errors *errors)
+{
+    const struct time_zone *zone;
+    struct problem problem;
+    if (!job->is_due_local) {
+        if (job->timezone.size)
+            job_errors_add(errors, "timezone", "is for a dueAt without an offset from UTC");
+        return job->timezone.size == 0;
+    }
+    if (time_zones_find(app->zones, job->timezone, &zone, &problem) != STATUS_OK) {
+        job_errors_add(errors, "timezone", problem.text);
+        return false;
+    }
+    int64_t local_s = job->due_at_ms / 1000;
+    job->due_at_ms = 1000 * time_zone_to_utc(zone, local_s) + job->due_at_ms % 1000;
+    job->is_due_local = false;
+    return true;
+}
+
+enum status app_parse_job(const struct app *app, struct slice id, struct slice text, struct job *job,
+                          struct job_errors *errors)
+{
+    int64_t now_ms = app_now_ms(app);
+    enum status status =
+        id.size ? job_parse_named(id, text, now_ms, job, errors) : job_parse(text, now_ms, job, errors);
+    if (status == STATUS_OK && !app_resolve_due(app, job, errors)) {
+        job_fini(job);
+        status = STATUS_INVALID;
+    }
+    return status;
 }
 
 void use_case_refuse_field(const char *field, const char *detail, app_verdict_fn *fn, void *arg)

@@ -1,5 +1,7 @@
 #include "base/timestamp.h"
 
+#include "base/buffer.h"
+
 /* ---- dates ---- */
 
 /* Years are counted from March, so that the leap day is the last day of its year. */
@@ -128,6 +130,20 @@ static void put_number(char *at, int count, int number)
 {
     for (; count > 0; count--, number /= 10)
         at[count - 1] = (char)('0' + number % 10);
+}
+
+bool timestamp_parse_local(struct slice text, int64_t *ms)
+{
+    enum { MINUTES_SIZE = sizeof "2030-01-01T09:00" - 1, SECONDS_SIZE = sizeof "2030-01-01T09:00:30" - 1 };
+    char room[SECONDS_SIZE + 2];
+    struct buffer whole = buffer_of(room, sizeof room);
+    if (text.size != MINUTES_SIZE && text.size != SECONDS_SIZE)
+        return false;
+    buffer_append(&whole, text);
+    if (text.size == MINUTES_SIZE)
+        buffer_append(&whole, SLICE(":00"));
+    buffer_append_byte(&whole, 'Z');
+    return timestamp_parse(buffer_slice(&whole), ms);
 }
 
 void timestamp_format(int64_t ms, char text[TIMESTAMP_SIZE])

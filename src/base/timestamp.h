@@ -39,6 +39,10 @@ enum { TIMESTAMP_SIZE = 25 }; /* "2030-01-01T00:00:00.000Z" and its NUL */
  * the year 9999; a time before 1970 becomes 0. A leap second becomes the next second. */
 bool timestamp_parse(struct slice text, int64_t *ms);
 
+/* Parses a local time without an offset, such as 2030-01-01T09:00 or 2030-01-01T09:00:30: ms is the time that
+ * a clock of UTC shows so. */
+bool timestamp_parse_local(struct slice text, int64_t *ms);
+
 /* Writes a time. If ms is below 0, writes 0; if ms is above TIMESTAMP_MAX_MS, writes this maximum. Only
  * damaged data has such times. */
 void timestamp_format(int64_t ms, char text[TIMESTAMP_SIZE]);

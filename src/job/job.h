@@ -126,6 +126,7 @@ enum job_member {
     JOB_GROUP,
     JOB_METHOD,
     JOB_DELAY,
+    JOB_TIMEZONE,
     JOB_DUE_AT,
     JOB_TTL,
     JOB_EXPIRES_AT,
@@ -179,6 +180,9 @@ struct job {
     bool has_delay, has_due_at, has_ttl, has_expires_at, has_retry, has_schedule, has_timeout, has_headers;
     int64_t delay_ms; /* 0 unless has_delay */
     int64_t due_at_ms;
+    /* Only while a client's text is read: due_at_ms is a time on a clock of this zone (app_resolve_due). */
+    bool is_due_local;
+    struct slice timezone;
     int64_t ttl_ms; /* from created_ms */
     int64_t expires_at_ms;
     int retry; /* value that the client sent; job_max_retries returns the number that counts */

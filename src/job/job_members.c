@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/time_zone.h"
 #include "base/timestamp.h"
 #include "job/job.h"
 #include "job/job_id.h"
@@ -53,11 +54,22 @@ static void check_group(struct member_parse *parse, const struct member *member)
         job_refuse(parse, member, "cannot be combined with url");
 }
 
+static void check_timezone(struct member_parse *parse, const struct member *member)
+{
+    const struct job *job = parse->of;
+    if (!time_zone_name_is_valid(job->timezone) || time_zone_name_is_of_host(job->timezone))
+        job_refuse(parse, member, TIME_ZONE_NAME_EXPECTED);
+}
+
 static void check_due_at(struct member_parse *parse, const struct member *member)
 {
     const struct job_rules *rules = parse->context;
     const struct job *job = parse->of;
-    if (job->due_at_ms > rules->now_ms + JOB_DELAY_MAX_MS)
+    if (job->is_due_local && job->timezone.size == 0)
+        job_refuse(parse, member, "needs timezone, because it has no offset from UTC");
+    else if (!job->is_due_local && job->timezone.size)
+        job_refuse(parse, member, "must have no offset from UTC, because there is a timezone");
+    else if (job->due_at_ms > rules->now_ms + JOB_DELAY_MAX_MS)
         job_refuse(parse, member, "must be at most 10 years ahead");
 }
 
@@ -68,7 +80,7 @@ static void check_expiry(struct member_parse *parse, const struct member *member
     const struct job *job = parse->of;
     bool is_over = job->has_ttl ? !job->has_due_at && job->ttl_ms <= job->delay_ms
                                 : job->has_due_at && job->expires_at_ms <= job->due_at_ms;
-    if (!rules->is_changed && is_over)
+    if (!rules->is_changed && !job->is_due_local && is_over)
         job_refuse(parse, member, JOB_EXPIRES_TOO_SOON);
 }
 
@@ -270,8 +282,10 @@ static const struct member rows[] = {
     [JOB_METHOD] = {NAMED("method"), MEMBER_METHOD, .flags = MEMBER_EVERYWHERE, FIELD(method), HAS(method)},
     [JOB_DELAY] = {NAMED("delay"), MEMBER_SECONDS, RESOLVED, FIELD(delay_ms), HAS(has_delay),
                    .max = JOB_DELAY_MAX_MS},
+    [JOB_TIMEZONE] = {NAMED("timezone"), MEMBER_TEXT, .flags = MEMBER_SENT | MEMBER_PATCHED, FIELD(timezone),
+                      HAS(timezone.size), .min = 1, .max = TIME_ZONE_NAME_MAX, .check = check_timezone},
     [JOB_DUE_AT] = {NAMED("dueAt"), MEMBER_TIME, RESOLVED, FIELD(due_at_ms), HAS(has_due_at),
-                    .rival = JOB_DELAY, .check = check_due_at},
+                    .count = offsetof(struct job, is_due_local), .rival = JOB_DELAY, .check = check_due_at},
     [JOB_TTL] = {NAMED("ttl"), MEMBER_SECONDS, .flags = MEMBER_SENT | MEMBER_PATCHED | MEMBER_STORED,
                  FIELD(ttl_ms), HAS(has_ttl), .min = 1, .max = JOB_TTL_MAX_MS, .check = check_expiry},
     [JOB_EXPIRES_AT] = {NAMED("expiresAt"), MEMBER_TIME, RESOLVED, FIELD(expires_at_ms), HAS(has_expires_at),

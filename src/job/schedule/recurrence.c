@@ -13,8 +13,9 @@
 #include "base/hash.h"
 #include "base/timestamp.h"
 
-#define SECOND_MS INT64_C(1000)
-#define LAST_S    (TIMESTAMP_MAX_MS / SECOND_MS)
+#define SECOND_MS         INT64_C(1000)
+#define WINDOWS_SEARCH_MS (INT64_C(10) * 366 * 86400 * 1000)
+#define LAST_S            (TIMESTAMP_MAX_MS / SECOND_MS)
 /* More than the longest gap between two times of a schedule: 29 February falls on each day of the week within
  * 40 years, or within 52 years around the year 2100. */
 #define HORIZON_S (INT64_C(60) * 366 * 86400)
@@ -87,7 +88,7 @@ static int64_t cron_next_in_zone(const struct cron *cron, const struct time_zone
 
 /* ---- all schedules ---- */
 
-int64_t recurrence_next_ms(const struct recurrence *recurrence, int64_t after_ms)
+static int64_t next_time_ms(const struct recurrence *recurrence, int64_t after_ms)
 {
     int64_t next_ms;
     if (after_ms < recurrence->first_ms)
@@ -104,6 +105,30 @@ int64_t recurrence_next_ms(const struct recurrence *recurrence, int64_t after_ms
         next_ms = next_s == INT64_MAX ? RECURRENCE_NEVER_MS : next_s * SECOND_MS;
     }
     return next_ms > recurrence->last_ms || next_ms > TIMESTAMP_MAX_MS ? RECURRENCE_NEVER_MS : next_ms;
+}
+
+static const struct time_zone *zone_of(void *arg, struct slice name)
+{
+    const struct time_zone *const *zone = arg;
+    (void)name;
+    return *zone;
+}
+
+int64_t recurrence_next_ms(const struct recurrence *recurrence, int64_t after_ms)
+{
+    struct window_span spans[WINDOW_SPANS_MAX];
+    int64_t next_ms = next_time_ms(recurrence, after_ms);
+    const struct time_zone *zone = recurrence->zone;
+    while (recurrence->windows.count && next_ms != RECURRENCE_NEVER_MS) {
+        /* A window may be too short for any time of the schedule. */
+        if (windows_spans(&recurrence->windows, next_ms, zone_of, &zone, spans) == 0 ||
+            next_ms - after_ms > WINDOWS_SEARCH_MS)
+            return RECURRENCE_NEVER_MS;
+        if (spans[0].opens_ms <= next_ms)
+            break;
+        next_ms = next_time_ms(recurrence, spans[0].opens_ms - 1);
+    }
+    return next_ms;
 }
 
 /* Mixes the bits of a number, so that similar numbers have independent results. This is the finalizer of

@@ -10,13 +10,16 @@
  * - If minute or hour begins with an asterisk, real time counts: skipped times do not occur, and repeated
  * times occur twice.
  *
- * A schedule with "every" always counts real time. */
+ * A schedule with "every" always counts real time.
+ *
+ * If a schedule has windows, its times outside them do not occur. The windows are local times of its zone. */
 #ifndef DUEPOST_JOB_SCHEDULE_RECURRENCE_H
 #define DUEPOST_JOB_SCHEDULE_RECURRENCE_H
 
 #include "base/buffer.h"
 #include "base/time_zone.h"
 #include "job/schedule/cron.h"
+#include "job/schedule/windows.h"
 
 #define RECURRENCE_NEVER_MS     INT64_MAX
 #define RECURRENCE_EVERY_MIN_MS INT64_C(1000)
@@ -41,6 +44,7 @@ struct recurrence {
     uint64_t seed;                /* seed of the jitter; see recurrence_seed */
     int64_t grace_ms;             /* a time is missed if it is more than this late */
     enum misfire misfire;
+    struct windows windows; /* times outside these windows do not occur; count 0: all occur */
 };
 
 /* Returns the seed of a schedule, from its topic/scheduleId. */

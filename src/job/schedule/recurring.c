@@ -47,6 +47,31 @@ static void check_end_at(struct member_parse *parse, const struct member *member
         recurring_refuse(parse, member, "must not be before startAt");
 }
 
+static void check_windows(struct member_parse *parse, const struct member *member)
+{
+    struct recurring *recurring = parse->of;
+    struct windows windows = {.count = 0};
+    struct problem problem;
+    if (member_is_null(recurring->windows))
+        recurring->windows = SLICE("");
+    else if (windows_parse(recurring->windows, &windows, &problem) != STATUS_OK)
+        recurring_refuse(parse, member, problem.text);
+    for (size_t i = 0; i < windows.count; i++)
+        if (windows.items[i].zone.size) {
+            recurring_refuse(parse, member,
+                             "must have no timezone: they are in the timezone of the schedule");
+            break;
+        }
+}
+
+static bool are_windows_sound(const void *of)
+{
+    const struct recurring *recurring = of;
+    struct windows windows;
+    struct problem problem;
+    return windows_parse(recurring->windows, &windows, &problem) == STATUS_OK;
+}
+
 static void check_misfire(struct member_parse *parse, const struct member *member)
 {
     const struct recurring *recurring = parse->of;
@@ -137,6 +162,8 @@ static const struct member rows[] = {
     [RECURRING_GRACE] = {NAMED("grace"), MEMBER_SECONDS, EVERYWHERE, FIELD(grace_ms), HAS(has_grace),
                          .min = RECURRING_GRACE_MIN_MS, .max = RECURRING_GRACE_MAX_MS,
                          .fallback = RECURRING_GRACE_MS},
+    [RECURRING_WINDOWS] = {NAMED("windows"), MEMBER_JSON, EVERYWHERE, FIELD(windows), HAS(windows.size),
+                           .check = check_windows, .is_sound = are_windows_sound},
     [RECURRING_MISFIRE] = {NAMED("misfire"), MEMBER_TEXT, EVERYWHERE, FIELD(misfire_word),
                            HAS(misfire_word.size), .check = check_misfire},
     [RECURRING_OVERLAP] = {NAMED("overlap"), MEMBER_TEXT, EVERYWHERE, FIELD(overlap_word),

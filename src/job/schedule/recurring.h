@@ -44,6 +44,7 @@ struct recurring {
     struct slice timezone; /* empty: UTC */
     int64_t start_at_ms, end_at_ms;
     int64_t jitter_ms, grace_ms;
+    struct slice windows;                    /* as in the text, see windows.h, without zones; empty: none */
     struct slice misfire_word, overlap_word; /* empty: the default */
     struct slice job;                        /* job as JSON: from the client's text, or from the record */
     /* Only the server sets delay_ms and into, for schedules of sibling topics: */
@@ -69,6 +70,7 @@ enum recurring_member {
     RECURRING_END_AT,
     RECURRING_JITTER,
     RECURRING_GRACE,
+    RECURRING_WINDOWS,
     RECURRING_MISFIRE,
     RECURRING_OVERLAP,
     RECURRING_PAUSED,

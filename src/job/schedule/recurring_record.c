@@ -144,6 +144,8 @@ void recurring_write(const struct recurring *recurring, const struct job *job, s
     needs = (struct needs_writer){&json, false};
     if (recurring->into.size || recurring->delay_ms)
         needs_add(&needs, "occurrences");
+    if (recurring->windows.size)
+        needs_add(&needs, "windows");
     if (recurring->group.size)
         needs_add(&needs, topic_is_sibling(recurring->group) ? "formGroups" : "groups");
     needs_end(&needs);
@@ -217,6 +219,10 @@ void recurring_recurrence(const struct recurring *recurring, struct slice id, co
         .grace_ms = recurring->grace_ms,
         .misfire = recurring_misfire(recurring),
     };
+    struct problem problem;
+    if (recurring->windows.size == 0 ||
+        windows_parse(recurring->windows, &recurrence->windows, &problem) != STATUS_OK)
+        recurrence->windows.count = 0;
 }
 
 struct slice recurring_base(const struct recurring *recurring, struct slice id)
@@ -257,6 +263,8 @@ void recurring_show(const struct recurring *recurring, const struct job *job, st
         json_add_time(json, "endAt", recurring->end_at_ms);
     json_add_seconds(json, "jitter", recurring->jitter_ms);
     json_add_seconds(json, "grace", recurring->grace_ms);
+    if (recurring->windows.size)
+        json_add_raw(json, "windows", recurring->windows);
     json_add_text(json, "misfire", misfire_word(recurring_misfire(recurring)));
     json_add_text(json, "overlap", overlap_word(recurring_overlap(recurring)));
     json_add_bool(json, "paused", recurring->is_paused);

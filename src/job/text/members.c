@@ -196,6 +196,15 @@ static bool parse_object(struct member_parse *parse, const struct member *member
     return parse->errors->count == errors_before;
 }
 
+static bool parse_local_time(struct member_parse *parse, const struct member *member, struct slice text,
+                             int64_t *ms)
+{
+    if (!member->count || !timestamp_parse_local(text, ms))
+        return false;
+    *(bool *)((char *)parse->of + member->count) = true;
+    return true;
+}
+
 static bool parse_value(struct member_parse *parse, const struct member *member, struct slice value)
 {
     void *field = field_of(parse, member);
@@ -223,7 +232,8 @@ static bool parse_value(struct member_parse *parse, const struct member *member,
         return member_seconds(parse->errors, member->path, value, member->min, member->max, field);
     case MEMBER_TIME:
         return parse_text(parse, member, value, &text) &&
-               (timestamp_parse(text, field) || members_refuse(parse, member, TIMESTAMP_EXPECTED));
+               (timestamp_parse(text, field) || parse_local_time(parse, member, text, field) ||
+                members_refuse(parse, member, TIMESTAMP_EXPECTED));
     case MEMBER_SHARE:
         return decimal_parse(value, member->max, member->max, field, NULL) ||
                members_refuse(parse, member, "must be a number from 0 to 1");

@@ -68,8 +68,10 @@ struct member {
     uint16_t field, bytes;   /* offset and size of the field in the struct */
     uint16_t has, has_bytes; /* offset and size of the field that says whether the member is present (not 0);
                                 0: no such field */
-    uint16_t count;          /* HEADERS: offset of the number of headers, a size_t */
-    uint16_t unknown;        /* OBJECT: offset of a struct unknown_members for unknown members */
+    /* HEADERS: offset of the number of headers, a size_t. TIME: offset of a bool that says that the time has
+     * no offset from UTC; 0: such a time is refused */
+    uint16_t count;
+    uint16_t unknown;             /* OBJECT: offset of a struct unknown_members for unknown members */
     int64_t min, max, fallback;   /* limits, and the value of an absent member */
     const char *kept;             /* why a patch cannot change the member; NULL: it says only that */
     uint8_t rival;                /* an earlier row: a client may send only one of the two; 0: none */
