@@ -117,7 +117,7 @@ static void ask_step(void *arg);
 
 static void wait_for_step(struct app_turn *turn, bool has_changed)
 {
-    turn->wait_us = has_changed ? WAIT_MIN_US : turn->wait_us * 2;
+    turn->wait_us = has_changed ? WAIT_MIN_US : turn->wait_us * 3 / 2;
     if (turn->wait_us > WAIT_MAX_US)
         turn->wait_us = WAIT_MAX_US;
     timer_start(turn->timer, turn->wait_us);
@@ -150,12 +150,14 @@ static void on_step(void *arg, enum status status, const struct store_clock *clo
             return;
     }
     shown->is_reached = !is_first && clock->state == CLOCK_REACHED;
-    if (shown->is_reached || fired >= turn->what.max || !has_time(turn))
+    if (shown->is_reached || fired >= turn->what.max || !has_time(turn)) {
         end_turn(turn);
-    else if (is_first || clock->state == CLOCK_MOVED)
+    } else if (is_first || clock->state == CLOCK_MOVED) {
+        turn->wait_us = WAIT_MIN_US;
         ask_step(turn);
-    else
+    } else {
         wait_for_step(turn, has_changed);
+    }
 }
 
 static void ask_step(void *arg)

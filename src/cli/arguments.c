@@ -73,6 +73,8 @@ static const struct {
     [ARGUMENT_IDEMPOTENCY_KEY] = {"--idempotency-key", NULL, ARGUMENT_TEXT},
     [ARGUMENT_STATUS] = {"--status", NULL, ARGUMENT_TEXT},
     [ARGUMENT_DATA] = {"--data", NULL, ARGUMENT_TEXT},
+    [ARGUMENT_CLOCK] = {"--clock", NULL, ARGUMENT_TEXT},
+    [ARGUMENT_MOST] = {"--most", NULL, ARGUMENT_DURATION},
     [ARGUMENT_SINCE] = {"--since", NULL, ARGUMENT_PAST},
 };
 

@@ -239,6 +239,14 @@ static const struct command {
      "DUEPOST_CREATED_AT, DUEPOST_DUE_AT, DUEPOST_EXPIRES_AT, DUEPOST_KEY, DUEPOST_PRIORITY,\n"
      "DUEPOST_LABELS and DUEPOST_HEADER_... in its environment.\n"
      "Exit status 0 completes the job and 100 buries it. Anything else is a failed attempt.\n"},
+    {"clock", "[advance 3d | to TIME | until-idle]",
+     "shows or turns the clock of a server with --clock manual", clock_run, 2,
+     "  --most 30d            until-idle: turns the clock by at most this time\n"
+     "  advance 3d            turns the clock by this time\n"
+     "  to TIME               turns the clock to this time, as RFC 3339\n"
+     "  until-idle            turns the clock until no job waits for a time; schedules alone do not keep it "
+     "going\n"
+     "The clock goes from event to event, and each one is over before the next. Prints what fired.\n"},
     {"receivers", "", "lists receivers that failed or asked for fewer attempts within the last hour",
      receivers_run, 0, NULL},
     {"close", "HOST:PORT", "closes a receiver's circuit breaker", close_run, 1, NULL},
@@ -281,6 +289,7 @@ static const struct command {
      "end\n"
      "  --receiver-listen HOST:PORT  where the receiver listens; default: 127.0.0.1:9000\n"
      "  --status 500          the receiver answers each request with this status; default: 204\n"
+     "  --clock manual        the server's clock stands still until duepost clock turns it\n"
      "The server has a Redis of its own and may send to loopback addresses. It reads no configuration file "
      "and no\n"
      "variable DUEPOST_...; the words after -- are options for it, such as --listen 127.0.0.1:7701. Ctrl-C "

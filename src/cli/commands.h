@@ -72,6 +72,12 @@ bool group_run(struct call *);
 bool receivers_run(struct call *);
 bool close_run(struct call *);
 
+/* ---- clock.c ---- */
+
+/* Shows the clock of a server with --clock manual. With words, turns it: advance DURATION, to TIME or
+ * until-idle. Repeats the request until the clock shows the time, and prints what fired. */
+bool clock_run(struct call *);
+
 /* ---- history.c ---- */
 
 /* Exports, counts or deletes the jobs of the history. */

@@ -19,7 +19,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 
-enum { PATH_SIZE = 4096, LINE_SIZE = 4096, OPTIONS_MAX = 8, OPEN_MAX = 16, ORIGIN_MAX = 128 };
+enum { PATH_SIZE = 4096, LINE_SIZE = 4096, OPTIONS_MAX = 10, OPEN_MAX = 16, ORIGIN_MAX = 128 };
 
 static const char listening[] = "duepost listening on "; /* the server's line once it is ready */
 
@@ -71,6 +71,12 @@ static bool is_given(char *const *words, const char *flag)
     return false;
 }
 
+static bool is_clock_manual(const struct dev *dev)
+{
+    const char *clock = dev->call->arguments.values[ARGUMENT_CLOCK];
+    return clock && strcmp(clock, "manual") == 0;
+}
+
 /* Runs the server in the child. It reads neither the variables DUEPOST_... nor the host's configuration file,
  * which may name the Redis of a real server. */
 static _Noreturn void server_become(const struct dev *dev, int output, pid_t parent)
@@ -92,6 +98,11 @@ static _Noreturn void server_become(const struct dev *dev, int output, pid_t par
             argv[words++] = defaults[i][0];
             argv[words++] = defaults[i][1];
         }
+    const char *clock = dev->call->arguments.values[ARGUMENT_CLOCK];
+    if (clock && !is_given(given, "--clock")) {
+        argv[words++] = "--clock";
+        argv[words++] = clock;
+    }
     for (size_t i = 0; i < count; i++)
         argv[words++] = given[i];
     for (char **at = environ; *at; at++)
@@ -154,6 +165,8 @@ static void read_output(struct dev *dev)
             printf("try: duepost schedule hello --server %s --delay 5s --url %s/ --body "
                    "'{\"hello\":\"world\"}'\n",
                    server, buffer_text(&origin));
+            if (is_clock_manual(dev))
+                printf("turn the clock: duepost clock advance 1h --server %s\n", server);
             buffer_fini(&origin);
         }
         fflush(stdout);

@@ -136,11 +136,12 @@ static bool has_breaker_by_setting(const struct attempt *attempt)
 }
 
 /* Returns whether nothing waits for the end of the job: neither a free slot, nor other jobs of a topic with a
- * limit or an order, nor follow-ups. */
+ * limit or an order, nor follow-ups, nor a manual clock. */
 static bool may_wait(const struct attempt *attempt)
 {
     const struct attempt_context *context = attempt->context;
-    return !attempt->settings && attempt->texts.callbacks.count == 0 && context->has_room(context->arg);
+    return !attempt->settings && attempt->texts.callbacks.count == 0 && !clock_is_manual() &&
+           context->has_room(context->arg);
 }
 
 void attempt_record(struct attempt *attempt)

@@ -92,7 +92,7 @@ static void firing_arm(struct firing *firing, int64_t next_ms)
         timer_stop(firing->timer);
         return;
     }
-    int64_t after_us = next_ms * 1000 - expected_redis_us(firing) + EARLY_US;
+    int64_t after_us = next_ms * 1000 - expected_redis_us(firing) + (clock_is_manual() ? 0 : EARLY_US);
     if (!firing->is_owner)
         after_us = after_us > 0 ? after_us + PATIENCE_US : PATIENCE_US;
     timer_start(firing->timer, after_us > 0 ? after_us : 0);

@@ -26,9 +26,12 @@
 #define WARN_US           INT64_C(10000000)
 
 /* Appends a job to a row. *row_us is the time at which the last job of the row comes back. Returns the time
- * until the new job comes back, at least first_us, or -1 if this time would be longer than most_us. */
+ * until the new job comes back, at least first_us, or -1 if this time would be longer than most_us. A manual
+ * clock stops at each time at which a job comes back, so there all jobs of a row come back together. */
 static int64_t take_place(int64_t *row_us, int64_t now_us, int64_t first_us, int64_t each_us, int64_t most_us)
 {
+    if (clock_is_manual())
+        return first_us;
     int64_t hold_us = *row_us + each_us - now_us;
     if (hold_us < first_us)
         hold_us = first_us;

@@ -173,3 +173,12 @@ def test_a_server_that_cannot_start_is_told(program):
     assert dev.process.wait(30 * SLOW) == 1
     errors = pathlib.Path(dev.errors).read_text()
     assert "--no-such-option" in errors and "the server has ended with status 2" in errors
+
+
+def test_the_server_of_dev_can_have_a_manual_clock(program):
+    dev, server, receiver, _ = start_dev(program, "--clock", "manual")
+    assert dev.find(r"^turn the clock: (.*)$")[1] == f"duepost clock advance 1h --server {server}"
+    subprocess.run([BINARY, "schedule", "hello/one", "--server", server, "--delay", "1h", "--url", receiver, "--body", "1"], check=True, capture_output=True)
+    turned = subprocess.run([BINARY, "clock", "advance", "1h", "--server", server], check=True, capture_output=True, text=True)
+    assert " hello  one  attempt  1 " in turned.stdout
+    dev.find(r"Z attempt 1 of hello/one 1$")

@@ -11,7 +11,7 @@ import pytest
 from duepost import Duepost, run
 from patience import SLOW, until
 from receiver import Answer
-from timestamp import to_ms
+from timestamp import from_ms, to_ms
 from tokens import TokenFile
 
 HOUR = 3600 * 1000
@@ -60,7 +60,7 @@ def test_the_clock_stands_still_until_it_is_turned(manual, receiver, topic):
     server.schedule(topic=topic, jobId="a", url=receiver.url(), delay="1h")
     time.sleep(0.1)
     after = shown(server)
-    assert after["now"] == before["now"] and 0 <= to_ms(after["next"]) - to_ms(after["now"]) - HOUR <= 1
+    assert after["now"] == before["now"] and to_ms(after["next"]) - to_ms(after["now"]) == HOUR
     receiver.script(topic, 503, 200)
     half = turn(server, advance="30m").expect(200)
     assert half["reached"] and half["fired"] == [] and to_ms(half["now"]) == to_ms(before["now"]) + HOUR // 2 and half["to"] == half["now"]
@@ -71,7 +71,7 @@ def test_the_clock_stands_still_until_it_is_turned(manual, receiver, topic):
     assert first == {"at": after["next"], "topic": topic, "jobId": "a", "event": "attempt", "attempt": 1, "status": 503, "outcome": "retry",
                      "nextAt": second["at"]}
     assert second == {"at": second["at"], "topic": topic, "jobId": "a", "event": "attempt", "attempt": 2, "status": 200, "outcome": "delivered"}
-    assert 0 <= to_ms(second["at"]) - to_ms(first["at"]) - HOUR <= 1
+    assert to_ms(second["at"]) - to_ms(first["at"]) == HOUR
     assert receiver.count(topic) == 2
     overview = server.get("/overview").expect(200)
     assert overview["clock"] == "manual" and overview["now"] == answer["now"] == shown(server)["now"]
@@ -232,3 +232,54 @@ def test_the_clock_stands_where_it_stood_after_a_restart(manual, data):
     later = turn(server, advance="30d").expect(200)["now"]
     server.stop()
     assert shown(manual(data=data))["now"] == later
+
+
+# ---- duepost clock ----
+
+def command(server, *words, status=0):
+    result = run("clock", *words, "--server", server.url)
+    assert result.returncode == status, (result.returncode, result.stdout, result.stderr)
+    return result.stdout if status == 0 else result.stderr
+
+
+def test_the_command_shows_and_turns_the_clock(manual, receiver, topic):
+    server = manual("--retry-schedule", "1h")
+    now = shown(server)["now"]
+    assert command(server).splitlines() == [f"now        {now}", "next       no event comes", "in flight  0"]
+    receiver.script(topic, 503, 200)
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), dueAt=from_ms(to_ms(now) + HOUR))
+    assert f"next       {from_ms(to_ms(now) + HOUR)}, in 1h" in command(server)
+    titles, row, *rest = command(server, "advance", "90m").splitlines()
+    assert titles.split() == ["AT", "TOPIC", "JOB", "EVENT", "ATTEMPT", "RESULT", "OUTCOME", "NEXT"]
+    assert row.split() == [from_ms(to_ms(now) + HOUR), topic, "a", "attempt", "1", "503", "retry", from_ms(to_ms(now) + 2 * HOUR)]
+    assert rest[0] == f"now        {from_ms(to_ms(now) + HOUR * 3 // 2)}"
+    answer = json.loads(command(server, "to", from_ms(to_ms(now) + 3 * HOUR), "--json"))
+    assert answer["reached"] and answer["now"] == answer["to"] == from_ms(to_ms(now) + 3 * HOUR) and answer["inFlight"] == 0
+    assert [entry["outcome"] for entry in answer["fired"]] == ["delivered"]
+    assert json.loads(command(server, "--json")) == {"clock": "manual", "now": answer["now"], "inFlight": 0}
+
+
+def test_the_command_repeats_until_the_clock_is_there(manual, receiver, topic):
+    server = manual()
+    jobs = [{"topic": topic, "jobId": f"{number:04}", "url": receiver.url(), "delay": 2 * (number // 100) + 1} for number in range(2400)]
+    server.request("POST", "/jobs", json.dumps(jobs), {"Content-Type": "application/json"}).expect(207)
+    answer = json.loads(command(server, "until-idle", "--most", "24s", "--json"))
+    assert sorted(entry["jobId"] for entry in answer["fired"]) == [f"{number:04}" for number in range(1200)]
+    rows = command(server, "until-idle").splitlines()
+    assert len(rows) == 1 + 1200 + 3 and rows[-2] == "next       no event comes"
+    assert receiver.count(topic) == 2400
+
+
+@pytest.mark.parametrize("words, reason", [
+    (["advance"], "expected advance and a duration"), (["advance", "soon"], "expected advance and a duration"), (["to", "+1h"], "a time as RFC 3339"),
+    (["until-idle", "1h"], "or until-idle"), (["backwards"], "or until-idle"), (["advance", "1h", "--most", "2h"], "--most"),
+])
+def test_a_wrong_command_line_sends_nothing(manual_server, words, reason):
+    before = shown(manual_server)
+    assert reason in command(manual_server, *words, status=2)
+    assert shown(manual_server) == before
+
+
+def test_the_command_says_that_a_server_has_no_manual_clock(server):
+    assert "duepost --clock manual" in command(server, "advance", "1h", status=1)
+    assert "duepost --clock manual" in command(server, status=1)

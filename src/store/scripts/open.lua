@@ -8,12 +8,13 @@
 --      too
 -- Returns {now_us, format, shards, born_ms, 1 if a manual clock decides when jobs are due} of the data. All are 0 if
 --      Redis has no data of duepost yet. born_ms is the time when this data was created, so it changes after a FLUSHALL.
---      New data gets a manual clock if the caller has one; the clock begins with the time of Redis
+--      New data gets a manual clock if the caller has one; the clock begins with the time of
+--      Redis, in whole ms, so that a job with a delay of an hour is due after a move of exactly an hour
 
 script('open', {'allow-oom'}, {}, function()
   probe_slot()
   if ARGV[4] == '1' then
-    if clock.is_manual and call('HEXISTS', META, 'format') == 0 then call('HSET', META, 'clock_us', integer(now_us)) end
+    if clock.is_manual and call('HEXISTS', META, 'format') == 0 then call('HSET', META, 'clock_us', integer(now * 1000)) end
     raise_format(tonumber(ARGV[2]))
     call('HSETNX', META, 'shards', ARGV[3])
     call('HSETNX', META, 'born', integer(now))
