@@ -57,7 +57,7 @@ static bool read_zone(struct slice value, struct slice *zone)
     return time_zone_name_is_valid(*zone) && !time_zone_name_is_of_host(*zone);
 }
 
-static const char *read_member(struct slice key, struct slice value, struct window *window)
+static const char *read_member(struct slice key, struct slice value, struct time_window *window)
 {
     if (slice_equal(key, SLICE("\"days\"")))
         return read_days(value, &window->days)
@@ -76,11 +76,11 @@ static const char *read_member(struct slice key, struct slice value, struct wind
     return "has an unknown member; a window has days, from, to and timezone";
 }
 
-static const char *read_window(struct slice value, struct window *window)
+static const char *read_window(struct slice value, struct time_window *window)
 {
     struct json_cursor cursor;
     struct slice key, member;
-    *window = (struct window){.days = ALL_DAYS, .from_min = -1, .to_min = -1};
+    *window = (struct time_window){.days = ALL_DAYS, .from_min = -1, .to_min = -1};
     if (!json_open(value, &cursor) || cursor.close != '}')
         return "must be an object with from and to";
     while (json_next_member(&cursor, &key, &member)) {
@@ -128,7 +128,7 @@ static int compare_spans(const void *one, const void *other)
 }
 
 /* Appends the spans of a window around the time now_s. */
-static size_t add_spans(const struct window *window, const struct time_zone *zone, int64_t now_s,
+static size_t add_spans(const struct time_window *window, const struct time_zone *zone, int64_t now_s,
                         struct window_span *spans)
 {
     int64_t local_s = now_s + time_zone_span(zone, now_s).offset_s;

@@ -16,7 +16,7 @@ enum {
     WINDOW_SPANS_MAX = 8, /* maximum number of spans that are computed at once */
 };
 
-struct window {
+struct time_window {
     unsigned days;        /* bit 0 is Monday */
     int from_min, to_min; /* minutes after midnight of the day; to_min may be on the next day */
     struct slice zone;    /* points into the JSON text; empty: UTC */
@@ -24,7 +24,7 @@ struct window {
 
 struct windows {
     size_t count;
-    struct window items[WINDOWS_MAX];
+    struct time_window items[WINDOWS_MAX];
 };
 
 /* Reads an array of 1 to WINDOWS_MAX windows. The text must be valid JSON. If INVALID, problem says what is

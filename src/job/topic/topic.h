@@ -17,7 +17,7 @@ enum topic_hold {
     HOLD_RATE,
     HOLD_LINE,
     HOLD_WINDOWS, /* its windows are closed */
-    HOLD_LIMIT /* the limit that the topic shares with other topics */
+    HOLD_LIMIT    /* the limit that the topic shares with other topics */
 };
 
 /* A topic and its current state. Borrows its slices. */
