@@ -577,6 +577,13 @@ void shard_end_lost(struct shard *shard, const struct shard_lost_job *job, int64
     add_lease_call(WORLD_END_LOST, shard, &(struct lease){job->id, job->nonce}, fn, arg);
 }
 
+void shard_openings(struct shard *shard, const struct shard_opening *known, size_t count,
+                    shard_openings_fn *fn, void *arg)
+{
+    (void)shard, (void)known, (void)count, (void)fn, (void)arg;
+    ck_abort_msg("no test has topics with windows");
+}
+
 void shard_forget(struct shard *shard, shard_forget_fn *fn, void *arg)
 {
     add_call(WORLD_FORGET, shard, arg)->fn.forget = fn;

@@ -41,8 +41,8 @@ struct window_span {
 typedef const struct time_zone *windows_zone_fn(void *arg, struct slice name);
 
 /* Writes the spans that end after now_ms, the earliest first, and without gaps of 0 between them. All but the
- * last are complete: the last may go on where later spans were not computed. Returns their number. A window
- * with an unknown zone is never open. */
+ * last are complete: the last may continue where later spans were not computed. Returns their number. A
+ * window with an unknown zone is never open. */
 size_t windows_spans(const struct windows *, int64_t now_ms, windows_zone_fn *, void *arg,
                      struct window_span spans[WINDOW_SPANS_MAX]);
 

@@ -16,7 +16,7 @@ enum topic_hold {
     HOLD_IN_FLIGHT,
     HOLD_RATE,
     HOLD_LINE,
-    HOLD_WINDOWS, /* its windows are closed */
+    HOLD_WINDOWS, /* the windows of the topic are closed */
     HOLD_LIMIT    /* the limit that the topic shares with other topics */
 };
 

@@ -6,7 +6,7 @@
 -- then for each topic: name; settings as they were listed; the spans 'opens closes opens closes ...', ms, or '-'
 -- Returns {now_us, then for each listed topic: name, settings}.
 
-script('openings', {'allow-oom'}, {Openings, Places, Turns}, function()
+script('openings', {'allow-oom'}, {Openings, Places}, function()
   if (#ARGV - 2) % 3 ~= 0 then error('wrong number of arguments') end
   probe()
   for i = 3, #ARGV, 3 do

@@ -42,7 +42,7 @@ end
 -- 'throttle due expiry id', or 'debounce first expiry id', where first is when the first job came, ms. The key has a
 -- newline, so no request has it as its idempotency key.
 
--- Returns the number and the id that are stored under the key, or nothing if there are none, or their time is over.
+-- Returns the number and the id that are stored under the key, or nothing if the key is new or its time is over.
 function Idempotency.standing(key)
   local kept = call('HGET', IDEMPOTENCY, key)
   local number, expiry, id = string.match(kept or '', '^%S+ (%S+) (%S+) (.+)$')

@@ -1,6 +1,6 @@
 -- serving.lua - decides how many jobs of a topic a claim may lease.
 
-local Serving = {uses = {Fifo, Limits, Rates, Turns}}
+local Serving = {uses = {Fifo, Limits, Openings, Rates, Turns}}
 
 -- ---- settings ----
 
