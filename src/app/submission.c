@@ -163,10 +163,10 @@ void app_submission_write(struct app_submission *submission, struct job *job)
     submission->when_ms = job->has_due_at ? job->due_at_ms : job->delay_ms;
     if (job->throttle_key.size) {
         buffer_append(&submission->gate, submission->once.size ? submission->once : SLICE("-"));
-        store_throttle_write(job, &submission->gate);
+        job_write_throttle(job, &submission->gate);
     }
     if (job->debounce_key.size)
-        store_debounce_write(job, &submission->gate);
+        job_write_debounce(job, &submission->gate);
 }
 
 static struct store_schedule call_of(const struct app_submission *submission)

@@ -211,3 +211,35 @@ bool job_tags_match(struct slice tags, const char tag[JOB_TAG_SIZE])
         return !is_excluded;
     return (memmem(tags.data, tags.size, tag, JOB_TAG_SIZE - 1) != NULL) != is_excluded;
 }
+
+/* ---- throttle and debounce ---- */
+
+/* A key has a newline, so it is not the idempotency key of a request. */
+static void write_key(const char *kind, struct slice topic, struct slice key, struct buffer *text)
+{
+    buffer_append_byte(text, ' ');
+    buffer_append(text, topic);
+    buffer_append(text, SLICE("/\n"));
+    buffer_append(text, slice_of(kind));
+    buffer_append_byte(text, '\n');
+    buffer_append(text, key);
+}
+
+void job_write_throttle(const struct job *job, struct buffer *text)
+{
+    buffer_append(text, SLICE("\nthrottle "));
+    buffer_append_number(text, job->throttle_per_ms);
+    write_key("throttle", job->topic, job->throttle_key, text);
+}
+
+void job_write_debounce(const struct job *job, struct buffer *text)
+{
+    int64_t most_ms = job->debounce_max_ms;
+    if (most_ms == 0 && job->debounce_wait_ms < JOB_DELAY_MAX_MS / JOB_DEBOUNCE_WAITS)
+        most_ms = JOB_DEBOUNCE_WAITS * job->debounce_wait_ms;
+    buffer_append_byte(text, '~');
+    buffer_append_number(text, job->debounce_wait_ms);
+    buffer_append_byte(text, ' ');
+    buffer_append_number(text, most_ms ? most_ms : JOB_DELAY_MAX_MS);
+    write_key("debounce", job->topic, job->debounce_key, text);
+}

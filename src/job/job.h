@@ -378,4 +378,9 @@ void job_tag_of(const struct stored_job *, char tag[JOB_TAG_SIZE]);
 /* Returns whether a job with this tag meets the condition. */
 bool job_tags_match(struct slice tags, const char tag[JOB_TAG_SIZE]);
 
+/* Appends the text by which scripts recognize the throttle or the debounce of a job that has one
+ * (store/scripts/schedule.lua, replace.lua). It names the key, which belongs to the job's topic. */
+void job_write_throttle(const struct job *, struct buffer *);
+void job_write_debounce(const struct job *, struct buffer *);
+
 #endif

@@ -218,14 +218,9 @@ struct store_schedule {
     struct job_when when;
     struct slice record; /* see job_write */
     /* Fingerprint of the request, a space and topic/idempotency key; empty: no key. With throttle, a line
-     * from store_throttle_write follows, and the first line may be "-". */
+     * from job_write_throttle follows, and the first line may be "-". */
     struct slice once;
 };
-
-/* Appends the text for the members throttle or debounce of a job that has one. It names the key, which
- * belongs to the job's topic. */
-void store_throttle_write(const struct job *, struct buffer *);
-void store_debounce_write(const struct job *, struct buffer *);
 
 /* Schedules a job unless its id is taken. If the record is empty, schedules nothing, but keeps an answer with
  * the id and the time "when" under the idempotency key "once". Borrows the slices until the callback. */
@@ -264,7 +259,7 @@ struct store_replace {
     struct slice id;
     struct job_when when;
     struct slice record; /* see job_write */
-    struct slice tags;   /* or a text from store_debounce_write */
+    struct slice tags;   /* or a text from job_write_debounce */
 };
 
 /* Schedules a job. If a job has this id and has not ended, the new job replaces it. Borrows the slices until
