@@ -62,6 +62,29 @@ START_TEST(schedule_keeps_an_answer_without_a_job)
 }
 END_TEST
 
+START_TEST(schedule_lets_one_job_stand_for_those_with_its_key)
+{
+#define THROTTLED "idempotency: t/-k=throttle,now,now+60000,t/a\nwindows: t/-k@now+60000\n"
+    CHECK_EXAMPLES( //
+        {ABSENT, "schedule 0 86400000 t/a 0 \"x\":1} '-\nthrottle,60000,t/-k'", "now",
+         "bucket:t: t/a@now\nidempotency: t/-k=throttle,now,now+60000,t/a\njobs: "
+         "t/a={\"createdAt\":now,\"x\":1}\n"
+         "ready: t\nturns: t@1\nwindows: t/-k@now+60000\n"},
+        {THROTTLED, "schedule 0 86400000 t/b 0 \"x\":1} '-\nthrottle,60000,t/-k'", "(throttled now t/a)",
+         NULL},
+        {THROTTLED, "schedule 0 86400000 t/b 0 \"x\":1} '-\nthrottle,9,t/-k'", "(throttled now t/a)", NULL},
+        /* The answer is also that of the request's own key. */
+        {THROTTLED, "schedule 0 9 t/b 0 \"x\":1} 'f,t/q\nthrottle,60000,t/-k'", "(throttled now t/a)",
+         "idempotency: t/-k=throttle,now,now+60000,t/a t/q=f,now,now+9,t/a\nwindows: t/q@now+9 "
+         "t/-k@now+60000\n"},
+        {"idempotency: t/-k=throttle,now-9,now,t/a\nwindows: t/-k@now\n",
+         "schedule 0 86400000 t/b 0 \"x\":1} '-\nthrottle,60000,t/-k'", "now",
+         "bucket:t: t/b@now\nidempotency: t/-k=throttle,now,now+60000,t/b\njobs: "
+         "t/b={\"createdAt\":now,\"x\":1}\n"
+         "ready: t\nturns: t@1\nwindows: t/-k@now+60000\n"}, );
+}
+END_TEST
+
 START_TEST(schedule_takes_each_item_after_the_one_before)
 {
     CHECK_EXAMPLES({ABSENT, "schedule 0 86400000 t/a 60000 \"x\":1} - t/a 5 \"y\":1} -",
@@ -156,6 +179,32 @@ START_TEST(replace_puts_a_new_job_in_the_place_of_any)
         {DEAD, "replace 0 t/a 1 \"x\":1} ''", "(now+2 now+1 0) wake now+2", DEAD SCHEDULED("now+2", "now+1")},
         /* The old job has a record in jobs, but is in no bucket. */
         {"jobs: t/a={r}\n", replace, REPLACED " wake now+60001", SCHEDULED("now+60001", "now+1")}, );
+}
+END_TEST
+
+START_TEST(replace_lets_the_last_job_stand_for_those_with_its_key)
+{
+#define DEBOUNCED(id, first, due, record)                                                                    \
+    "bucket:t: t/" id "@" due "\n"                                                                           \
+    "due: t@" due "\n"                                                                                       \
+    "idempotency: t/-k=debounce," first ",now+3620000,t/" id "\n"                                            \
+    "jobs: t/" id "=" record "\n"                                                                            \
+    "windows: t/-k@now+3620000\n"
+    static const char debounce[] = "replace 0 t/b 0 \"x\":1} '~5000,20000,t/-k'";
+    CHECK_EXAMPLES( //
+        {ABSENT, debounce, "(now+5001 now 0 t/b) wake now+5001",
+         DEBOUNCED("b", "now+1", "now+5001", "{\"createdAt\":now,\"x\":1}")},
+        {DEBOUNCED("a", "now-3000", "now+2000", "{r}"), debounce, "(now+5001 now 1 t/a)",
+         DEBOUNCED("a", "now-3000", "now+5001", "{\"createdAt\":now,\"x\":1}")},
+        /* Never later than the longest wait after the first job. */
+        {DEBOUNCED("a", "now-18000", "now+2000", "{r}"), debounce, "(now+2000 now 1 t/a)",
+         DEBOUNCED("a", "now-18000", "now+2000", "{\"createdAt\":now,\"x\":1}")},
+        /* The job is under way: the next one begins anew. */
+        {LEASED "idempotency: t/-k=debounce,now-3000,now+3620000,t/a\nwindows: t/-k@now+3620000\n", debounce,
+         "(now+5001 now 0 t/b) wake now+5001",
+         "bucket:t: t/b@now+5001\ndue: t@now+5001\nholders:t: t/a=n1,now-1000\n"
+         "idempotency: t/-k=debounce,now+1,now+3620000,t/b\njobs: t/a={r} t/b={\"createdAt\":now,\"x\":1}\n"
+         "leases: t/a@now+3000\nwindows: t/-k@now+3620000\n"}, );
 }
 END_TEST
 
@@ -1960,10 +2009,12 @@ Suite *suite(void)
     TCase *group = examples_case("scripts");
     tcase_add_test(group, schedule_accepts_a_job_once);
     tcase_add_test(group, schedule_keeps_an_answer_without_a_job);
+    tcase_add_test(group, schedule_lets_one_job_stand_for_those_with_its_key);
     tcase_add_test(group, schedule_takes_each_item_after_the_one_before);
     tcase_add_test(group, schedule_keeps_to_the_most_jobs);
     tcase_add_test(group, a_job_without_a_url_needs_a_topic_with_one);
     tcase_add_test(group, replace_puts_a_new_job_in_the_place_of_any);
+    tcase_add_test(group, replace_lets_the_last_job_stand_for_those_with_its_key);
     tcase_add_test(group, replace_takes_each_item_after_the_one_before);
     tcase_add_test(group, replace_leaves_what_is_not_as_it_was_seen);
     tcase_add_test(group, change_writes_another_record_if_the_job_is_as_it_was_seen);

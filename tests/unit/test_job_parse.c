@@ -319,6 +319,41 @@ START_TEST(reads_methods_bytes_and_labels)
 }
 END_TEST
 
+START_TEST(reads_throttle_and_debounce)
+{
+    struct buffer sent;
+    buffer_init(&sent, 1024);
+    take("\"throttle\":{\"key\":\"a b\",\"per\":\"1h\"}");
+    job_write_throttle(&job, &sent);
+    buffer_append_byte(&sent, '\0');
+    ck_assert_str_eq(sent.data, "\nthrottle 3600000 t/\nthrottle\na b");
+    job_fini(&job);
+    static const char *const debounced[][2] = {
+        {"\"debounce\":{\"key\":\"k\",\"wait\":5,\"maxWait\":\"1m\"}", "~5000 60000 t/\ndebounce\nk"},
+        {"\"debounce\":{\"key\":\"k\",\"wait\":5}", "~5000 50000 t/\ndebounce\nk"},
+        {"\"debounce\":{\"key\":\"k\",\"wait\":\"3650d\"}", "~315360000000 315360000000 t/\ndebounce\nk"},
+    };
+    for (size_t i = 0; i < sizeof debounced / sizeof *debounced; i++) {
+        take(debounced[i][0]);
+        buffer_clear(&sent);
+        job_write_debounce(&job, &sent);
+        buffer_append_byte(&sent, '\0');
+        ck_assert_str_eq(sent.data, debounced[i][1]);
+        job_fini(&job);
+    }
+    buffer_fini(&sent);
+}
+END_TEST
+
+START_TEST(reads_local_due_times)
+{
+    take("\"dueAt\":\"2026-12-24T09:00\",\"timezone\":\"Europe/Berlin\"");
+    ck_assert(job.is_due_local && slice_equal(job.timezone, SLICE("Europe/Berlin")));
+    ck_assert_int_eq(job.due_at_ms, INT64_C(1798102800000));
+    job_fini(&job);
+}
+END_TEST
+
 START_TEST(says_what_is_wrong_with_a_member)
 {
     static const struct {
@@ -337,6 +372,26 @@ START_TEST(says_what_is_wrong_with_a_member)
         {"\"delay\":true", "delay: must be a number of seconds, or a duration such as \"15m\""},
         {"\"delay\":1e999", "delay: must be 0 to 315360000 seconds"},
         {"\"dueAt\":5", "dueAt: must be a string"},
+        {"\"dueAt\":\"2026-12-24T09:00\"", "dueAt: needs timezone, because it has no offset from UTC"},
+        {"\"dueAt\":\"2026-12-24T09:00:00Z\",\"timezone\":\"Europe/Berlin\"",
+         "dueAt: must have no offset from UTC, because there is a timezone"},
+        {"\"dueAt\":\"2026-12-24T09:00\",\"timezone\":\"../UTC\"",
+         "timezone: must be a name of the IANA time zone database, such as Europe/Berlin"},
+        {"\"expiresAt\":\"2026-12-24T09:00\"",
+         "expiresAt: must be a time as in RFC 3339, such as 2030-01-01T00:00:00Z"},
+        {"\"throttle\":5", "throttle: must be an object"},
+        {"\"throttle\":{}", "throttle.key: is required\nthrottle.per: is required"},
+        {"\"throttle\":{\"key\":\"\\n\",\"per\":1}", "throttle.key: " LANE_KEY_EXPECTED},
+        {"\"throttle\":{\"key\":\"k\",\"per\":0}", "throttle.per: must be 0.001 to 315360000 seconds"},
+        {"\"throttle\":{\"key\":\"k\",\"per\":1,\"x\":1}", "throttle.x: unknown field"},
+        {"\"throttle\":{\"key\":\"k\",\"per\":1},\"group\":\"g\",\"url\":null",
+         "throttle: cannot be combined with group"},
+        {"\"debounce\":{\"key\":\"k\",\"wait\":5,\"maxWait\":4}",
+         "debounce.maxWait: must be at least debounce.wait"},
+        {"\"debounce\":{\"key\":\"k\",\"wait\":5},\"jobId\":\"x\"",
+         "debounce: cannot be combined with jobId: all jobs of the key become one job"},
+        {"\"debounce\":{\"key\":\"k\",\"wait\":5},\"delay\":1",
+         "debounce: cannot be combined with group, delay, dueAt or throttle"},
         {"\"dueAt\":\"tomorrow\"", "dueAt: must be a time as in RFC 3339, such as 2030-01-01T00:00:00Z"},
         {"\"dueAt\":\"2033-11-11T22:13:20.001Z\"", "dueAt: must be at most 10 years ahead"},
         {"\"dueAt\":\"2024-01-01T00:00:00Z\",\"delay\":0", "dueAt: cannot be combined with delay"},
@@ -598,6 +653,8 @@ Suite *suite(void)
     tcase_add_test(tests, takes_durations_where_seconds_are);
     tcase_add_test(tests, reads_keys_and_priorities);
     tcase_add_test(tests, reads_methods_bytes_and_labels);
+    tcase_add_test(tests, reads_throttle_and_debounce);
+    tcase_add_test(tests, reads_local_due_times);
     tcase_add_test(tests, says_what_is_wrong_with_a_member);
     tcase_add_test(tests, says_all_at_once_in_the_order_of_the_table);
     tcase_add_test(tests, says_what_is_wrong_with_the_document);

@@ -60,6 +60,22 @@ static const char *next_of(const char *after)
     return text;
 }
 
+START_TEST(times_outside_the_windows_do_not_occur)
+{
+    static const char json[] = "[{\"days\":[\"mon\"],\"from\":\"02:00\",\"to\":\"04:00\"}]";
+    struct time_zone *zone = zone_from_file(SLICE("Europe/Berlin"));
+    set_cron("0 * * * *", zone);
+    ck_assert_int_eq(windows_parse(slice_of(json), &recurrence.windows, &problem), STATUS_OK);
+    ck_assert_str_eq(next_of("2026-11-24T00:00:00Z"), "2026-11-30T01:00:00.000Z");
+    ck_assert_str_eq(next_of("2026-11-30T01:00:00Z"), "2026-11-30T02:00:00.000Z");
+    ck_assert_str_eq(next_of("2026-11-30T02:00:00Z"), "2026-12-07T01:00:00.000Z");
+    set_cron("0 4 * * *", zone);
+    ck_assert_int_eq(windows_parse(slice_of(json), &recurrence.windows, &problem), STATUS_OK);
+    ck_assert_str_eq(next_of("2026-11-24T00:00:00Z"), "never");
+    time_zone_free(zone);
+}
+END_TEST
+
 START_TEST(several_skipped_times_are_one)
 {
     struct time_zone *zone = zone_from_file(SLICE("Europe/Berlin"));
@@ -238,6 +254,7 @@ Suite *suite(void)
     TCase *tests = tcase_create("recurrence");
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, has_the_times_of_another_implementation);
+    tcase_add_test(tests, times_outside_the_windows_do_not_occur);
     tcase_add_test(tests, several_skipped_times_are_one);
     tcase_add_test(tests, a_repeated_time_counts_the_first_time);
     tcase_add_test(tests, milliseconds_round_up);

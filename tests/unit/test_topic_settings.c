@@ -29,6 +29,9 @@ START_TEST(writes_what_is_set)
     check_writes("{\"breaker\":true}", "{\"breaker\":true}");
     check_writes("{\"breaker\":false,\"onDead\":\"http://h/\"}",
                  "{\"onDead\":\"http://h/\",\"breaker\":false}");
+    check_writes("{\"windows\":[{\"from\":\"09:00\", \"to\":\"17:00\"}]}",
+                 "{\"windows\":[{\"from\":\"09:00\", \"to\":\"17:00\"}],\"needs\":[\"windows\"]}");
+    check_writes("{\"windows\":null}", "");
     check_writes("{\"retention\":1}", "{\"retention\":1}");
     check_writes("{\"retention\":7776e3}", "{\"retention\":7776000}");
     check_writes("{\"retention\":1.0005,\"onDead\":\"http://h/\"}",
@@ -179,6 +182,8 @@ START_TEST(names_what_is_wrong)
         {"{\"rate\":{\"jobs\":1,\"per\":604801}}", "rate.per"},
         {"{\"rate\":{\"per\":1}}", "rate.jobs"},
         {"{\"rate\":1}", "rate"},
+        {"{\"windows\":[{\"from\":\"09:00\"}]}", "windows"},
+        {"{\"windows\":{}}", "windows"},
         {"{\"jitter\":\"1\"}", "jitter"},
         {"{\"jitter\":-0.1}", "jitter"},
         {"{\"timeout\":[]}", "timeout"},
