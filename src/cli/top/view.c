@@ -12,7 +12,7 @@
 
 /* Lines of text for a terminal: cut at its width, and with colours if the terminal has them. */
 
-enum top_style { TOP_PLAIN, TOP_TITLE, TOP_DIM, TOP_GOOD, TOP_WARN, TOP_BAD };
+enum top_style { TOP_PLAIN, TOP_TITLE, TOP_DIM, TOP_GOOD, TOP_WARN, TOP_BAD, TOP_ALARM };
 
 /* A screen of lines, each of which ends with a newline. */
 struct top_lines {
@@ -24,8 +24,8 @@ struct top_lines {
 enum { TEXT_MAX = 512, LEVELS = 9 };
 
 static const char *const styles[] = {
-    [TOP_PLAIN] = "",        [TOP_TITLE] = "\033[1m", [TOP_DIM] = "\033[2m",
-    [TOP_GOOD] = "\033[32m", [TOP_WARN] = "\033[33m", [TOP_BAD] = "\033[31m",
+    [TOP_PLAIN] = "",        [TOP_TITLE] = "\033[1m", [TOP_DIM] = "\033[2m",        [TOP_GOOD] = "\033[32m",
+    [TOP_WARN] = "\033[33m", [TOP_BAD] = "\033[31m",  [TOP_ALARM] = "\033[1;7;31m",
 };
 
 static bool is_shown(const struct top_lines *lines)
@@ -229,6 +229,22 @@ static void add_head(struct top_lines *lines, const struct top_view *view)
         top_add(lines, TOP_BAD, "no answer: %s", view->trouble);
         top_end_line(lines);
     }
+}
+
+/* Adds a line across the screen, in a colour that no other line has: a server with a manual clock is for
+ * tests. */
+static void add_clock(struct top_lines *lines, const struct top_view *view)
+{
+    char line[TEXT_MAX];
+    if (!text_of(view->overview, "clock")[0])
+        return;
+    int size = snprintf(line, sizeof line, "manual clock  stands at %s; duepost clock turns it",
+                        text_of(view->overview, "now"));
+    size_t width = lines->look->columns < TEXT_MAX ? lines->look->columns : TEXT_MAX - 1;
+    if (lines->look->has_color && size > 0 && (size_t)size < width)
+        snprintf(line + size, sizeof line - (size_t)size, "%*s", (int)(width - (size_t)size), "");
+    top_add(lines, TOP_ALARM, "%s", line);
+    top_end_line(lines);
 }
 
 static void add_redis(struct top_lines *lines, const struct top_view *view)
@@ -503,6 +519,7 @@ void top_view_write(struct buffer *text, const struct top_view *view, const stru
     add_head(&lines, view);
     if (!view->overview)
         return;
+    add_clock(&lines, view);
     add_redis(&lines, view);
     add_rates(&lines, view);
     add_jobs(&lines, view);
