@@ -111,6 +111,7 @@ END_TEST
 START_TEST(a_manual_clock_is_a_red_line)
 {
     json_object_set_new(overview, "clock", json_string("manual"));
+    check_has(draw((struct top_look){80, 24, false, false}, NULL), "pid 42  64 in flight");
     check_has(draw((struct top_look){80, 24, false, false}, NULL),
               "UTC\nmanual clock  stands at 2030-01-01T10:20:30.000Z; duepost clock turns it\nRedis ");
     check_has(draw((struct top_look){80, 24, true, false}, NULL),

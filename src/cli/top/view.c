@@ -443,10 +443,12 @@ static void add_process(struct top_lines *lines, const json_t *process, const st
 {
     char up[NUMBER_SIZE], slots[NUMBER_SIZE];
     add_name(lines, text_of(process, "host"));
-    top_add(lines, TOP_PLAIN, "%s  pid %.0f  up %s  %.0f in flight", text_of(process, "version"),
-            number_of(process, "pid"),
-            span_of(seconds_between(text_of(process, "startedAt"), text_of(view->overview, "now")), up),
-            number_of(process, "inFlight"));
+    top_add(lines, TOP_PLAIN, "%s  pid %.0f", text_of(process, "version"), number_of(process, "pid"));
+    /* The start has the time of the host, which a manual clock is not compared with. */
+    if (!text_of(view->overview, "clock")[0])
+        top_add(lines, TOP_PLAIN, "  up %s",
+                span_of(seconds_between(text_of(process, "startedAt"), text_of(view->overview, "now")), up));
+    top_add(lines, TOP_PLAIN, "  %.0f in flight", number_of(process, "inFlight"));
     if (number_of(process, "receiverSlots") > 0)
         top_add(lines, TOP_PLAIN, " of %s", short_number(number_of(process, "receiverSlots"), slots));
     double reactors = number_of(process, "reactors");

@@ -215,7 +215,7 @@ function memory({ usedBytes, maxBytes }) {
 const COLUMNS = [
   { name: "host", title: "Process", view: (row) => m("span", { title: row.id }, `${row.host}:${row.pid}`) },
   { name: "version", title: "Version", view: (row) => row.version },
-  { name: "started", title: "Started", view: (row) => m(Time, { at: row.startedAt, style: "ago" }) },
+  { name: "started", title: "Started", view: (row) => m(Time, { at: row.startedAt, style: live.overview?.clock ? "time" : "ago" }) },
   { name: "reactors", title: "Reactors", isNumber: true, view: (row) => number(row.reactors) },
   { name: "inFlight", title: "In flight", isNumber: true, view: (row) => number(row.inFlight) },
 ];
