@@ -9,10 +9,10 @@ import pytest
 
 import pull
 from clock import MANUAL, ManualClock, attempts, seconds_after
-from duepost import BINARY, environment, run
-from patience import SLOW, until
+from duepost import run
+from patience import until
 from qstash import QStash
-from receiver import Answer, Receiver
+from receiver import CLOSE, HANG, Answer, Receiver
 from runs import TAKEN, Run, decoded, step
 from timestamp import from_ms, to_ms
 
@@ -93,7 +93,6 @@ def test_a_receiver_says_how_long_to_wait(manual, receiver, topic):
 
 def test_attempts_that_fail_without_an_answer(manual, receiver, topic):
     """A timeout takes real time. The clock waits for its end."""
-    from receiver import CLOSE, HANG
     server, clock = manual("--breaker", "off")
     receiver.script(topic, HANG, CLOSE, CLOSE, 200)
     begin = clock.now()
