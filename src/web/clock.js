@@ -21,7 +21,9 @@ export default function Clock() {
   let fired = null; // the number of events of the last turn
   let stop = null;
 
+  // An answer of GET /overview may be older than that of a turn.
   const take = (answer) => {
+    if (now !== null && toMs(answer.now) < toMs(now)) return;
     now = answer.now;
     standAt(toMs(now));
   };

@@ -23,6 +23,7 @@ def test_each_page_has_the_banner_and_its_buttons_turn_the_clock(browser, start,
     receiver.script(topic, 503, 503, 200)
     begin = now(server)
     server.schedule(topic=topic, jobId="a", url=receiver.url(), delay="30s")
+    browser.expect(r"/jobs/.* status of 404")  # the page of the job may ask for it when it is delivered
     for route in "#/", "#/topics", f"#/jobs/{topic}/a", "#/no/such/page":
         browser.open(server, route)
         browser.await_one("section.clock")
