@@ -146,6 +146,8 @@ HANDLER(access_handle)
         add_rights(&json, exchange->token);
     else
         add_scopes(&json, SCOPES_ALL);
+    if (app_of(exchange)->clock)
+        json_add_text(&json, "clock", SLICE("manual"));
     json_end_object(&json);
     exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
 }

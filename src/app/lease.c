@@ -24,7 +24,6 @@ enum {
     WIDTH_MIN = 4, /* number of requests in the first round after an announcement */
     WIDTH_MAX = 64,
     ANNOUNCE_MS = 20 * 1000, /* how long the store announces jobs of a topic, see store_pull */
-    TURNED_MS = 50,          /* maximum wait for a job that a manual clock makes due */
     RENEW_MS = 5 * 1000,     /* interval of the store calls for topics with waiting requests */
 };
 
@@ -200,8 +199,6 @@ static void note_result(struct lease_topic *topic, struct app_lease_wait *wait,
         topic->announced_us = wait->asked_us;
     }
     int64_t wait_ms = pulled->next_ms - pulled->now_ms;
-    if (topic->leases->app->clock && wait_ms > TURNED_MS) /* a manual clock may be turned at any moment */
-        wait_ms = TURNED_MS;
     if (pulled->next_ms < 0)
         timer_stop(topic->due);
     else

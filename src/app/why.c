@@ -261,7 +261,8 @@ static int64_t own_due_ms(const struct why *why, const struct retry_schedule *fa
 {
     const struct retry_schedule *schedule = why->has_schedule ? &why->schedule : fallback;
     const struct attempt_result *last = &why->finding.last_attempt;
-    int64_t end_ms = last->at_ms + last->duration_ms;
+    int64_t end_ms =
+        last->at_ms + (why->app->clock ? 0 : last->duration_ms); /* a manual clock stands still */
     if (why->finding.attempts == 0 && why->finding.rounds == 0)
         return why->due_ms;
     if (why->wait_ms)

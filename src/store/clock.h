@@ -77,8 +77,8 @@ struct clock_fired {
     int64_t at_ms;      /* by the manual clock */
     struct slice job;   /* topic/jobId */
     struct slice event; /* "attempt"; "scheduled": a schedule has created the job; "expired": the job is dead,
-                           because its time was over before an attempt; "lapsed": a worker's lease has
-                           run out */
+                           because its time was over before an attempt; "dead": it is dead without an
+                           attempt for another reason; "lapsed": a worker's lease has run out */
     struct slice schedule; /* scheduled: topic/scheduleId */
     int64_t attempt;       /* attempt: its number */
     int64_t status;        /* attempt: HTTP status of the answer; 0: there was none */

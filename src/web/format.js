@@ -4,6 +4,7 @@
 //   ago(at)       "3 min ago"     until(at)  "in 3 min"            relative(at)  whichever of the two is right
 //   duration(ms)  "1.2 s", "3 min", "2 h 5 min"                    late(ms)  the same with at most two figures
 //   number(n)     "12,345"        compact(n) "12.3k"               bytes(n)  "1.2 MiB"
+//   nowMs()       the time that these texts count from, in ms: that of this host, or of the server's manual clock (standAt)
 //   jobPath(job)  the path of a job's page, for href() and go(): ["jobs", topic, jobId]
 //   plural(n, "job")  "1 job", "2 jobs"
 //   LOCAL_RECEIVER  where the command "duepost receive" listens
@@ -11,6 +12,12 @@
 export const LOCAL_RECEIVER = "http://127.0.0.1:9000/";
 
 export const toMs = (at) => (typeof at === "number" ? at : Date.parse(at));
+
+let standing = null; // the time of a manual clock
+
+export const nowMs = () => standing ?? Date.now();
+
+export const standAt = (ms) => (standing = ms);
 
 const sameDay = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 const otherDay = new Intl.DateTimeFormat(undefined, {
@@ -21,7 +28,7 @@ const grouped = new Intl.NumberFormat("en-US");
 export function time(at) {
   const date = new Date(toMs(at));
   if (Number.isNaN(date.getTime())) return "";
-  return (date.toDateString() === new Date().toDateString() ? sameDay : otherDay).format(date);
+  return (date.toDateString() === new Date(nowMs()).toDateString() ? sameDay : otherDay).format(date);
 }
 
 export function utc(at) {
@@ -30,16 +37,16 @@ export function utc(at) {
 }
 
 export function ago(at) {
-  const ms = Date.now() - toMs(at);
+  const ms = nowMs() - toMs(at);
   return ms < 1000 ? "just now" : `${duration(ms)} ago`;
 }
 
 export function until(at) {
-  const ms = toMs(at) - Date.now();
+  const ms = toMs(at) - nowMs();
   return ms < 1000 ? "now" : `in ${duration(ms)}`;
 }
 
-export const relative = (at) => (toMs(at) > Date.now() ? until(at) : ago(at));
+export const relative = (at) => (toMs(at) > nowMs() ? until(at) : ago(at));
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;

@@ -6,12 +6,13 @@ import { session, logout, connection } from "./api.js";
 import { useClock } from "./live.js";
 import { theme, nextTheme } from "./theme.js";
 import { helpIsOpen, showHelp, allKeys } from "./keys.js";
-import { ago } from "./format.js";
+import { duration } from "./format.js";
 import { Confirmation, Dialog } from "./parts/form.js";
 import { Icon, Problem, onDemand } from "./parts/page.js";
 import { Toasts } from "./parts/toast.js";
 
 const Login = onDemand(() => import("./login.js"));
+const Clock = onDemand(() => import("./clock.js"));
 
 const page = { place: "", found: null, component: null, error: null };
 
@@ -64,6 +65,7 @@ export function Shell() {
     },
     view: () => [
       m("a.skip", { href: "#main", onclick: skip }, "Skip to content"),
+      session.access?.clock === "manual" ? m(Clock) : null,
       m(Rail),
       m(Header),
       m(Lost),
@@ -137,7 +139,7 @@ function Lost() {
     oninit: () => (stop = useClock()),
     onremove: () => stop(),
     view: () => m(".lost", { role: "status" },
-      connection.isOk ? null : m("p", `No connection since ${ago(connection.since).replace(" ago", "")}. The page shows the state before that. Trying again…`),
+      connection.isOk ? null : m("p", `No connection since ${duration(Math.max(1000, Date.now() - connection.since))}. The page shows the state before that. Trying again…`),
       pathCheck.warning ? m("p", pathCheck.warning, " ", m("a", { href: "docs#/server/checkPath" }, "How to configure the proxy")) : null),
   };
 }

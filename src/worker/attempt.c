@@ -92,18 +92,20 @@ static void note_fired(const struct attempt *attempt)
     bool is_dead = ending->verdict == ENDING_BURY;
     if (!clock_is_manual() || (!was_made && !is_dead))
         return;
-    struct clock_fired fired = {
-        .at_ms = attempt->claimed_ms,
-        .job = attempt->lease.id,
-        .event = slice_of(was_made ? "attempt" : "expired"),
-        .attempt = ending->is_round ? ending->rounds : ending->attempts,
-        .status = was_made && last->error == FAILURE_NONE ? last->status : 0,
-        .error = slice_of(was_made ? failure_word(last->error) : ""),
-        .outcome = slice_of(is_dead                              ? "dead"
-                            : ending->verdict == ENDING_COMPLETE ? "delivered"
-                            : ending->is_round                   ? "again"
-                                                                 : "retry"),
-    };
+    struct clock_fired fired = {.at_ms = attempt->claimed_ms, .job = attempt->lease.id};
+    if (was_made) {
+        fired.event = SLICE("attempt");
+        fired.attempt = ending->is_round ? ending->rounds : ending->attempts;
+        fired.status = last->error == FAILURE_NONE ? last->status : 0;
+        fired.error = slice_of(failure_word(last->error));
+        fired.outcome = slice_of(is_dead                              ? "dead"
+                                 : ending->verdict == ENDING_COMPLETE ? "delivered"
+                                 : ending->is_round                   ? "again"
+                                                                      : "retry");
+    } else {
+        bool has_expired = slice_equal(ending->reason, SLICE("expired"));
+        fired.event = slice_of(has_expired ? "expired" : "dead");
+    }
     if (ending->verdict == ENDING_RETRY)
         fired.next_ms = attempt->claimed_ms + (ending->keeps_place ? 0 : ending->wait_ms);
     clock_note_fired(&fired);

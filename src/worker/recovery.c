@@ -304,10 +304,8 @@ static void on_expired(void *arg, enum status status, const struct shard_lost *e
 {
     struct recovery *recovery = arg;
     for (size_t i = 0; i < expired->count; i++) {
-        clock_note_fired(&(struct clock_fired){.at_ms = expired->now_ms,
-                                               .job = expired->jobs[i].id,
-                                               .event = SLICE("expired"),
-                                               .outcome = SLICE("dead")});
+        clock_note_fired(&(struct clock_fired){
+            .at_ms = expired->now_ms, .job = expired->jobs[i].id, .event = SLICE("expired")});
         lease_sweep_begin_item(&recovery->expiries);
         shard_end_lost(recovery->expiries.shard, &expired->jobs[i], expired->now_ms, recovery->schedule,
                        on_expired_ended, recovery);

@@ -108,9 +108,22 @@ START_TEST(the_screen_of_80_columns)
 }
 END_TEST
 
+START_TEST(a_manual_clock_is_a_red_line)
+{
+    json_object_set_new(overview, "clock", json_string("manual"));
+    check_has(draw((struct top_look){80, 24, false, false}, NULL), "pid 42  64 in flight");
+    check_has(draw((struct top_look){80, 24, false, false}, NULL),
+              "UTC\nmanual clock  stands at 2030-01-01T10:20:30.000Z; duepost clock turns it\nRedis ");
+    check_has(draw((struct top_look){80, 24, true, false}, NULL),
+              "\033[1;7;31mmanual clock  stands at 2030-01-01T10:20:30.000Z; duepost clock turns it        "
+              "\033[0m\n");
+}
+END_TEST
+
 START_TEST(nothing_is_wider_or_longer_than_the_terminal)
 {
     merge(MINUTE);
+    json_object_set_new(overview, "clock", json_string("manual"));
     for (size_t columns = 1; columns <= 200; columns += columns < 20 ? 1 : 9)
         for (size_t rows = 1; rows <= 40; rows += 6)
             check_fits(draw((struct top_look){columns, rows, false, true}, "timeout"), columns, rows);
@@ -210,6 +223,7 @@ Suite *suite(void)
     TCase *tests = tcase_create("top");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, the_screen_of_80_columns);
+    tcase_add_test(tests, a_manual_clock_is_a_red_line);
     tcase_add_test(tests, nothing_is_wider_or_longer_than_the_terminal);
     tcase_add_test(tests, a_narrow_terminal_has_all_that_fits);
     tcase_add_test(tests, long_sections_share_the_rows);

@@ -13,6 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import contract  # noqa: E402
 import scratch  # noqa: E402
+from clock import MANUAL, ManualClock  # noqa: E402
 from duepost import Duepost  # noqa: E402
 from receiver import Receiver  # noqa: E402
 from redis_server import RedisServer  # noqa: E402
@@ -27,6 +28,17 @@ def server():
     """One duepost with its own Redis that tests share; each test uses a topic of its own. Breakers are off, because
     the answers of one test's receiver must not hold the jobs of the others."""
     started = Duepost("--breaker", "off")
+    yield started
+    started.stop()
+    assert "ERROR: AddressSanitizer" not in started.log()
+
+
+@pytest.fixture(scope="session")
+def turned():
+    """Another such duepost, whose clock stands still until a test turns it: turned.clock. The jobs of a test must have
+    ended when it is over, because the next test turns the clock further."""
+    started = Duepost("--breaker", "off", *MANUAL)
+    started.clock = ManualClock(started)
     yield started
     started.stop()
     assert "ERROR: AddressSanitizer" not in started.log()
@@ -78,10 +90,10 @@ def data():
 
 
 # The files that take longest. These files start first, so that none of them runs alone at the end.
-LONG = ("overview", "schedules", "cluster", "dead_names", "receivers", "archive", "docs", "redis", "redis_tls", "many", "sentinel",
+LONG = ("overview", "clock_year", "schedules", "cluster", "dead_names", "receivers", "archive", "docs", "redis", "redis_tls", "many", "sentinel",
         "sentinel_password", "tracing", "check", "bench", "work", "process", "history", "hostile", "upkeep", "upgrade", "api_tls",
         "limits", "retention", "topics", "callbacks", "retry", "qstash_schedules", "partitions", "properties", "http_raw", "weights",
-        "delivery", "in_flight", "again", "corrupt", "cancel")
+        "delivery", "in_flight", "again", "corrupt", "cancel", "clock_turned")
 
 
 def pytest_collection_modifyitems(items):

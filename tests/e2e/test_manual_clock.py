@@ -231,7 +231,17 @@ def test_the_clock_stands_where_it_stood_after_a_restart(manual, data):
     server = manual(data=data)
     later = turn(server, advance="30d").expect(200)["now"]
     server.stop()
-    assert shown(manual(data=data))["now"] == later
+    server = manual(data=data)
+    assert shown(server)["now"] == later
+    server.stop()
+    result = run("--listen", "127.0.0.1:0", "--data", str(data))
+    assert result.returncode == 1 and "the data follows a manual clock; start duepost with --clock manual" in result.stderr
+
+
+def test_data_with_the_clock_of_redis_does_not_get_a_manual_one(start, data):
+    start(data=data).stop()
+    result = run("--clock", "manual", "--listen", "127.0.0.1:0", "--data", str(data))
+    assert result.returncode == 1 and "the data follows the clock of Redis" in result.stderr
 
 
 # ---- duepost clock ----

@@ -150,6 +150,37 @@ START_TEST(scripts_read_the_manual_clock)
 }
 END_TEST
 
+START_TEST(a_lost_claim_is_abandoned_by_the_clock_of_redis)
+{
+    begin();
+    freeReplyObject(run(SCRIPT_SCHEDULE, "0 9 t/a 0 \"x\":1} -"));
+    freeReplyObject(run(SCRIPT_CLOCK, "9000 0 1"));
+    freeReplyObject(run(SCRIPT_CLAIM, "16 n1 5000 16 1000000 1"));
+    redisReply *abandoned = run(SCRIPT_ABANDON, "n1 9 4000 6000");
+    ck_assert_int_eq(abandoned->element[1]->integer, 1);
+    freeReplyObject(abandoned);
+    end();
+}
+END_TEST
+
+START_TEST(a_schedule_that_the_full_pool_keeps_from_firing_does_not_stop_the_clock)
+{
+    begin();
+    redis_do(redis, "HSET " KEY("jobs") " t/a {} t/b {}");
+    redis_do(redis, "ZADD " KEY("fires") " 1000 t/s 3000 t/u");
+    redis_do(redis, "HSET " KEY("meta") " fires_full %s", "1000 3"); /* there was another job */
+    check_step("9000 0 1", 1000, BUSY, 1000);
+    redis_do(redis, "HSET " KEY("meta") " fires_full %s", "900 2"); /* it has not been tried at this time */
+    check_step("9000 0 1", 1000, BUSY, 1000);
+    redis_do(redis, "HSET " KEY("meta") " fires_full %s", "1000 2");
+    check_step("9000 0 1", 3000, MOVED, 3000);
+    check_step("9000 0 1", 3000, BUSY, 1000);
+    redis_do(redis, "HSET " KEY("meta") " fires_full %s", "3000 2");
+    check_step("9000 0 1", 9000, MOVED, -1);
+    end();
+}
+END_TEST
+
 START_TEST(keys_that_would_expire_are_removed_by_the_clock)
 {
     begin();
@@ -208,6 +239,8 @@ Suite *suite(void)
     tcase_add_test(tests, the_clock_waits_for_all_that_is_due);
     tcase_add_test(tests, a_move_until_idle_ends_when_only_schedules_are_left);
     tcase_add_test(tests, scripts_read_the_manual_clock);
+    tcase_add_test(tests, a_lost_claim_is_abandoned_by_the_clock_of_redis);
+    tcase_add_test(tests, a_schedule_that_the_full_pool_keeps_from_firing_does_not_stop_the_clock);
     tcase_add_test(tests, keys_that_would_expire_are_removed_by_the_clock);
     tcase_add_test(tests, only_new_data_gets_a_manual_clock);
     tcase_add_test(tests, the_usual_library_has_no_script_that_moves_a_clock);

@@ -4,7 +4,7 @@
     pip install cronsim && tests/support/make_cron_times.py >tests/support/cron_times.txt
 
 The times come from cronsim (PyPI), which follows Debian cron's rules for clock changes. Around the changes of a zone
-they are compared with by_manual(), which does minute by minute what cron(8) and cron's main loop do. Where the two
+they are compared with cron_by_manual.py, which does minute by minute what cron(8) and cron's main loop do. Where the two
 differ, the table has the times by the manual, and the next line says what cronsim has. The zones are those of
 tests/zones, so that the table does not depend on the system's tzdata."""
 
@@ -15,6 +15,8 @@ import sys
 import zoneinfo
 
 from cronsim import CronSim
+
+import cron_by_manual
 
 ZONES = pathlib.Path(__file__).resolve().parent.parent / "zones"
 UTC = dt.timezone.utc
@@ -57,9 +59,8 @@ def zone_of(name):
 def by_cronsim(expression, zone, start):
     """Returns the next times in UTC. When clocks jump forward, several skipped times may move to the same time. That
     time counts once, because a job is in cron's queue only once."""
-    word = {"@hourly": "0 * * * *", "@daily": "0 0 * * *", "@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *", "@weekly": "0 0 * * 0"}
     times = []
-    for time in CronSim(word.get(expression, expression), start.astimezone(zone)):
+    for time in CronSim(cron_by_manual.WORDS.get(expression, expression), start.astimezone(zone)):
         time = time.astimezone(UTC)
         if time > start and time not in times:
             times.append(time)
@@ -70,39 +71,9 @@ def by_cronsim(expression, zone, start):
 def by_manual(expression, zone, start):
     """Returns the next times, computed as cron's main loop does. Returns None if fewer than COUNT times are within
     HORIZON."""
-    word = {"@hourly": "0 * * * *", "@daily": "0 0 * * *", "@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *", "@weekly": "0 0 * * 0"}
-    expression = word.get(expression, expression)
-    parsed = CronSim(expression, dt.datetime(2000, 1, 1))
-    fields = expression.split()
-    is_wild = fields[0].startswith("*") or fields[1].startswith("*")
-    epoch = dt.datetime(1970, 1, 1)
-
-    def local_minute(time):
-        return int((time.astimezone(zone).replace(tzinfo=None) - epoch).total_seconds()) // 60
-
-    def matches(minute):
-        time = epoch + dt.timedelta(minutes=minute)
-        return time.minute in parsed.minutes and time.hour in parsed.hours and time.month in parsed.months and parsed.match_day(time.date())
-
-    times, now = [], start - dt.timedelta(hours=5)
-    virtual = local_minute(now)
-    while now < start + HORIZON and len(times) < COUNT:
-        now += dt.timedelta(minutes=1)
-        running = local_minute(now)
-        ahead, runs = running - virtual, False
-        if 0 < ahead <= 5:
-            minutes = range(virtual + 1, running + 1)
-            runs, virtual = any(map(matches, minutes)), running
-        elif 5 < ahead <= 180:
-            runs = matches(running) if is_wild else any(map(matches, range(virtual + 1, running + 1)))
-            virtual = running
-        elif -180 < ahead <= 0:
-            runs = is_wild and matches(running)
-        else:
-            runs, virtual = matches(running), running
-        if runs and now > start:
-            times.append(now)
-    return times if len(times) == COUNT else None
+    first, last = int(start.timestamp()), int((start + HORIZON).timestamp()) - 60
+    times = cron_by_manual.times(expression, cron_by_manual.Zone(zone, first // 60, last // 60), first, last)
+    return [dt.datetime.fromtimestamp(time, UTC) for time in times[:COUNT]] if len(times) >= COUNT else None
 
 
 def text(times):

@@ -12,7 +12,7 @@
 
 /* Lines of text for a terminal: cut at its width, and with colours if the terminal has them. */
 
-enum top_style { TOP_PLAIN, TOP_TITLE, TOP_DIM, TOP_GOOD, TOP_WARN, TOP_BAD };
+enum top_style { TOP_PLAIN, TOP_TITLE, TOP_DIM, TOP_GOOD, TOP_WARN, TOP_BAD, TOP_ALARM };
 
 /* A screen of lines, each of which ends with a newline. */
 struct top_lines {
@@ -24,8 +24,8 @@ struct top_lines {
 enum { TEXT_MAX = 512, LEVELS = 9 };
 
 static const char *const styles[] = {
-    [TOP_PLAIN] = "",        [TOP_TITLE] = "\033[1m", [TOP_DIM] = "\033[2m",
-    [TOP_GOOD] = "\033[32m", [TOP_WARN] = "\033[33m", [TOP_BAD] = "\033[31m",
+    [TOP_PLAIN] = "",        [TOP_TITLE] = "\033[1m", [TOP_DIM] = "\033[2m",        [TOP_GOOD] = "\033[32m",
+    [TOP_WARN] = "\033[33m", [TOP_BAD] = "\033[31m",  [TOP_ALARM] = "\033[1;7;31m",
 };
 
 static bool is_shown(const struct top_lines *lines)
@@ -231,6 +231,22 @@ static void add_head(struct top_lines *lines, const struct top_view *view)
     }
 }
 
+/* Adds a line across the screen, in a colour that no other line has: a server with a manual clock is for
+ * tests. */
+static void add_clock(struct top_lines *lines, const struct top_view *view)
+{
+    char line[TEXT_MAX];
+    if (!text_of(view->overview, "clock")[0])
+        return;
+    int size = snprintf(line, sizeof line, "manual clock  stands at %s; duepost clock turns it",
+                        text_of(view->overview, "now"));
+    size_t width = lines->look->columns < TEXT_MAX ? lines->look->columns : TEXT_MAX - 1;
+    if (lines->look->has_color && size > 0 && (size_t)size < width)
+        snprintf(line + size, sizeof line - (size_t)size, "%*s", (int)(width - (size_t)size), "");
+    top_add(lines, TOP_ALARM, "%s", line);
+    top_end_line(lines);
+}
+
 static void add_redis(struct top_lines *lines, const struct top_view *view)
 {
     const json_t *redis = json_object_get(view->overview, "redis");
@@ -427,10 +443,12 @@ static void add_process(struct top_lines *lines, const json_t *process, const st
 {
     char up[NUMBER_SIZE], slots[NUMBER_SIZE];
     add_name(lines, text_of(process, "host"));
-    top_add(lines, TOP_PLAIN, "%s  pid %.0f  up %s  %.0f in flight", text_of(process, "version"),
-            number_of(process, "pid"),
-            span_of(seconds_between(text_of(process, "startedAt"), text_of(view->overview, "now")), up),
-            number_of(process, "inFlight"));
+    top_add(lines, TOP_PLAIN, "%s  pid %.0f", text_of(process, "version"), number_of(process, "pid"));
+    /* The start has the time of the host, which a manual clock is not compared with. */
+    if (!text_of(view->overview, "clock")[0])
+        top_add(lines, TOP_PLAIN, "  up %s",
+                span_of(seconds_between(text_of(process, "startedAt"), text_of(view->overview, "now")), up));
+    top_add(lines, TOP_PLAIN, "  %.0f in flight", number_of(process, "inFlight"));
     if (number_of(process, "receiverSlots") > 0)
         top_add(lines, TOP_PLAIN, " of %s", short_number(number_of(process, "receiverSlots"), slots));
     double reactors = number_of(process, "reactors");
@@ -503,6 +521,7 @@ void top_view_write(struct buffer *text, const struct top_view *view, const stru
     add_head(&lines, view);
     if (!view->overview)
         return;
+    add_clock(&lines, view);
     add_redis(&lines, view);
     add_rates(&lines, view);
     add_jobs(&lines, view);

@@ -8,7 +8,8 @@
 
 script('abandon', {'allow-oom'}, {Leases, Lingering, Places}, function()
   local nonce, holder, number = ARGV[2], Leases.holder(ARGV[2]), 0
-  local from, to = integer(now + tonumber(ARGV[4])), integer(now + tonumber(ARGV[5]))
+  local time = Leases.now_of(holder)
+  local from, to = integer(time + tonumber(ARGV[4])), integer(time + tonumber(ARGV[5]))
   local function examine(key) return call('ZRANGEBYSCORE', key, from, to, 'LIMIT', 0, ARGV[3]) end
   local ids = examine(holder.leases)
   probe_keys()

@@ -14,9 +14,16 @@ local function first_of(key) return tonumber(call('ZRANGE', key, 0, 0, 'WITHSCOR
 
 local function attempts_in_flight() return call('ZCARD', CONSUMERS.leases) + call('ZCARD', CONSUMERS.lingering) end
 
+-- Returns the first time at which a schedule fires. Schedules that the full pool keeps from firing do not count.
+local function first_fire()
+  local first, at, jobs = first_of(FIRES), string.match(call('HGET', META, 'fires_full') or '', '^(%d+) (%d+)$')
+  if first > now or tonumber(at) ~= now or call('HLEN', JOBS) < tonumber(jobs) then return first end
+  return tonumber(call('ZRANGEBYSCORE', FIRES, '(' .. integer(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2] or 'inf')
+end
+
 -- Returns the first time at which a job or a worker needs the clock, and at which a schedule does.
 local function first_events()
-  return math.min(first_of(DUE), first_of(EXPIRIES), first_of(WORKERS.leases), first_of(WORKERS.lingering)), first_of(FIRES)
+  return math.min(first_of(DUE), first_of(EXPIRIES), first_of(WORKERS.leases), first_of(WORKERS.lingering)), first_fire()
 end
 
 local function has_walks()

@@ -208,6 +208,7 @@ local function fire(item)
   entries[id] = table.concat({item.tag, outcome, item.missed, item.time, integer(now), made}, ' ')
   changed_entries[id] = true
   if result ~= RESULT.FULL and result ~= RESULT.QUOTA then set_next(item) end
+  if result == RESULT.FULL and clock.is_manual then clock.note_full() end
   return result
 end
 

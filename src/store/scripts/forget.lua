@@ -25,7 +25,7 @@ script('forget', {'allow-oom'}, {ClockSteps, Records, Sends}, function()
     call('HDEL', IDEMPOTENCY, unpack(keys))
     call('ZREM', WINDOWS, unpack(keys))
   end
-  local topics = has(PULL_WAITERS) and call('ZRANGEBYSCORE', PULL_WAITERS, '-inf', now, 'LIMIT', 0, ARGV[2]) or {}
+  local topics = has(PULL_WAITERS) and call('ZRANGEBYSCORE', PULL_WAITERS, '-inf', clock.lease_now, 'LIMIT', 0, ARGV[2]) or {}
   if #topics > 0 then call('ZREM', PULL_WAITERS, unpack(topics)) end
   local ids = call('ZRANGEBYSCORE', SENDS_UNTIL, '-inf', now, 'LIMIT', 0, ARGV[3])
   for i = 1, #ids do

@@ -204,7 +204,7 @@ local function lease(topic, most, nonce, lease_ms, wait_ms, once, only)
   -- If all leased jobs have expired, the worker gets no job, and nothing is stored under its key, because the caller
   -- repeats the request with the same key.
   if given > 0 and once ~= '-' then keep_leases(once, nonce, result, lease_ms) end
-  if given == 0 and left < 1 and wait_ms > 0 then Turns.await(topic, now + wait_ms) end
+  if given == 0 and left < 1 and wait_ms > 0 then Turns.await(topic, clock.lease_now + wait_ms) end
   return result
 end
 

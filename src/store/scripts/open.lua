@@ -14,7 +14,10 @@
 script('open', {'allow-oom'}, {}, function()
   probe_slot()
   if ARGV[4] == '1' then
-    if clock.is_manual and call('HEXISTS', META, 'format') == 0 then call('HSET', META, 'clock_us', integer(now * 1000)) end
+    if clock.is_manual and call('HEXISTS', META, 'format') == 0 then
+      now_us = now * 1000
+      call('HSET', META, 'clock_us', integer(now_us))
+    end
     raise_format(tonumber(ARGV[2]))
     call('HSETNX', META, 'shards', ARGV[3])
     call('HSETNX', META, 'born', integer(now))

@@ -3,7 +3,7 @@
 import { m } from "../lib.js";
 import { href } from "../router.js";
 import { get } from "../api.js";
-import { compact, number } from "../format.js";
+import { compact, nowMs, number } from "../format.js";
 import { Icon } from "../parts/page.js";
 
 // The filter of a list of jobs, as a query of the API and as the words of the search field. Uses neither the page nor the network.
@@ -137,7 +137,7 @@ const UNITS = { s: 1e3, m: 60e3, h: 3600e3, d: 86400e3 };
 
 // Returns a time such as 2026-01-31, 2026-01-31T12:00, -2h or +30m as RFC 3339; null if text is not a time. Times without a
 // zone are local.
-function readTime(text, now = Date.now()) {
+function readTime(text, now = nowMs()) {
   const relative = /^([+-]?)(\d+)([smhd])$/.exec(text);
   if (relative) return new Date(now + (relative[1] === "+" ? 1 : -1) * relative[2] * UNITS[relative[3]]).toISOString();
   const ms = Date.parse(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00` : text);

@@ -5,7 +5,7 @@ import { m } from "../lib.js";
 import { href, route, setQuery } from "../router.js";
 import { get, whyNot } from "../api.js";
 import { live } from "../live.js";
-import { compact, late, number } from "../format.js";
+import { compact, late, nowMs, number } from "../format.js";
 import { Card, Problem } from "../parts/page.js";
 import { Plot, Legend } from "../parts/plot.js";
 
@@ -25,7 +25,7 @@ export function Flow() {
     clearTimeout(past.timer);
     if (past.span !== span) Object.assign(past, { span, stats: null, error: null });
     try {
-      const to = new Date(Math.ceil(Date.now() / 1000 / span.step) * span.step * 1000);
+      const to = new Date(Math.ceil(nowMs() / 1000 / span.step) * span.step * 1000);
       const from = new Date(to.getTime() - span.seconds * 1000);
       const { body } = await get("/stats", { from: from.toISOString(), to: to.toISOString(), step: span.step });
       if (past.span !== span) return;

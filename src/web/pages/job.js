@@ -5,7 +5,7 @@ import { href } from "../router.js";
 import { del, path, post, session, whyNot } from "../api.js";
 import { useClock } from "../live.js";
 import { useKeys } from "../keys.js";
-import { number, plural, until } from "../format.js";
+import { nowMs, number, plural, until } from "../format.js";
 import { Body } from "../jobs/body.js";
 import { curlOf, waitText } from "../jobs/draft.js";
 import { EditDialog, ResendDialog, RescheduleDialog } from "../jobs/edit.js";
@@ -55,7 +55,7 @@ function firstView({ topic, jobId, problem, round }) {
 
 function jobView(watch, page) {
   const { job, text, attempts, isGone } = watch;
-  const now = Date.now();
+  const now = nowMs();
   const isOver = endedAt(job) !== null;
   return [
     m(Page, { title: [m(Name, { text: job.jobId, most: 100 }), " ", m(Copy, { text: job.jobId, label: "Copy the id" })], sub: subtitle(job), actions: isGone ? null : actions(watch, page) }),
@@ -81,7 +81,7 @@ const subtitle = (job) =>
 
 function whyView({ why, job }) {
   if (!why) return null;
-  const wait = why.until && Date.parse(why.until) > Date.now() && job.state !== "leased" ? until(why.until) : null;
+  const wait = why.until && Date.parse(why.until) > nowMs() && job.state !== "leased" ? until(why.until) : null;
   return m(".why", { class: `is-${job.state}`, role: "status", "aria-label": "Why" }, m("p", inPageWords(why.detail)), wait ? m("p.why-until", m("strong", wait), " ", m(Time, { at: why.until })) : null);
 }
 

@@ -4,7 +4,7 @@ import { m } from "../lib.js";
 import { href } from "../router.js";
 import { connection } from "../api.js";
 import { live, follow } from "../live.js";
-import { duration, number, plural, compact, ago, toMs, bytes } from "../format.js";
+import { duration, nowMs, number, plural, compact, ago, toMs, bytes } from "../format.js";
 import { Flow } from "../overview/flow.js";
 import { FailingTopics, Overdue, Impaired, Busy, remember } from "../overview/topics.js";
 import { Page, Problem, onDemand, Card } from "../parts/page.js";
@@ -150,7 +150,7 @@ const SPANS = [
 
 const Coming = {
   view: ({ attrs: { coming } }) => {
-    const now = toMs(coming.at ?? Date.now());
+    const now = toMs(coming.at ?? nowMs());
     return m(Card, { title: "Coming", sub: note(coming), class: "span-all" },
       m(".coming", SPANS.filter((span) => coming[span.name]).map((span) =>
         m(Bars, {
@@ -167,7 +167,7 @@ function note(coming) {
   if (coming.overdue) parts.push(`${number(coming.overdue)} overdue`);
   if (coming.later) parts.push(`${number(coming.later)} later than a week`);
   if (coming.isSampled) parts.push("estimated from a sample");
-  if (coming.at && Date.now() - toMs(coming.at) > OLD_MS) parts.push(`as of ${ago(coming.at)}`);
+  if (coming.at && nowMs() - toMs(coming.at) > OLD_MS) parts.push(`as of ${ago(coming.at)}`);
   return parts.join(" · ");
 }
 
@@ -215,7 +215,7 @@ function memory({ usedBytes, maxBytes }) {
 const COLUMNS = [
   { name: "host", title: "Process", view: (row) => m("span", { title: row.id }, `${row.host}:${row.pid}`) },
   { name: "version", title: "Version", view: (row) => row.version },
-  { name: "started", title: "Started", view: (row) => m(Time, { at: row.startedAt, style: "ago" }) },
+  { name: "started", title: "Started", view: (row) => m(Time, { at: row.startedAt, style: live.overview?.clock ? "time" : "ago" }) },
   { name: "reactors", title: "Reactors", isNumber: true, view: (row) => number(row.reactors) },
   { name: "inFlight", title: "In flight", isNumber: true, view: (row) => number(row.inFlight) },
 ];

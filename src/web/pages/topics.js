@@ -3,7 +3,7 @@
 import { m } from "../lib.js";
 import { go, href, setQuery } from "../router.js";
 import { useClock, follow, repeat } from "../live.js";
-import { number } from "../format.js";
+import { nowMs, number } from "../format.js";
 import { Field } from "../parts/form.js";
 import { Empty, Button, Card, Page, Problem } from "../parts/page.js";
 import { Sparkline } from "../parts/plot.js";
@@ -70,7 +70,7 @@ const columns = (reload) => [
   { name: "topic", title: "Topic", sort: (row) => row.topic, view: (row) => [m(Name, { text: row.topic, most: 36 }), " ", signs(row)] },
   { name: "line", title: "Last minute", isExtra: true, view: (row) => { const values = busyLine(row.topic); return values ? m(Sparkline, { values, kind: "delivered", label: `Deliveries of ${row.topic} in the last minute` }) : null; } },
   count("ready", "Ready"), count("delayed", "Delayed"), count("held", "Held"), count("leased", "Leased"), count("dead", "Dead"),
-  { name: "overdue", title: "Oldest overdue", sort: (row) => (row.oldestOverdueAt ? Date.now() - Date.parse(row.oldestOverdueAt) : 0), isNumber: true, view: (row) => (row.oldestOverdueAt ? m(Time, { at: row.oldestOverdueAt, style: "ago" }) : m("span.faint", "–")) },
+  { name: "overdue", title: "Oldest overdue", sort: (row) => (row.oldestOverdueAt ? nowMs() - Date.parse(row.oldestOverdueAt) : 0), isNumber: true, view: (row) => (row.oldestOverdueAt ? m(Time, { at: row.oldestOverdueAt, style: "ago" }) : m("span.faint", "–")) },
   { name: "failing", title: "Failing", help: "Share of the last hour's attempts that failed, and the last answer", sort: (row) => (row.failing ? shareOf(row.failing) * 1e9 + row.failing.failed : 0), view: (row) => m(Failing, { topic: row.topic, failing: row.failing }) },
   ...(window.innerWidth > 1500 ? [{ name: "hour", title: "Last hour", help: "Delivered in the last hour", isNumber: true, sort: (row) => row.lastHour.delivered, view: (row) => number(row.lastHour.delivered) }] : []),
   { name: "limits", title: "Limits", view: (row) => m(Limits, { topic: row.topic, settings: row.settings, leased: row.jobs.leased }) },

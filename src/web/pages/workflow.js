@@ -4,7 +4,7 @@ import { m } from "../lib.js";
 import { href } from "../router.js";
 import { del, path, whyNot } from "../api.js";
 import { useClock } from "../live.js";
-import { bytes, number, duration, time, until } from "../format.js";
+import { bytes, nowMs, number, duration, time, until } from "../format.js";
 import { confirm } from "../parts/form.js";
 import { Copy, Empty, Button, Card, Page, Problem } from "../parts/page.js";
 import { toast } from "../parts/toast.js";
@@ -46,7 +46,7 @@ function firstView(watch) {
 
 function workflowView(watch, page) {
   const { workflow, rows } = watch;
-  const now = Date.now();
+  const now = nowMs();
   return [
     m(Page, { title: [m(Name, { text: workflow.workflowId, most: 100 }), " ", m(Copy, { text: workflow.workflowId, label: "Copy the id" })], sub: subtitle(workflow), actions: cancelButton(watch, page) }),
     m(Problem, { error: page.error ?? watch.problem }),

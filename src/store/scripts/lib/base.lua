@@ -7,7 +7,7 @@
 -- so that no job is early by a fraction of a ms.
 local now_us, now, soonest
 
--- lease_now: the time by which consumers' leases end, ms. A manual clock (manual_clock.lua) sets is_manual, and has another
+-- lease_now: the time by which consumers' leases and the waits of workers end, ms. A manual clock (manual_clock.lua) sets is_manual, and has another
 -- lease_now than now.
 local clock = {}
 

@@ -392,7 +392,8 @@ function Lanes.rest(topic)
 end
 
 -- Returns the score of the first job of a topic that may be served, 'inf' if none will be by time alone, or false if the
--- topic has no waiting jobs. Also returns whether a job is due, even if its lane holds it.
+-- topic has no waiting jobs. Also returns whether a job is due, even if its lane holds it; and true if the score only says
+-- that the next step follows, because this one has offered as many lanes as it may.
 function Lanes.front(topic)
   local state = Lanes.state(topic)
   local first_id, first = unpack(call('ZRANGE', bucket_of(topic), '0', '0', 'WITHSCORES'))
@@ -415,14 +416,15 @@ function Lanes.front(topic)
     Lanes.offer_touched(topic)
     key = call('ZRANGE', turns_key(topic), '0', '0')[1]
     head = key and head_of(topic, key)
-    if key and not (head and is_due(head)) then head = integer(now + 1) end
+    if key and not (head and is_due(head)) then return integer(now + 1), is_due(first), true end
   end
   if key then return head, is_due(first) end
   local next_at = call('ZRANGE', due_key(topic), '0', '0', 'WITHSCORES')[2] or 'inf'
-  if again or more then return integer(now + 1), is_due(first) end
+  if again or more then return integer(now + 1), is_due(first), true end
   if state.cursor ~= 'inf' then
     local unknown = call('ZRANGE', bucket_of(topic), '(' .. state.cursor, '+inf', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES')[2]
-    if unknown and tonumber(unknown) < tonumber(next_at) then next_at = is_due(unknown) and now + 1 or unknown end
+    if unknown and is_due(unknown) and now + 1 < tonumber(next_at) then return integer(now + 1), true, true end
+    if unknown and not is_due(unknown) and tonumber(unknown) < tonumber(next_at) then next_at = unknown end
   end
   return next_at, is_due(first)
 end

@@ -37,4 +37,8 @@ begin_base = function()
   clock.lease_now = math.floor(began_us / 1000)
 end
 
+-- Notes that a schedule could not fire at this time, because the pool was full with this number of jobs. They may wait for the clock,
+-- so the clock must not wait for the schedule.
+clock.note_full = function() call('HSET', META, 'fires_full', integer(now) .. ' ' .. call('HLEN', JOBS)) end
+
 clock.spent_us = function() return read_redis_us() - began_us end

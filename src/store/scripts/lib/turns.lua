@@ -54,11 +54,11 @@ end
 -- until their process renews the entry.
 local function call_waiters(topic)
   local until_ms = has(PULL_WAITERS) and call('ZSCORE', PULL_WAITERS, topic)
-  if until_ms and tonumber(until_ms) > now then publish('pull ' .. topic) end
+  if until_ms and tonumber(until_ms) > clock.lease_now then publish('pull ' .. topic) end
 end
 
 function Turns.await(topic, until_ms)
-  call('ZREMRANGEBYSCORE', PULL_WAITERS, '-inf', now)
+  call('ZREMRANGEBYSCORE', PULL_WAITERS, '-inf', clock.lease_now)
   call('ZADD', PULL_WAITERS, 'GT', integer(until_ms), topic)
   is_there[PULL_WAITERS] = true
 end
@@ -148,9 +148,9 @@ function Turns.offer(topic, is_new, is_kept)
   Limits.is_asked = false
   local may_be_fifo = has_settings() and (has(LINES) or has(HELD))
   if may_be_fifo and is_fifo(topic) then Turns.first_scores[topic] = Fifo.keep_first(topic) end
-  local first, is_late = Turns.first_scores[topic], nil
+  local first, is_late, is_step = Turns.first_scores[topic], nil, nil
   if has_lanes and Lanes.state(topic) then
-    if is_fifo(topic) then Lanes.rest(topic) else first, is_late = Lanes.front(topic) end
+    if is_fifo(topic) then Lanes.rest(topic) else first, is_late, is_step = Lanes.front(topic) end
   end
   if first == nil then first = front_of(topic) end
   if not first then
@@ -164,6 +164,7 @@ function Turns.offer(topic, is_new, is_kept)
   end
   local is_ready, first_due = is_due(first), ms_of(first)
   local at = not is_ready and integer(first_due) or Turns.held_until(topic, first_due, true)
+  if is_step and clock.is_manual then at = integer(now) end -- the clock stands still until all lanes were offered
   if limit and not Limits.is_asked then Limits.leave(topic, limit) end
   if is_late == nil then is_late = is_ready end
   if is_late and at or not is_new and has(BEHIND) then note_behind(topic, is_late and at) end
