@@ -379,7 +379,7 @@ START_TEST(says_what_is_wrong_with_a_member)
          "timezone: must be a name of the IANA time zone database, such as Europe/Berlin"},
         {"\"expiresAt\":\"2026-12-24T09:00\"",
          "expiresAt: must be a time as in RFC 3339, such as 2030-01-01T00:00:00Z"},
-        {"\"throttle\":5", "throttle: must be an object"},
+        {"\"throttle\":5", "throttle: must be an object with key and per"},
         {"\"throttle\":{}", "throttle.key: is required\nthrottle.per: is required"},
         {"\"throttle\":{\"key\":\"\\n\",\"per\":1}", "throttle.key: " LANE_KEY_EXPECTED},
         {"\"throttle\":{\"key\":\"k\",\"per\":0}", "throttle.per: must be 0.001 to 315360000 seconds"},
