@@ -384,8 +384,6 @@ START_TEST(says_what_is_wrong_with_a_member)
         {"\"throttle\":{\"key\":\"\\n\",\"per\":1}", "throttle.key: " LANE_KEY_EXPECTED},
         {"\"throttle\":{\"key\":\"k\",\"per\":0}", "throttle.per: must be 0.001 to 315360000 seconds"},
         {"\"throttle\":{\"key\":\"k\",\"per\":1,\"x\":1}", "throttle.x: unknown field"},
-        {"\"throttle\":{\"key\":\"k\",\"per\":1},\"group\":\"g\",\"url\":null",
-         "throttle: cannot be combined with group"},
         {"\"debounce\":{\"key\":\"k\",\"wait\":5,\"maxWait\":4}",
          "debounce.maxWait: must be at least debounce.wait"},
         {"\"debounce\":{\"key\":\"k\",\"wait\":5},\"jobId\":\"x\"",
