@@ -7,32 +7,46 @@
 
 #define WINDOWS "{\"windows\":[{\"from\":\"09:00\",\"to\":\"10:00\"}]}"
 #define TOPIC   "topics: t=" WINDOWS "\n"
-#define HELD_UNTIL(time, openings, wanted)                                                                   \
-    "behind: t@0\nbucket:t: t/a@now-1000\ndue: t@" time "\njobs: t/a={r}\n" openings wanted TOPIC
-#define OPEN   "openings: t=now-5000,now+5000,now+90000,now+95000\n"
-#define CLOSED "openings: t=now+5000,now+9000,now+90000,now+95000\n"
-#define CLAIM  "claim 16 n1 5000 16 1000000 0"
-#define WANTED "openings_wanted: t\n"
+#define DUE_JOB "bucket:t: t/a@now-1000\n"
+#define HELD_UNTIL(time, openings, wanted, ready)                                                            \
+    DUE_JOB "due: t@" time "\njobs: t/a={r}\n" openings wanted ready TOPIC
+#define MAY_GO(openings, wanted) DUE_JOB "jobs: t/a={r}\n" openings wanted "ready: t\n" TOPIC "turns: t@1\n"
+#define OPEN                     "openings: t=now-5000,now+5000,now+90000,now+95000\n"
+#define CLOSED                   "openings: t=now+5000,now+9000,now+90000,now+95000\n"
+#define OVER                     "openings: t=now-9000,now\n"
+#define LONG                     "openings: t=now-5000,now+86400000\n"
+#define LAST_DAY                 "openings: t=now-5000,now+86399999\n"
+#define CLAIM                    "claim 16 n1 5000 16 1000000 0"
+#define WANTED                   "openings_wanted: t\n"
+#define RUNG                     "ready: t\n"
 
 START_TEST(a_topic_is_closed_until_its_spans_are_known)
 {
     CHECK_EXAMPLES( //
-        {READY TOPIC, CLAIM, "0 0 0 t " WINDOWS, HELD_UNTIL("inf", "", WANTED)},
+        {READY TOPIC, CLAIM, "0 0 0", HELD_UNTIL("inf", "", WANTED, RUNG)},
         /* The last span is over. */
-        {READY "openings: t=now-9000,now\n" TOPIC, CLAIM, "0 0 0 t " WINDOWS,
-         HELD_UNTIL("inf", "openings: t=now-9000,now\n", WANTED)},
-        {READY CLOSED TOPIC, CLAIM, "0 0 0 t " WINDOWS " wake now+5000", HELD_UNTIL("now+5000", CLOSED, "")},
+        {READY OVER TOPIC, CLAIM, "0 0 0", HELD_UNTIL("inf", OVER, WANTED, RUNG)},
+        {READY CLOSED TOPIC, CLAIM, "0 0 0 wake now+5000", HELD_UNTIL("now+5000", CLOSED, "", RUNG)},
         {READY OPEN TOPIC, CLAIM, "0 0 1 t/a now-1000 {r} t " WINDOWS,
-         "holders:t: t/a=n1,now-1000\njobs: t/a={r}\nleases: t/a@now+5000\n" OPEN TOPIC}, );
+         "holders:t: t/a=n1,now-1000\njobs: t/a={r}\nleases: t/a@now+5000\n" OPEN RUNG TOPIC}, );
 }
 END_TEST
 
 START_TEST(openings_stores_spans_and_lists_topics)
 {
+    static const char wanted[] = HELD_UNTIL("inf", "", WANTED, "");
+#define STORE "openings 100 t " WINDOWS
     CHECK_EXAMPLES( //
-        {HELD_UNTIL("inf", "", WANTED), "openings 100", "t " WINDOWS, NULL},
-        {HELD_UNTIL("inf", "", WANTED), "openings 100 t " WINDOWS " now+5000,now+9000", "wake now+5000",
-         HELD_UNTIL("now+5000", "openings: t=now+5000,now+9000\n", "")}, );
+        {wanted, "openings 100", "t " WINDOWS, NULL},
+        {wanted, STORE " 'now+5000,now+9000,now+90000,now+95000'", " wake now+5000",
+         HELD_UNTIL("now+5000", CLOSED, "", "")},
+        /* The settings have changed since the topic was listed. */
+        {wanted, "openings 100 t {} 'now+5000,now+9000'", "t " WINDOWS, NULL},
+        /* The zone is unknown. */
+        {wanted, STORE " -", "", HELD_UNTIL("inf", "openings: t=-\n", "", "")},
+        /* The last span is computed again within its last day only. */
+        {wanted, STORE " 'now-5000,now+86400000'", "", MAY_GO(LONG, "")},
+        {wanted, STORE " 'now-5000,now+86399999'", "t " WINDOWS, MAY_GO(LAST_DAY, WANTED)}, );
 }
 END_TEST
 

@@ -2,9 +2,10 @@
 --
 -- Scripts have no time zones. So the carry worker computes when such a topic opens and closes next (openings.lua), and
 -- this file compares. The hash openings has topic -> 'opens closes opens closes ...', in ms; or '-' if its windows
--- never open, because a zone is unknown. Without a span that ends after now, the topic is closed, so no attempt is ever early. The set openings_wanted has the topics whose spans
--- the carry worker computes next: it is late rather than absent, because the last span is computed again while it is
--- open.
+-- never open, because a zone is unknown. Without a span that ends after now, the topic is closed, so no attempt is ever early.
+-- The set openings_wanted has the topics whose spans the carry worker computes next. It computes them again in the last
+-- day of the last span, so that they are there when this span ends. Windows that never close have one span, of more than
+-- two weeks.
 
 local Openings = {uses = {}}
 
@@ -14,6 +15,8 @@ function Openings.wanted() return base .. 'openings_wanted' end
 
 -- Cache of this call: topic -> false if it is open, otherwise as Openings.closed_until returns it
 local closed = {}
+
+local DAY_MS = 86400000
 
 -- Returns nothing if attempts of the topic may begin now. Otherwise returns when it opens, ms, as a text; 'inf' if this
 -- is not computed yet. may_write: asks the carry worker for what is missing.
@@ -25,7 +28,7 @@ function Openings.closed_until(topic, may_write)
   local is_last = true
   for opens, closes, at in string.gmatch(spans, '(%d+) (%d+)()') do
     if now < tonumber(closes) then
-      closed[topic], is_last = now < tonumber(opens) and opens, at > #spans
+      closed[topic], is_last = now < tonumber(opens) and opens, at > #spans and closes - now < DAY_MS
       break
     end
   end
