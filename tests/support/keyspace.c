@@ -117,7 +117,8 @@ static bool has_places(struct slice name)
            slice_ends_with(name, SLICE("lingering")) || slice_starts_with(name, SLICE("workflow:")) ||
            slice_starts_with(name, SLICE("event_names:")) || slice_equal(name, SLICE("suspects")) ||
            slice_equal(name, SLICE("ranks")) || slice_equal(name, SLICE("key_settings")) ||
-           slice_starts_with(name, SLICE("lane_leases:")) || slice_equal(name, SLICE("lines"));
+           slice_starts_with(name, SLICE("lane_leases:")) || slice_equal(name, SLICE("lines")) ||
+           slice_equal(name, SLICE("idempotency")) || slice_equal(name, SLICE("windows"));
 }
 
 /* Replaces the character from by to, at most "most" times. */

@@ -10,9 +10,10 @@
  * in the order of their field names. Numbers of 13 digits are times in ms and are written relative to now. A
  * comma replaces each blank in holders, crashes, kept, receivers, limited, workflows and waits, whose values
  * have several words. A bar replaces each newline in attempts, kept and idempotency, whose values have lines.
- * A bar also replaces the newline in a field that names an attempt of a cancelled job (lib/lingering.lua),
- * and in the name of a webhook's event (lib/events.lua). A semicolon replaces each blank in the heads of
- * records. Keys that begin with "hour:" are not dumped, because each outcome changes them.
+ * A bar also replaces the newline in a field that names an attempt of a cancelled job (lib/lingering.lua), in
+ * the name of a webhook's event (lib/events.lua), and in the key of a throttle or debounce
+ * (lib/idempotency.lua). A semicolon replaces each blank in the heads of records. Keys that begin with
+ * "hour:" are not dumped, because each outcome changes them.
  *
  * The values of the three keys "behind", "names" and "numbers" can be derived from the other keys.
  * keyspace_load writes the derived values, unless the text has these keys. keyspace_dump leaves out each

@@ -1,10 +1,11 @@
--- forget.lua - one step of limited size that removes idempotency keys whose window is over, the entries of sends whose
+-- forget.lua - one step of limited size that removes idempotency keys whose window is over, unless they are those of a
+-- debounce whose job waits, the entries of sends whose
 -- jobs have ended, and the names of pull topics for whose jobs no worker waits any more (turns.lua). Redis's own
 -- expiry (EXPIRE) is used for none of them. After a step of the clock, removes nothing for some time
 -- (lib/clock_steps.lua).
 --
 -- ARGV[2] maximum number of keys, and of topics   [3] maximum number of sends
--- Returns {now_us, number of keys removed, number of sends examined}.
+-- Returns {now_us, number of keys examined, number of sends examined}.
 
 local HOUR_MS = 3600000
 
@@ -17,13 +18,21 @@ local function may_be_left(id)
   end
 end
 
-script('forget', {'allow-oom'}, {ClockSteps, Records, Sends}, function()
+script('forget', {'allow-oom'}, {ClockSteps, Idempotency, Records, Sends}, function()
   probe()
   if ClockSteps.removals_rest() then return {now_us, 0, 0} end
   local keys = call('ZRANGEBYSCORE', WINDOWS, '-inf', now, 'LIMIT', 0, ARGV[2])
-  if #keys > 0 then
-    call('HDEL', IDEMPOTENCY, unpack(keys))
-    call('ZREM', WINDOWS, unpack(keys))
+  local void = {}
+  for i = 1, #keys do
+    if Idempotency.is_awaited(keys[i]) then
+      call('ZADD', WINDOWS, integer(now + HOUR_MS), keys[i])
+    else
+      void[#void + 1] = keys[i]
+    end
+  end
+  if #void > 0 then
+    call('HDEL', IDEMPOTENCY, unpack(void))
+    call('ZREM', WINDOWS, unpack(void))
   end
   local topics = has(PULL_WAITERS) and call('ZRANGEBYSCORE', PULL_WAITERS, '-inf', clock.lease_now, 'LIMIT', 0, ARGV[2]) or {}
   if #topics > 0 then call('ZREM', PULL_WAITERS, unpack(topics)) end

@@ -65,24 +65,31 @@ local function replace(id, when, record, tags)
   return {at, created, was_leased and 2 or is_there and 1 or 0}
 end
 
--- The key is kept for longer than the job should wait, because its topic may be paused.
+-- The key is kept for some time more than the job should wait, and then as long as it does wait (forget.lua).
 local KEPT_MS = 3600000
 
+local debounced -- ids of jobs that this call has put in place with debounce; they are not in their buckets yet
+
 local function debounce(id, record, wait, most, key)
+  if Records.has_read_enough() then return RESULT.AGAIN end
   local first, standing = Idempotency.standing(key)
-  local before = standing and call('HGET', JOBS, standing)
-  local stands = before and not Records.may_have(before, 'a') and call('ZSCORE', bucket_of(topic_of(standing)), standing)
+  local stands = standing and debounced[standing]
+  if standing and not stands and call('ZSCORE', bucket_of(topic_of(standing)), standing) then
+    stands = not Records.may_have(Records.read(standing), 'a')
+  end
+  Records.read_on()
   if not stands then first, standing = soonest, id end
   local result = replace(standing, '@' .. integer(math.min(soonest + wait, first + most)), record, '')
   if type(result) ~= 'table' or type(result[1]) ~= 'number' then return result end
   Idempotency.stand('debounce', key, first, standing, most + KEPT_MS)
+  debounced[standing] = true
   result[4] = standing
   return result
 end
 
 script('replace', {}, {Ended, Expiries, Idempotency, Lanes, Lingering, Places, Quotas, Ranks, Records, Tags}, function()
   check(3, 4, 2)
-  max_jobs = tonumber(ARGV[2])
+  max_jobs, debounced = tonumber(ARGV[2]), {}
   Quotas.look(topics_checked())
   local replies = {now_us}
   for i = 3, #ARGV, 4 do

@@ -40,13 +40,21 @@ end
 -- With throttle, the first job of a key is scheduled, and stands for all others within a time; with debounce, each job
 -- of the key replaces the one before while this one waits. The job that stands is stored like an answer:
 -- 'throttle due expiry id', or 'debounce first expiry id', where first is when the first job came, ms. The key has a
--- newline, so no request has it as its idempotency key.
+-- newline, so no request has it as its idempotency key. With debounce, the entry stays at least as long as the job waits
+-- (forget.lua), however long its topic is held.
 
 -- Returns the number and the id that are stored under the key, or nothing if the key is new or its time is over.
 function Idempotency.standing(key)
   local kept = call('HGET', IDEMPOTENCY, key)
-  local number, expiry, id = string.match(kept or '', '^%S+ (%S+) (%S+) (.+)$')
-  if id and tonumber(expiry) > now then return tonumber(number), id end
+  local kind, number, expiry, id = string.match(kept or '', '^(%S+) (%S+) (%S+) (.+)$')
+  if id and (kind == 'debounce' or tonumber(expiry) > now) then return tonumber(number), id end
+end
+
+-- Returns whether this is the key of a debounce whose job waits.
+function Idempotency.is_awaited(key)
+  if not string.find(key, '/\ndebounce\n', 1, true) then return false end
+  local _, id = Idempotency.standing(key)
+  return id and call('ZSCORE', bucket_of(topic_of(id)), id)
 end
 
 function Idempotency.stand(kind, key, number, id, window)
