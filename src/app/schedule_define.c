@@ -92,7 +92,8 @@ static bool are_times_same(const struct recurring *a, const struct recurring *b)
     return a->has_cron == b->has_cron && slice_equal(a->cron_text, b->cron_text) &&
            a->every_ms == b->every_ms && slice_equal(a->timezone, b->timezone) &&
            a->has_start_at == b->has_start_at && a->has_end_at == b->has_end_at &&
-           a->start_at_ms == b->start_at_ms && a->end_at_ms == b->end_at_ms;
+           a->start_at_ms == b->start_at_ms && a->end_at_ms == b->end_at_ms &&
+           slice_equal(a->windows, b->windows);
 }
 
 /* Reports that a schedule with these times would never fire. */
