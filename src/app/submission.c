@@ -131,6 +131,7 @@ static void on_scheduled(void *arg, enum status status, int64_t due_ms, const st
         metrics_accepted(submission->app->metrics, topic);
     } else if (status == STATUS_REPEATED || status == STATUS_THROTTLED) {
         placed.id = job->id;
+        metrics_count(submission->app->metrics, METRICS_COUNTER_THROTTLED, status == STATUS_THROTTLED);
     } else if (status == STATUS_EXPIRED) {
         use_case_refuse_expiry(submission->has_ttl, submission->fn, submission->arg);
         return;
@@ -192,7 +193,9 @@ static void on_debounced(void *arg, enum status status, const struct store_repla
         return;
     }
     job_key_parse(submission->id, &topic, &job_id);
-    if (!place->was_there)
+    if (place->was_there)
+        metrics_count(submission->app->metrics, METRICS_COUNTER_DEBOUNCED, 1);
+    else
         metrics_accepted(submission->app->metrics, topic);
     submission->fn(
         submission->arg,

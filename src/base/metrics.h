@@ -105,6 +105,8 @@ enum metrics_counter {
     METRICS_COUNTER_LEASED,          /* jobs leased by workers */
     METRICS_COUNTER_LEASES_RETURNED, /* leases returned because the worker did not get the answer */
     METRICS_COUNTER_ARCHIVED,        /* ended jobs that were moved to the history */
+    METRICS_COUNTER_THROTTLED,       /* new jobs for which another job with the same throttle key stands */
+    METRICS_COUNTER_DEBOUNCED,       /* new jobs that have replaced the one with the same debounce key */
     METRICS_COUNTER_COUNT,
 };
 

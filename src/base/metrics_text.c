@@ -46,6 +46,9 @@ static const struct {
     {"duepost_leased_total", "Jobs of pull topics that workers have leased."},
     {"duepost_leases_returned_total", "Leases that ended at once because the worker did not get the answer."},
     {"duepost_archived_total", "Ended jobs that were moved to the history."},
+    {"duepost_jobs_throttled_total",
+     "New jobs that were not scheduled because another job stands for them (throttle)."},
+    {"duepost_jobs_debounced_total", "New jobs that replaced the one that waited (debounce)."},
 };
 
 void metrics_write_head(struct buffer *text, enum metrics_format format, const char *name, const char *type,

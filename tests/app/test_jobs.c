@@ -174,6 +174,53 @@ START_TEST(a_repeated_request_gets_the_first_answer)
 }
 END_TEST
 
+START_TEST(a_throttled_job_gets_the_one_that_stands_for_it)
+{
+    static const char text[] = "{\"topic\":\"orders-1\",\"jobId\":\"a\",\"url\":\"http://127.0.0.1/x\","
+                               "\"throttle\":{\"key\":\"k\",\"per\":60}}";
+    struct stored_job job = {.id = SLICE("orders-1/first")};
+    ck_assert(submit(&fake_all, text));
+    struct fake_call *call = fake_take("schedule");
+    ck_assert_str_eq(call->once, "-\nthrottle 60000 orders-1/\nthrottle\nk");
+    call->fn.scheduled(call->arg, STATUS_THROTTLED, 61000, &job);
+    fake_expect(STATUS_THROTTLED);
+    ck_assert_str_eq(fake_verdict.id, "orders-1/first");
+    ck_assert_int_eq(fake_verdict.at_ms, 61000);
+    fake_expect_metric("duepost_jobs_throttled_total 1");
+}
+END_TEST
+
+START_TEST(a_debounced_job_replaces_the_one_that_waits)
+{
+    static const char text[] = "{\"topic\":\"orders-1\",\"url\":\"http://127.0.0.1/x\","
+                               "\"debounce\":{\"key\":\"k\",\"wait\":5}}";
+    static const enum status same[] = {STATUS_FULL, STATUS_UNAVAILABLE, STATUS_UNKNOWN};
+    for (int i = 0; i < 2; i++) {
+        ck_assert(submit(&fake_all, text));
+        struct fake_call *call = fake_take("replace");
+        ck_assert_str_eq(call->tags, "~5000 50000 orders-1/\ndebounce\nk");
+        call->fn.replaced(
+            call->arg, STATUS_OK,
+            &(struct store_replaced){.id = SLICE("orders-1/first"), .due_ms = 5000, .was_there = i == 1});
+        fake_expect(i == 1 ? STATUS_DEBOUNCED : STATUS_OK);
+        ck_assert_str_eq(fake_verdict.id, "orders-1/first");
+        ck_assert_int_eq(fake_verdict.at_ms, 5000);
+    }
+    fake_expect_metric("duepost_jobs_debounced_total 1");
+    fake_expect_metric("duepost_jobs_accepted_total{topic=\"orders-1\"} 1");
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        ck_assert(submit(&fake_all, text));
+        struct fake_call *call = fake_take("replace");
+        call->fn.replaced(call->arg, same[i], &(struct store_replaced){.due_ms = 0});
+        fake_expect(same[i]);
+    }
+    ck_assert(submit(&fake_all, text));
+    struct fake_call *call = fake_take("replace");
+    call->fn.replaced(call->arg, STATUS_EXPIRED, &(struct store_replaced){.due_ms = 0});
+    fake_expect(STATUS_INVALID);
+}
+END_TEST
+
 START_TEST(a_submission_ends_as_the_store_says)
 {
     static const struct ending endings[] = {
@@ -561,6 +608,8 @@ Suite *suite(void)
     tcase_add_test(tests, submissions_are_sent_together);
     tcase_add_test(tests, a_taken_id_is_compared);
     tcase_add_test(tests, a_repeated_request_gets_the_first_answer);
+    tcase_add_test(tests, a_throttled_job_gets_the_one_that_stands_for_it);
+    tcase_add_test(tests, a_debounced_job_replaces_the_one_that_waits);
     tcase_add_test(tests, a_submission_ends_as_the_store_says);
     tcase_add_test(tests, a_job_that_cannot_be_accepted_is_not_sent);
     tcase_add_test(tests, a_replaced_job_is_audited_and_a_new_one_counted);

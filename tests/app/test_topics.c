@@ -66,7 +66,8 @@ static void end_topics(const char *behind, const struct topic *topics, size_t co
 
 static struct topic topic_of(const char *name)
 {
-    return (struct topic){.name = slice_of(name), .held_ms = TOPIC_FREE, .due_ms = -1};
+    return (struct topic){
+        .name = slice_of(name), .held_ms = TOPIC_FREE, .due_ms = -1, .opens_ms = TOPIC_FREE};
 }
 
 START_TEST(a_page_of_topics_takes_as_many_calls_as_it_needs)
@@ -118,6 +119,7 @@ END_TEST
 
 START_TEST(a_topic_says_what_holds_it)
 {
+#define CLOSED "{\"windows\":[{\"from\":\"09:00\",\"to\":\"10:00\"}]"
     static const struct {
         struct slice settings;
         int64_t held_ms;
@@ -131,11 +133,17 @@ START_TEST(a_topic_says_what_holds_it)
         {SLICE_INIT("{\"limit\":\"l\"}"), TOPIC_HELD, HOLD_LIMIT},
         {SLICE_INIT("{\"limit\":\"l\"}"), 5000, HOLD_LIMIT},
         {SLICE_INIT("{\"limit\":\"l\",\"rate\":{\"jobs\":1,\"per\":1}}"), 5000, HOLD_RATE},
+        {SLICE_INIT(CLOSED "}"), 5000, HOLD_WINDOWS},
+        {SLICE_INIT(CLOSED "}"), TOPIC_HELD, HOLD_WINDOWS},
+        {SLICE_INIT(CLOSED "}"), TOPIC_FREE, HOLD_NONE},
+        {SLICE_INIT(CLOSED ",\"paused\":true}"), TOPIC_HELD, HOLD_PAUSED},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct topic topic = topic_of("a");
         topic.settings = cases[i].settings;
         topic.held_ms = cases[i].held_ms;
+        if (slice_starts_with(topic.settings, SLICE(CLOSED)))
+            topic.opens_ms = topic.held_ms;
         fake_forget();
         app_topic(app, SLICE("a"), on_topic, fake_on_verdict, &fake_verdict);
         end_topics("a", &topic, 1, "");

@@ -23,7 +23,8 @@ static void begin(void)
         .now_ms = NOW_MS,
         .record = SLICE("{\"createdAt\":1000,\"url\":\"http://h/p\"}"),
     };
-    topic = (struct topic){.name = SLICE("mail"), .held_ms = TOPIC_FREE, .ready = 3, .leased = 2};
+    topic = (struct topic){
+        .name = SLICE("mail"), .held_ms = TOPIC_FREE, .opens_ms = TOPIC_FREE, .ready = 3, .leased = 2};
     findings = 0;
 }
 
@@ -222,6 +223,24 @@ START_TEST(a_due_job_is_held_by_its_topic)
 }
 END_TEST
 
+START_TEST(a_due_job_waits_until_its_topic_opens)
+{
+    topic.settings = SLICE("{\"windows\":[{\"from\":\"09:00\",\"to\":\"10:00\"}],\"order\":\"fifo\"}");
+    topic.head = SLICE("mail/b");
+    topic.held_ms = topic.opens_ms = NOW_MS + 7000;
+    ask();
+    expect(APP_WHY_WINDOWS);
+    ck_assert_int_eq(finding.next_ms, NOW_MS + 7000);
+    topic.held_ms = topic.opens_ms = TOPIC_HELD; /* not yet computed, or the zone is unknown */
+    ask();
+    expect(APP_WHY_WINDOWS);
+    ck_assert_int_eq(finding.next_ms, 0);
+    topic.settings = SLICE("{\"windows\":[{\"from\":\"09:00\",\"to\":\"10:00\"}],\"paused\":true}");
+    ask();
+    expect(APP_WHY_PAUSED);
+}
+END_TEST
+
 START_TEST(a_record_may_need_a_later_version)
 {
     job.record = SLICE("{\"createdAt\":1000,\"url\":\"http://h/p\",\"needs\":[\"wings\"]}");
@@ -309,6 +328,7 @@ Suite *suite(void)
     tcase_add_test(tests, a_due_job_is_held_by_its_topic);
     tcase_add_test(tests, a_due_job_is_held_by_its_key);
     tcase_add_test(tests, a_due_job_is_held_by_the_limit_of_its_topic);
+    tcase_add_test(tests, a_due_job_waits_until_its_topic_opens);
     tcase_add_test(tests, a_record_may_need_a_later_version);
     tcase_add_test(tests, a_due_job_may_be_held_by_its_receiver);
     tcase_add_test(tests, a_job_under_way_and_a_dead_one_say_so);

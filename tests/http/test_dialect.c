@@ -61,6 +61,12 @@ void store_schedule_all(struct store *store, const struct store_schedule *jobs, 
     ck_abort_msg("this dialect sends each job alone");
 }
 
+void store_replace(struct store *store, const struct store_replace *call, store_replaced_fn *fn, void *arg)
+{
+    (void)store, (void)call, (void)fn, (void)arg;
+    ck_abort_msg("this dialect replaces no job");
+}
+
 int64_t store_now_ms(const struct store *store)
 {
     (void)store;
