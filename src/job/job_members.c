@@ -336,6 +336,7 @@ static const struct member rows[] = {
                           HAS(last_attempt.at_ms)},
     [JOB_WAIT] = {NAMED("waitMs"), MEMBER_INTEGER, STORED, FIELD(wait_ms), HAS(wait_ms),
                   .max = TIMESTAMP_MAX_MS},
+    [JOB_ALONE] = {NAMED("alone"), MEMBER_BOOL, STORED, FIELD(is_alone), HAS(is_alone)},
     [JOB_REASON] = {NAMED("reason"), MEMBER_TEXT, KEPT, FIELD(reason), HAS(reason.size)},
     [JOB_ANSWER_HEADERS] = {NAMED("answerHeaders"), MEMBER_TEXT, STORED, FIELD(answer_headers),
                             HAS(answer_headers.size), .is_sound = is_answer_headers_sound},
