@@ -118,7 +118,7 @@ end
 local function tokens_of_window(topic, rate)
   local began, number = Rates.window(topic, rate)
   local left = rate.jobs - (number or 0)
-  return left, left > 0 and soonest or math.max(soonest, math.ceil((began + rate.per * 1000000) / 1000))
+  return left, left > 0 and soonest or math.max(now + 1, math.ceil((began + rate.per * 1000000) / 1000))
 end
 
 -- Adds attempts to the current window, or begins a window.
@@ -150,7 +150,9 @@ function Rates.batch_at(topic, waiting, first_due)
   if at > now then return integer(at) end
 end
 
--- Returns how many attempts the topic's rate allows to begin now, and the time at which it allows the next one, ms.
+-- Returns how many attempts the topic's rate allows to begin now, and the time at which it allows the next one, ms. This time
+-- is later than now if none may begin now, although a quotient may say otherwise by a fraction of a us: a manual clock
+-- would not get beyond it.
 function Rates.tokens(topic, first_due, is_offer)
   local own = settings_of(topic).rate
   if own and own.window then return tokens_of_window(topic, own) end
@@ -158,10 +160,10 @@ function Rates.tokens(topic, first_due, is_offer)
   if not step then return math.huge end
   spent = spent_since(topic, spent, first_due)
   local tokens = whole((ahead + (now_us - spent)) / step)
-  if tokens < 1 then return tokens, math.max(soonest, math.ceil((spent + (step - ahead)) / 1000)) end
+  if tokens < 1 then return tokens, math.max(now + 1, math.ceil((spent + (step - ahead)) / 1000)) end
   local rate, sum, first = settings_of(topic).rate, begun_in_second(topic)
   local left = whole(rate.jobs / rate.per) + rate.burst - sum
-  if left < 1 then return left, math.max(soonest, math.ceil(next_leaving(topic, first) / 1000)) end
+  if left < 1 then return left, math.max(now + 1, math.ceil(next_leaving(topic, first) / 1000)) end
   return math.min(tokens, left), soonest
 end
 
