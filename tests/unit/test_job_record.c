@@ -657,8 +657,8 @@ START_TEST(refuses_records_beyond_the_bounds)
 }
 END_TEST
 
-/* Reading a record with any damaged byte must return a status and not crash. What is written of a job that
- * was read can be read again. No byte follows the copy, so that a sanitizer detects a read beyond its end. */
+/* Reading a record with any damaged byte must return a status and not crash. A job that was read can be
+ * written and read again. No byte follows the copy, so that a sanitizer detects a read beyond its end. */
 START_TEST(survives_damaged_records)
 {
     struct buffer rewritten;
