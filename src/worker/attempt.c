@@ -597,10 +597,6 @@ void attempt_renew(struct attempt *attempt)
 void attempt_cut(struct attempt *attempt)
 {
     attempt->is_cut = true;
-    if (attempt->company) {
-        company_cut(attempt->company);
-        return;
-    }
     if (attempt->state == ATTEMPT_SENDING) {
         if (http_call_hurry(attempt->call))
             return; /* attempt_on_done follows */
@@ -615,8 +611,6 @@ void attempt_cut(struct attempt *attempt)
 void attempt_free(struct attempt *attempt)
 {
     clock_note_work(-1);
-    if (attempt->company)
-        company_leave(attempt);
     if (attempt->call)
         http_call_abort(attempt->call);
     permit_drop(&attempt->permit);

@@ -138,6 +138,12 @@ struct company;
  * with others. *company is NULL at first, and at the end of the claim, attempt is NULL. */
 void company_gather(struct company **, struct attempt *);
 
+/* Cuts the request of an attempt, alone or with its company, see attempt_cut. */
+void company_cut(struct attempt *);
+
+/* Takes an attempt that is freed in any state out of its company, if it has one. */
+void company_leave(struct attempt *);
+
 /* Returns the size of the job's record. The attempt holds about as many bytes until it has ended. */
 size_t attempt_bytes(const struct attempt *);
 

@@ -31,11 +31,6 @@ void attempt_end_by(struct attempt *, enum ending_cause);
 void attempt_hold(struct attempt *, enum ending_cause, int64_t hold_ms);
 void attempt_end_by_outcome(struct attempt *, const struct http_outcome *, const struct batch_result *own);
 
-/* Ends the request of a company, as attempt_cut does for one job. */
-void company_cut(struct company *);
-/* Removes an attempt that is freed in any state. */
-void company_leave(struct attempt *);
-
 /* Returns whether an address is allowed, and otherwise notes why (may_connect of the HTTP client). */
 bool attempt_may_connect(void *attempt, const struct sockaddr *);
 

@@ -12,7 +12,7 @@ enum {
 struct company {
     size_t count, size_max;
     struct attempt *members[TOPIC_BATCH_SIZE_MAX];
-    size_t bytes, bytes_max; /* of the records */
+    size_t bytes, bytes_max; /* size of the records */
     bool may_share;          /* other jobs may join */
     struct permit permit;
     struct buffer body, header_text;
@@ -214,8 +214,13 @@ void company_gather(struct company **company, struct attempt *attempt)
 
 /* ---- in any state ---- */
 
-void company_cut(struct company *company)
+void company_cut(struct attempt *attempt)
 {
+    struct company *company = attempt->company;
+    if (!company) {
+        attempt_cut(attempt);
+        return;
+    }
     if (company->call && http_call_hurry(company->call))
         return; /* company_on_done follows */
     end_all(company, ENDING_CAUSE_UNSENT);
@@ -225,6 +230,8 @@ void company_leave(struct attempt *attempt)
 {
     struct company *company = attempt->company;
     size_t i = 0;
+    if (!company)
+        return;
     while (company->members[i] != attempt)
         i++;
     take_member(company, i);

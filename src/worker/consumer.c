@@ -385,14 +385,17 @@ void consumer_cut(struct consumer *consumer)
     for (size_t i = 0; i < consumer->lane_count; i++) {
         const struct list *attempts = &consumer->lanes[i].attempts;
         for (struct list *link = attempts->next; link != attempts; link = link->next)
-            attempt_cut(LIST_ENTRY(link, struct attempt, link));
+            company_cut(LIST_ENTRY(link, struct attempt, link));
     }
 }
 
 static void free_all(struct list *attempts)
 {
-    while (!list_is_empty(attempts))
-        attempt_free(LIST_ENTRY(attempts->next, struct attempt, link));
+    while (!list_is_empty(attempts)) {
+        struct attempt *attempt = LIST_ENTRY(attempts->next, struct attempt, link);
+        company_leave(attempt);
+        attempt_free(attempt);
+    }
 }
 
 void consumer_free(struct consumer *consumer)

@@ -68,7 +68,7 @@ bool batch_has_results(struct slice answer)
     return open_results(answer, &results);
 }
 
-static void fail(struct batch_result *result, const char *detail)
+static void batch_fail(struct batch_result *result, const char *detail)
 {
     *result = (struct batch_result){.verdict = BATCH_FAILED};
     snprintf(result->detail, sizeof result->detail, "%s", detail);
@@ -90,19 +90,19 @@ static void read_result(struct json_cursor *members, struct batch_result *result
     struct job_errors ignored;
     char room[4 * BATCH_DETAIL_MAX];
     struct buffer text = buffer_of(room, sizeof room);
-    fail(result, "the result of the job says neither ok, retry nor bury");
+    batch_fail(result, "the result of the job says neither ok, retry nor bury");
     job_errors_clear(&ignored);
     while (json_next_member(members, &key, &value)) {
         if (slice_equal(key, SLICE("\"ok\"")) && slice_equal(value, SLICE("true"))) {
             *result = (struct batch_result){.verdict = BATCH_DELIVERED};
         } else if (slice_equal(key, SLICE("\"ok\"")) && slice_equal(value, SLICE("false"))) {
-            fail(result, "");
+            batch_fail(result, "");
         } else if (slice_equal(key, SLICE("\"retry\""))) {
-            fail(result, "");
+            batch_fail(result, "");
             result->has_wait =
                 member_seconds(&ignored, "retry", value, 0, JOB_DELAY_MAX_MS, &result->wait_ms);
             if (!result->has_wait)
-                fail(result, "the result of the job has a retry that is not a duration");
+                batch_fail(result, "the result of the job has a retry that is not a duration");
         } else if (slice_equal(key, SLICE("\"bury\"")) && json_is_text(value)) {
             result->verdict = BATCH_BURIED;
             copy_detail(result, json_text(value, &text));
@@ -135,7 +135,7 @@ void batch_result_of(struct slice answer, bool is_cut, struct slice job_id, stru
         read_result(&found, result);
         return;
     }
-    fail(result, is_cut || !is_open || !results.is_ended
-                     ? "the answer has unreadable results, or more than 64 KiB of them"
-                     : "the results leave this job out");
+    batch_fail(result, is_cut || !is_open || !results.is_ended
+                           ? "the answer has unreadable results, or more than 64 KiB of them"
+                           : "the results leave this job out");
 }

@@ -92,7 +92,8 @@ static void check_overlap(struct member_parse *parse, const struct member *membe
  * times. */
 static bool is_refused(struct slice name)
 {
-    static const char *const names[] = {"topic", "jobId", "delay", "dueAt", "expiresAt"};
+    static const char *const names[] = {"topic",    "jobId",     "delay",    "dueAt",
+                                        "timezone", "expiresAt", "throttle", "debounce"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (slice_equal(name, slice_of(names[i])))
             return true;
