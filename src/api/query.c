@@ -7,7 +7,6 @@
 #include "app/limits.h"
 #include "base/duration.h"
 #include "base/memory.h"
-#include "base/system.h"
 #include "base/timestamp.h"
 #include "http/access.h"
 #include "job/job_id.h"
@@ -249,7 +248,7 @@ static const char *read_due_at(void *into, struct slice value)
     query->bulk.has_due_at = true;
     if (error)
         return error;
-    return *at_ms - clock_wall_ms() <= JOB_DELAY_MAX_MS ? NULL : "must be within 10 years";
+    return *at_ms - app_now_ms(query->app) <= JOB_DELAY_MAX_MS ? NULL : "must be within 10 years";
 }
 
 /* ---- parameters ---- */

@@ -49,7 +49,7 @@ static enum topic_hold hold_of(const struct topic *topic, struct topic_state sta
     case TOPIC_UNREADABLE:
         return HOLD_SETTINGS;
     default:
-        if (topic->opens_ms != TOPIC_FREE)
+        if (topic->opens_ms > 0 || topic->opens_ms == TOPIC_HELD)
             return HOLD_WINDOWS;
         if (topic->lacks_url)
             return HOLD_NO_URL;

@@ -98,7 +98,7 @@ static enum app_why find_hold(struct why *why, const struct topic *topic)
         return APP_WHY_SETTINGS;
     if (topic_settings_service(topic->settings) == TOPIC_PAUSED)
         return APP_WHY_PAUSED;
-    if (topic->opens_ms != TOPIC_FREE) {
+    if (topic->opens_ms > 0 || topic->opens_ms == TOPIC_HELD) {
         why->finding.next_ms = topic->opens_ms > 0 ? topic->opens_ms : 0;
         return APP_WHY_WINDOWS;
     }

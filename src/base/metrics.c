@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/metrics_private.h"
+#include "base/utf8.h"
 
 /* ---- histograms ---- */
 
@@ -98,7 +99,9 @@ static struct topic_row *row_of(struct metrics *metrics, struct slice topic)
     struct metrics_board *board = metrics->board;
     size_t row;
     find_slot(board, topic, &row);
-    bool is_new = row == METRICS_TOPICS_MAX && topic.size <= TOPIC_NAME_MAX;
+    /* A damaged name from Redis counts as "_other", because it would make the whole text invalid. */
+    bool is_new = row == METRICS_TOPICS_MAX && topic.size <= TOPIC_NAME_MAX &&
+                  json_plain_end(topic.data, slice_end(topic)) == slice_end(topic);
     if (is_new && atomic_load_explicit(&board->topic_count, memory_order_acquire) < METRICS_TOPICS_MAX)
         row = add_topic(board, topic);
     return &metrics->topics[row];

@@ -151,6 +151,7 @@ enum job_member {
     JOB_ROUNDS,
     JOB_LAST_ATTEMPT,
     JOB_WAIT,
+    JOB_ALONE,
     JOB_REASON,
     JOB_ANSWER_HEADERS,
     JOB_TRACE_PARENT,
@@ -209,9 +210,10 @@ struct job {
     struct slice workflow;  /* id of the job's workflow, see store/workflow.h; empty: none */
 
     int64_t created_ms; /* by Redis's clock; 0 in a request */
-    int attempts;       /* number of failed attempts so far, in this round */
-    int uncounted;      /* number of failed attempts in this round that used up no retry, see ending.h */
-    int rounds;         /* number of rounds that the receiver ended with "not yet", see delivery_form.h */
+    bool is_alone; /* a batch with this job was answered with a failure, so it is sent alone from now on */
+    int attempts;  /* number of failed attempts so far, in this round */
+    int uncounted; /* number of failed attempts in this round that used up no retry, see ending.h */
+    int rounds;    /* number of rounds that the receiver ended with "not yet", see delivery_form.h */
     struct attempt_result last_attempt;
     int64_t wait_ms;     /* wait from the end of last_attempt to the next attempt; 0: no wait, or unknown */
     struct slice reason; /* reason why the job is dead; else empty */

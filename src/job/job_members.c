@@ -336,6 +336,7 @@ static const struct member rows[] = {
                           HAS(last_attempt.at_ms)},
     [JOB_WAIT] = {NAMED("waitMs"), MEMBER_INTEGER, STORED, FIELD(wait_ms), HAS(wait_ms),
                   .max = TIMESTAMP_MAX_MS},
+    [JOB_ALONE] = {NAMED("alone"), MEMBER_BOOL, STORED, FIELD(is_alone), HAS(is_alone)},
     [JOB_REASON] = {NAMED("reason"), MEMBER_TEXT, KEPT, FIELD(reason), HAS(reason.size)},
     [JOB_ANSWER_HEADERS] = {NAMED("answerHeaders"), MEMBER_TEXT, STORED, FIELD(answer_headers),
                             HAS(answer_headers.size), .is_sound = is_answer_headers_sound},
@@ -361,12 +362,6 @@ const struct members job_members = {MEMBER_ROWS(rows), .noun = "field", .prefix 
  *
  * A record is text that some version of duepost wrote. Other texts usually do not have the form of a record
  * and are refused. The rules for clients are not checked again. */
-
-/* Maximum size of all decoded strings of a record together. */
-enum {
-    TEXT_MAX = JOB_URL_MAX + JOB_HEADER_BYTES_MAX + TRACE_STATE_MAX + JOB_LABELS_MAX * JOB_LABEL_MAX +
-               RETRY_EXPRESSION_MAX + JOB_WORKFLOW_MAX + LANE_KEY_MAX
-};
 
 /* Writes the names of the features that earlier versions must not ignore. If this version does not know one
  * of the names that the job already has, writes nothing: then the member "needs" is carried unchanged. */
@@ -499,7 +494,7 @@ static enum status read_record(struct slice id, struct slice record, const struc
                                      .lacks = &job->lacks,
                                      .checked = limits};
     *job = (struct job){.timeout_ms = JOB_TIMEOUT_MS};
-    buffer_init(&job->text, TEXT_MAX);
+    buffer_init(&job->text, record.size);
     bool is_id = job_key_parse(id, &job->topic, &job->job_id);
     bool is_read = members_read(&reading, record);
     if (is_id && is_read && job->created_ms &&

@@ -62,12 +62,6 @@ struct lost_claim {
     int64_t lease_ms, sent_us;
 };
 
-static void note_lost(struct lost_claim *lost)
-{
-    list_append(&lost->shard->lost_claims, &lost->link);
-    lost->shard->lost_claim_count++;
-}
-
 void claim_note_lost(struct shard *shard, enum lease_holder holder, const struct nonce *nonce,
                      int64_t lease_ms, int64_t sent_us)
 {
@@ -76,7 +70,8 @@ void claim_note_lost(struct shard *shard, enum lease_holder holder, const struct
     struct lost_claim *lost = NEW(struct lost_claim);
     *lost = (struct lost_claim){
         .shard = shard, .nonce = *nonce, .holder = holder, .lease_ms = lease_ms, .sent_us = sent_us};
-    note_lost(lost);
+    list_append(&shard->lost_claims, &lost->link);
+    shard->lost_claim_count++;
 }
 
 /* If abandon.lua failed, notes the lost claim again, so that abandon.lua is called again later. */
@@ -84,9 +79,10 @@ static void abandon_end(struct store_call *call, enum status status, const struc
 {
     struct lost_claim *lost = call->arg;
     if (status != STATUS_OK) {
-        note_lost(lost);
+        list_append(&lost->shard->lost_claims, &lost->link);
         return;
     }
+    lost->shard->lost_claim_count--;
     if (redis_reply_integer(redis_reply_at(reply, 1)) > 0)
         log_info("claim_abandoned", LOG_NUMBER("shard", lost->shard->number),
                  LOG_NUMBER("jobs", redis_reply_integer(redis_reply_at(reply, 1))));
@@ -110,10 +106,10 @@ static void abandon(struct lost_claim *lost)
  * process dies first, the leases run out. */
 void claim_abandon_lost(struct shard *shard)
 {
-    for (size_t count = shard->lost_claim_count; count > 0; count--) {
-        shard->lost_claim_count--;
-        abandon(LIST_ENTRY(list_take(&shard->lost_claims), struct lost_claim, link));
-    }
+    struct list all;
+    list_move(&shard->lost_claims, &all);
+    for (struct list *link; (link = list_take(&all));)
+        abandon(LIST_ENTRY(link, struct lost_claim, link));
 }
 
 void claim_forget_lost(struct shard *shard)

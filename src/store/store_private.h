@@ -54,8 +54,8 @@ struct shard {
     struct topic_quota quota; /* see store_quota */
     uint64_t claims;          /* a counter for nonces */
     char nonce_prefix[17];
-    struct list lost_claims; /* see claim_note_lost */
-    size_t lost_claim_count;
+    struct list lost_claims; /* see claim_note_lost; without those for which abandon.lua is under way */
+    size_t lost_claim_count; /* with them */
     struct redis_state *redis_state;
     struct hook *gather;
     struct timer *patience; /* runs while items wait for another call, see batch_may_wait */

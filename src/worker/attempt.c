@@ -13,9 +13,12 @@
 /* The states of an attempt. Each arrow is an event. attempt_move checks that the table allows the change.
  *
  *   READING ──▶ ASKING ──▶ ARRIVING ──▶ SENDING ──▶ RECORDING ──▶ OVER
+ *   READING ──▶ GATHERED ─────────────▶ SENDING
  *
  *   from the state becomes the event is
  *   READING      ASKING, ARRIVING, SENDING, RECORDING (nothing can be sent)    attempt_start
+ *   READING      GATHERED (is sent with other jobs of its topic)               attempt_start
+ *   GATHERED     SENDING, RECORDING (held back, or nothing can be sent)        company_gather, attempt_cut
  *   ASKING       ARRIVING, SENDING, RECORDING (held back)                      attempt_on_permit, attempt_cut
  *   ARRIVING     SENDING, RECORDING (nothing can be sent)                      attempt_on_arrived
  *   SENDING      RECORDING                                                     attempt_on_done, attempt_cut
@@ -46,13 +49,15 @@
 
 enum { HEADER_TEXT_MAX = 32 * 1024 /* maximum size of all headers: the job's and duepost's own */ };
 
-static void attempt_move(struct attempt *attempt, enum attempt_state to)
+void attempt_move(struct attempt *attempt, enum attempt_state to)
 {
     static const bool is_allowed[ATTEMPT_STATES][ATTEMPT_STATES] = {
         [ATTEMPT_READING] = {[ATTEMPT_ASKING] = true,
+                             [ATTEMPT_GATHERED] = true,
                              [ATTEMPT_ARRIVING] = true,
                              [ATTEMPT_SENDING] = true,
                              [ATTEMPT_RECORDING] = true},
+        [ATTEMPT_GATHERED] = {[ATTEMPT_SENDING] = true, [ATTEMPT_RECORDING] = true},
         [ATTEMPT_ASKING] = {[ATTEMPT_ARRIVING] = true, [ATTEMPT_SENDING] = true, [ATTEMPT_RECORDING] = true},
         [ATTEMPT_ARRIVING] = {[ATTEMPT_SENDING] = true, [ATTEMPT_RECORDING] = true},
         [ATTEMPT_SENDING] = {[ATTEMPT_RECORDING] = true},
@@ -251,19 +256,37 @@ static void attempt_end(struct attempt *attempt, struct ending_input input)
     attempt_record(attempt);
 }
 
-static void attempt_end_by(struct attempt *attempt, enum ending_cause cause)
+void attempt_end_by(struct attempt *attempt, enum ending_cause cause)
 {
     attempt_end(attempt, (struct ending_input){.cause = cause});
 }
 
-static void attempt_hold(struct attempt *attempt, enum ending_cause cause, int64_t hold_ms)
+void attempt_hold(struct attempt *attempt, enum ending_cause cause, int64_t hold_ms)
 {
     attempt_end(attempt, (struct ending_input){.cause = cause, .hold_ms = hold_ms});
 }
 
 /* ---- SENDING ---- */
 
-static void end_by_result(struct attempt *attempt, const struct http_outcome *http)
+/* Applies what the answer to a batch says of this job. */
+static void judge_own(const struct attempt *attempt, const struct batch_result *own,
+                      struct attempt_result *result, struct form_judgement *judgement)
+{
+    (void)attempt;
+    judgement->again_ms = 0;
+    judgement->again_fault = NULL;
+    if (own->verdict == BATCH_DELIVERED)
+        return;
+    result->error = FAILURE_WORKER;
+    result->status = 0;
+    result->detail = slice_of(own->detail);
+    judgement->has_wait = own->has_wait;
+    judgement->wait_ms = own->wait_ms;
+}
+
+/* own: what the answer to a batch says of this job; NULL: the whole answer counts. */
+static void end_by_result(struct attempt *attempt, const struct http_outcome *http,
+                          const struct batch_result *own)
 {
     struct attempt_result result = attempt_result_of(http, attempt->claimed_ms);
     struct form_judgement judgement;
@@ -277,6 +300,10 @@ static void end_by_result(struct attempt *attempt, const struct http_outcome *ht
         .headers = http->headers,
     };
     delivery_form_judge(attempt->form, &answer, &judgement);
+    if (own)
+        judge_own(attempt, own, &result, &judgement);
+    else if (attempt->was_in_company && result.error == FAILURE_NONE && !attempt_result_is_success(&result))
+        attempt->job.is_alone = true;
     if (judgement.again_fault) {
         result.error = FAILURE_PROTOCOL;
         result.status = 0;
@@ -288,6 +315,7 @@ static void end_by_result(struct attempt *attempt, const struct http_outcome *ht
     metrics_attempt(attempt->context->metrics, attempt->job.topic,
                     attempt_metric_of(&result, judgement.again_ms > 0), http->duration_ms * 1000);
     attempt_end(attempt, (struct ending_input){.cause = ENDING_CAUSE_RESULT,
+                                               .is_rejected = own && own->verdict == BATCH_BURIED,
                                                .random = has_jitter ? random_bits() : 0,
                                                .result = &result,
                                                .judgement = judgement,
@@ -297,10 +325,9 @@ static void end_by_result(struct attempt *attempt, const struct http_outcome *ht
                                                .elements = buffer_slice(&attempt->elements)});
 }
 
-static void attempt_on_done(void *arg, const struct http_outcome *http)
+void attempt_end_by_outcome(struct attempt *attempt, const struct http_outcome *http,
+                            const struct batch_result *own)
 {
-    struct attempt *attempt = arg;
-    attempt->call = NULL;
     if (http->error == FAILURE_UNSENT) {
         attempt_end_by(
             attempt,
@@ -309,11 +336,18 @@ static void attempt_on_done(void *arg, const struct http_outcome *http)
         metrics_count(attempt->context->metrics, METRICS_COUNTER_HELD_BY_LOOKUPS, 1);
         attempt_hold(attempt, ENDING_CAUSE_HELD, LOOKUPS_WAIT_MS);
     } else {
-        end_by_result(attempt, http);
+        end_by_result(attempt, http, own);
     }
 }
 
-static bool attempt_may_send(void *arg)
+static void attempt_on_done(void *arg, const struct http_outcome *http)
+{
+    struct attempt *attempt = arg;
+    attempt->call = NULL;
+    attempt_end_by_outcome(attempt, http, NULL);
+}
+
+bool attempt_may_send(void *arg)
 {
     const struct attempt *attempt = arg;
     int64_t until_us = attempt->renewed_us + STORE_LEASE_MS * INT64_C(1000) - LEASE_SPARE_US;
@@ -385,7 +419,7 @@ static void attempt_on_permit(void *arg, int64_t wait_ms)
         attempt_hold(attempt, ENDING_CAUSE_HELD, wait_ms);
 }
 
-static bool needs_permit(const struct attempt *attempt)
+bool attempt_needs_permit(const struct attempt *attempt)
 {
     const struct topic_settings *settings = attempt->settings;
     return settings && settings->has_breaker ? settings->is_breaker_on
@@ -455,6 +489,14 @@ static bool read_settings(struct attempt *attempt, struct slice text)
     return false;
 }
 
+/* Returns whether the job is sent in the form of a batch, which may have this job only. */
+static bool is_for_batch(const struct attempt *attempt)
+{
+    const struct job *job = &attempt->job;
+    return attempt->settings && attempt->settings->batch_size && job->form.size == 0 &&
+           job->workflow.size == 0 && job->method == JOB_METHOD_POST && !job_has_broken_body(job);
+}
+
 static void attempt_read(struct attempt *attempt, struct slice settings, int64_t now_ms)
 {
     if (settings.size && !read_settings(attempt, settings))
@@ -480,7 +522,9 @@ static void attempt_read(struct attempt *attempt, struct slice settings, int64_t
         attempt_end_by(attempt, ENDING_CAUSE_EXHAUSTED);
     else if (attempt->url.host.size == 0)
         hold_without_url(attempt);
-    else if (needs_permit(attempt))
+    else if (is_for_batch(attempt))
+        attempt_move(attempt, ATTEMPT_GATHERED);
+    else if (attempt_needs_permit(attempt))
         ask_permit(attempt);
     else
         attempt_go(attempt);

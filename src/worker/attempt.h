@@ -66,6 +66,7 @@ struct attempt_context {
 
 enum attempt_state {
     ATTEMPT_READING,
+    ATTEMPT_GATHERED,
     ATTEMPT_ASKING,
     ATTEMPT_ARRIVING,
     ATTEMPT_SENDING,
@@ -107,8 +108,11 @@ struct attempt {
     bool lacks_url; /* the job is held because neither it nor its topic has a url */
     /* Owned; if the job is held: name of the receiver that holds it (see permit.h). */
     char *held_by;
-    struct http_call *call;        /* HTTP call, while SENDING */
-    struct attempt_span *span;     /* owned; set when SENDING begins; NULL: no span */
+    struct company *company;   /* GATHERED, SENDING: the jobs that are sent together; NULL: the job is sent
+                                  alone */
+    bool was_in_company;       /* the request was that of a company */
+    struct http_call *call;    /* HTTP call, while SENDING alone */
+    struct attempt_span *span; /* owned; set when SENDING begins; NULL: no span */
     char refusal[TARGET_WHY_SIZE]; /* why the last address was refused */
     struct ending ending;          /* set from RECORDING on */
     struct ending_texts texts;
@@ -121,6 +125,24 @@ struct attempt {
  * claim was sent. */
 struct attempt *attempt_start(const struct attempt_context *, const struct shard_claimed *,
                               const struct nonce *, int64_t claim_us, int64_t now_ms);
+
+/* ---- companies ----
+ *
+ * The attempts of jobs that are sent in one request (job/delivery/batch.h). Each attempt keeps its lease and
+ * its ending; permit, request and answer are those of the company. */
+
+struct company;
+
+/* Called for each attempt of a claim, right after attempt_start, in the order of the claim. Adds the attempt
+ * to *company if it belongs there; otherwise sends *company, and makes a new one if the attempt may be sent
+ * with others. *company is NULL at first, and at the end of the claim, attempt is NULL. */
+void company_gather(struct company **, struct attempt *);
+
+/* Cuts the request of an attempt, alone or with its company, see attempt_cut. */
+void company_cut(struct attempt *);
+
+/* Takes an attempt that is freed in any state out of its company, if it has one. */
+void company_leave(struct attempt *);
 
 /* Returns the size of the job's record. The attempt holds about as many bytes until it has ended. */
 size_t attempt_bytes(const struct attempt *);

@@ -2,6 +2,7 @@
 #ifndef DUEPOST_WORKER_ATTEMPT_PRIVATE_H
 #define DUEPOST_WORKER_ATTEMPT_PRIVATE_H
 
+#include "job/delivery/batch.h"
 #include "job/request.h"
 #include "worker/attempt.h"
 
@@ -20,6 +21,22 @@ struct http_call *attempt_request_send(struct attempt *, int64_t timeout_ms, boo
  * time of the claim, by Redis's clock. */
 struct attempt_result attempt_result_of(const struct http_outcome *, int64_t at_ms);
 enum metrics_result attempt_metric_of(const struct attempt_result *, bool is_not_yet);
+
+/* ---- the ends of an attempt, for its company ---- */
+
+void attempt_move(struct attempt *, enum attempt_state to);
+bool attempt_needs_permit(const struct attempt *);
+bool attempt_may_send(void *attempt);
+void attempt_end_by(struct attempt *, enum ending_cause);
+void attempt_hold(struct attempt *, enum ending_cause, int64_t hold_ms);
+void attempt_end_by_outcome(struct attempt *, const struct http_outcome *, const struct batch_result *own);
+
+/* Returns whether an address is allowed, and otherwise notes why (may_connect of the HTTP client). */
+bool attempt_may_connect(void *attempt, const struct sockaddr *);
+
+/* Writes the headers of the request. batch_count: number of its jobs; 0: this job alone, not in the form of a
+ * batch. */
+void attempt_write_headers(struct attempt *, struct slice payload, size_t batch_count, struct header_lines *);
 
 /* ---- log lines ----
  *

@@ -39,7 +39,7 @@ static bool may_ask_proxy(struct attempt *attempt)
     return !url_host_is_localhost(url->host) || is_allowed(attempt, &loopback, url->port);
 }
 
-static bool may_connect(void *arg, const struct sockaddr *sockaddr)
+bool attempt_may_connect(void *arg, const struct sockaddr *sockaddr)
 {
     struct attempt *attempt = arg;
     struct address address = {.is_v6 = sockaddr->sa_family == AF_INET6};
@@ -81,7 +81,8 @@ static void add_trace(struct attempt *attempt, bool has_own, struct header_lines
         header_lines_add(lines, SLICE("tracestate"), job->trace_state);
 }
 
-static void write_headers(struct attempt *attempt, struct slice payload, struct header_lines *lines)
+void attempt_write_headers(struct attempt *attempt, struct slice payload, size_t batch_count,
+                           struct header_lines *lines)
 {
     const struct job *job = &attempt->job;
     struct job_header headers[TOPIC_DEFAULTS_HEADERS_MAX];
@@ -97,6 +98,8 @@ static void write_headers(struct attempt *attempt, struct slice payload, struct 
         .workflow_ms = attempt->workflow_ms,
         .headers = headers,
         .header_count = count,
+        .batch_count = batch_count,
+        .batch_id = slice_of(attempt->lease.nonce.text),
     };
     attempt->form->write_headers(&facts, lines);
     for (size_t i = 0; i < count; i++)
@@ -138,7 +141,7 @@ struct http_call *attempt_request_send(struct attempt *attempt, int64_t timeout_
         payload = buffer_slice(&attempt->elements);
     else
         payload = job_payload(&attempt->job, &attempt->payload);
-    write_headers(attempt, payload, &lines);
+    attempt_write_headers(attempt, payload, 0, &lines);
     if (attempt->payload.failed || attempt->header_text.failed)
         return NULL;
     for (size_t i = 0; i < lines.count; i++)
@@ -153,7 +156,7 @@ struct http_call *attempt_request_send(struct attempt *attempt, int64_t timeout_
         .needs_fresh = needs_fresh(attempt),
         .wants_large_answer = callback_jobs_are_wanted(&attempt->job, attempt->settings),
         .wants_headers = attempt->form->wants_headers,
-        .may_connect = may_connect,
+        .may_connect = attempt_may_connect,
         .may_send = may_send,
         .on_done = on_done,
         .arg = attempt,

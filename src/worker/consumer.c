@@ -181,16 +181,19 @@ static void start_attempts(struct lane *lane, const struct shard_claim *claim)
 {
     struct consumer *consumer = lane->consumer;
     int64_t now_ms = claim->now_us / 1000;
+    struct company *company = NULL;
     for (size_t i = 0; i < claim->count; i++) {
         const struct shard_claimed *job = &claim->jobs[i];
         struct attempt *attempt = attempt_start(&lane->context, job, claim->nonce, lane->claim_us, now_ms);
         list_append(&lane->attempts, &attempt->link);
         consumer->in_flight++;
         consumer->bytes += counted_bytes(attempt);
+        company_gather(&company, attempt);
         if (!attempt_was_held(attempt))
             metrics_lateness(consumer->options.metrics, (now_ms - job->free_ms) * 1000,
                              (job->free_ms - job->due_ms) * 1000);
     }
+    company_gather(&company, NULL);
     metrics_in_flight(consumer->options.metrics, consumer->in_flight);
     if (claim->count > 0)
         timer_arm(consumer->renew, RENEW_TICK_US);
@@ -382,14 +385,17 @@ void consumer_cut(struct consumer *consumer)
     for (size_t i = 0; i < consumer->lane_count; i++) {
         const struct list *attempts = &consumer->lanes[i].attempts;
         for (struct list *link = attempts->next; link != attempts; link = link->next)
-            attempt_cut(LIST_ENTRY(link, struct attempt, link));
+            company_cut(LIST_ENTRY(link, struct attempt, link));
     }
 }
 
 static void free_all(struct list *attempts)
 {
-    while (!list_is_empty(attempts))
-        attempt_free(LIST_ENTRY(attempts->next, struct attempt, link));
+    while (!list_is_empty(attempts)) {
+        struct attempt *attempt = LIST_ENTRY(attempts->next, struct attempt, link);
+        company_leave(attempt);
+        attempt_free(attempt);
+    }
 }
 
 void consumer_free(struct consumer *consumer)

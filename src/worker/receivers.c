@@ -147,7 +147,8 @@ void receiver_copy_record(struct receiver *receiver, const struct receiver_recor
     receiver->version = version;
     bool is_impaired = known && (known->failures > 0 || known->opened_ms > 0 || known->limit > 0);
     bool is_open = known && known->opened_ms > 0;
-    receiver->copied_us = clock_wait_us();
+    /* A manual clock may have been turned since Redis read the record. */
+    receiver->copied_us = known && clock_is_manual() ? known->now_us : clock_wait_us();
     if (is_open) {
         int64_t left_us = known->probe_ms * 1000 - known->now_us;
         receiver->probe_us = receiver->copied_us + (left_us < WAIT_MAX_US ? left_us : 0);

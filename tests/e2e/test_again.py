@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from clock import attempts, seconds_after
 from patience import SLOW, until
 from receiver import Answer
 from timestamp import from_ms, to_ms
@@ -74,14 +75,16 @@ def test_a_date_is_a_time(server, receiver, topic):
     assert abs(to_ms(job["dueAt"]) / 1000 - time.time() - 7200) < 30 * SLOW
 
 
-def test_a_round_begins_with_all_retries(server, receiver, topic):
-    receiver.script(topic, 500, again(1), 500, 500, 200)
-    server.schedule(topic=topic, jobId="a", url=receiver.url(), retry=1, retrySchedule=[0.05])
-    job = server.wait_for_state(topic, "a", "dead", 30)
+def test_a_round_begins_with_all_retries(turned, receiver, topic):
+    receiver.script(topic, 500, again("1h"), 500, 500, 200)
+    begin = turned.clock.now()
+    turned.schedule(topic=topic, jobId="a", url=receiver.url(), retry=1, retrySchedule=["10m"])
+    assert seconds_after(begin, attempts(turned.clock.advance("3h"), topic)) == [0, 600, 600 + 3600, 1200 + 3600]
+    job = turned.job(topic, "a")
     assert (job["reason"], job["attempts"], job["rounds"]) == ("retries_exhausted", 2, 1)
     assert [(a.attempt, a.headers.get("duepost-round")) for a in receiver.of(topic)] == [(1, None), (2, None), (1, "2"), (2, "2")]
-    server.run(topic, "a").expect(202)  # starts over
-    until(lambda: receiver.count(topic) == 5, 20, "the run")
+    turned.run(topic, "a").expect(202)  # starts over
+    turned.clock.settle()
     assert (receiver.of(topic)[4].attempt, receiver.of(topic)[4].headers.get("duepost-round")) == (1, None)
 
 
@@ -108,12 +111,14 @@ def test_other_answers_do_not_ask_for_it(server, receiver, topic):
     assert (job["reason"], job["attempts"]) == ("gone", 2) and "rounds" not in job
 
 
-def test_the_ttl_bounds_the_rounds(server, receiver, topic):
+def test_the_ttl_bounds_the_rounds(turned, receiver, topic):
     receiver.script(topic, again(3600))
-    server.schedule(topic=topic, jobId="a", url=receiver.url(), ttl=5)
-    job = server.wait_for_state(topic, "a", "dead", 30)
-    assert job["reason"] == "expired" and job["rounds"] == 1 and receiver.count(topic) == 1
-    assert to_ms(job["deadAt"]) >= to_ms(job["expiresAt"])
+    begin = turned.clock.now()
+    turned.schedule(topic=topic, jobId="a", url=receiver.url(), ttl="150m")
+    assert seconds_after(begin, attempts(turned.clock.advance("1d"), topic)) == [0, 3600, 7200]
+    job = turned.job(topic, "a")
+    assert (job["state"], job["reason"], job["rounds"]) == ("dead", "expired", 3) and receiver.count(topic) == 3
+    assert 0 <= to_ms(job["deadAt"]) - to_ms(job["expiresAt"]) < 1000
 
 
 def test_after_the_last_round_the_job_is_dead(start, redis, receiver, topic):
@@ -141,13 +146,14 @@ def test_a_patch_keeps_the_rounds_and_a_put_begins_anew(server, receiver, topic)
     assert "duepost-round" not in receiver.of(topic)[1].headers
 
 
-def test_a_waiting_round_is_cancelled(server, receiver, topic):
-    receiver.script(topic, again(2))
-    server.schedule(topic=topic, jobId="a", url=receiver.url())
-    rounds(server, topic, 1)
-    server.cancel(topic, "a").expect(200)
-    time.sleep(2.5)
-    assert receiver.count(topic) == 1 and server.job(topic, "a") is None
+def test_a_waiting_round_is_cancelled(turned, receiver, topic):
+    receiver.script(topic, again("2h"))
+    turned.schedule(topic=topic, jobId="a", url=receiver.url())
+    turned.clock.advance("1h")
+    assert turned.job(topic, "a")["rounds"] == 1
+    turned.cancel(topic, "a").expect(200)
+    turned.clock.advance("1d")
+    assert receiver.count(topic) == 1 and turned.job(topic, "a") is None
 
 
 def test_pause_and_limits_hold_each_round(server, receiver, topic):
@@ -223,8 +229,8 @@ def test_a_round_survives_a_restart(start, redis, receiver, topic):
     assert receiver.of(topic)[1].headers["duepost-round"] == "2" and gaps(receiver, topic)[0] >= 2
 
 
-def test_a_due_time_of_its_own_is_before_the_first_round_only(server, receiver, topic):
-    receiver.script(topic, again(1), 200)
-    server.schedule(topic=topic, jobId="a", url=receiver.url(), dueAt=from_ms(time.time() * 1000 + 500))
-    until(lambda: receiver.count(topic) == 2, 30, "two rounds")
-    assert gaps(receiver, topic)[0] >= 1
+def test_a_due_time_of_its_own_is_before_the_first_round_only(turned, receiver, topic):
+    receiver.script(topic, again("1h"), 200)
+    due = turned.clock.now() + 1800_000
+    turned.schedule(topic=topic, jobId="a", url=receiver.url(), dueAt=from_ms(due))
+    assert seconds_after(due, attempts(turned.clock.advance("1d"), topic)) == [0, 3600]

@@ -1,5 +1,6 @@
 """The events while a client turns the manual clock: retries, breakers, limits, expiry, leases, workflows, restarts."""
 
+import calendar
 import itertools
 import json
 import threading
@@ -36,6 +37,13 @@ def own():
     started = Receiver()
     yield started
     started.stop()
+
+
+def time_of(job_id):
+    """Returns the ms since 1970 of an occurrence, which its id contains."""
+    text = job_id.rpartition("~")[2].removesuffix("Z")
+    whole, _, ms = text.partition(".")
+    return calendar.timegm(time.strptime(whole, "%Y%m%dT%H%M%S")) * 1000 + int(ms or 0)
 
 
 def put(server, target, **document):
@@ -396,6 +404,7 @@ def test_a_move_goes_on_after_a_kill(manual, receiver, topic, data):
         mover.join()
         server, clock = manual(data=data)
         assert begin <= clock.now() < end
+        assert max(time_of(one.job_id) for one in receiver.of(topic)) <= clock.now()
     clock.move_to(end)
     assert clock.now() == end
     came = [one.job_id for one in receiver.of(topic)]

@@ -153,10 +153,25 @@ def test_places(start, behind, corrupt, receiver, topic):
     corrupt("HSET", "crashes", f"{topic}/6", "")
     look_at_lists(server, topic)
     is_well(server, receiver, topic)
-    for word in ("no id", "/"):
-        until(lambda: f"foreign {word}" in server.log(), 20, f"{word} is removed")
+    for word in (b"no id", b"/", b"\xff/\xff"):
+        until(lambda: "foreign " + word.decode(errors="replace") in server.log(), 20, f"{word} is removed")
         assert behind.command("HEXISTS", KEYS + "jobs", word) == b":0\r\n"
     is_well(server, receiver, topic + ".later")
+
+
+@pytest.mark.parametrize("name", [b"\xff", b'a"b', b"a\nb"], ids=repr)
+def test_no_answer_has_a_name_that_no_topic_has(start, behind, receiver, topic, name):
+    """A consumer finds the damaged job before the janitor does. The job is dead then, and counts as one of another topic."""
+    server = start(redis=behind)
+    prefix, job_id = KEYS.encode(), name + b"/a"
+    for words in ((b"ZADD", prefix + b"bucket:" + name, b"1", job_id), (b"HSET", prefix + b"jobs", job_id, (HEAD + "}").encode()),
+                  (b"HINCRBY", prefix + b"numbers", b"waiting", b"1"), (b"ZADD", prefix + b"due", b"1", name)):
+        assert behind.command(*words) == b":1\r\n"
+    until(lambda: behind.command("HLEN", KEYS + "jobs") == b":0\r\n", 20, "the damaged job is gone")
+    look_at_lists(server, topic)
+    metrics = server.get("/metrics").body.decode()
+    assert 'duepost_jobs_ended_total{topic="_other",how="dead"} 1' in metrics, [line for line in metrics.splitlines() if "ended" in line]
+    is_well(server, receiver, topic)
 
 
 def test_ended_jobs(start, behind, corrupt, receiver, topic):

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from clock import MANUAL, ManualClock, attempts
 from patience import SLOW, until, watch
 from pull import end, lease_one, name
 from receiver import Answer
@@ -99,12 +100,14 @@ def test_a_job_ends_in_time_wherever_it_waits(server, receiver, topic, hold):
     assert "expiresAt" in server.get(f"/jobs/{topic}/a/why").expect(200)["detail"]
 
 
-def test_a_job_ends_while_it_waits_for_its_retry(server, receiver, topic):
+def test_a_job_ends_while_it_waits_for_its_retry(turned, receiver, topic):
     receiver.script(topic, 500)
-    server.schedule(topic=topic, jobId="a", url=receiver.url(), ttl=1, retrySchedule=[600])
-    job = server.wait_for_state(topic, "a", "dead", 10)
-    assert job["reason"] == "expired" and job["attempts"] == 1 and job["lastAttempt"]["status"] == 500
-    assert 0 <= to_ms(job["deadAt"]) - to_ms(job["expiresAt"]) <= 1000 * SLOW
+    turned.schedule(topic=topic, jobId="a", url=receiver.url(), ttl="1d", retrySchedule=["2d"])
+    assert len(attempts(turned.clock.advance(86400 - 1), topic)) == 1 and turned.job(topic, "a")["state"] == "delayed"
+    turned.clock.advance("1h")
+    job = turned.job(topic, "a")
+    assert (job["state"], job["reason"], job["attempts"]) == ("dead", "expired", 1) and job["lastAttempt"]["status"] == 500
+    assert 0 <= to_ms(job["deadAt"]) - to_ms(job["expiresAt"]) < 1000
 
 
 def test_an_attempt_in_flight_is_not_ended(server, receiver, topic):
@@ -118,37 +121,39 @@ def test_an_attempt_in_flight_is_not_ended(server, receiver, topic):
     assert job["reason"] == "expired" and job["attempts"] == 1
 
 
-def test_a_worker_that_fails_late_ends_the_job(server, topic):
-    server.request("PUT", f"/topics/{topic}", '{"delivery":"pull"}', {"Content-Type": "application/json"}).expect(200)
-    server.schedule(topic=topic, jobId="a", ttl=0.7)
-    leased = lease_one(server, topic, lease=600)
-    until(lambda: time.time() * 1000 > to_ms(leased["expiresAt"]) + 1000, 10, "the expiry")
-    assert server.job(topic, "a")["state"] == "leased"
-    end(server, "release", topic, name(leased)).expect(200)
-    assert server.wait_for_state(topic, "a", "dead", 5)["reason"] == "expired"
+def test_a_worker_that_fails_late_ends_the_job(turned, topic):
+    turned.request("PUT", f"/topics/{topic}", '{"delivery":"pull"}', {"Content-Type": "application/json"}).expect(200)
+    turned.schedule(topic=topic, jobId="a", ttl="10m")
+    leased = lease_one(turned, topic, lease="1h")
+    turned.clock.advance("30m")
+    assert turned.job(topic, "a")["state"] == "leased"
+    end(turned, "release", topic, name(leased)).expect(200)
+    turned.clock.settle()
+    assert turned.job(topic, "a")["reason"] == "expired"
 
 
 def test_expired_jobs_leave_room_for_others(start, receiver, topic):
-    server = start("--max-jobs", "10")
+    server = start("--max-jobs", "10", *MANUAL)
+    clock = ManualClock(server)
     set_paused(server, topic, True)
     for number in range(10):
-        server.schedule(topic=topic, jobId=str(number), url=receiver.url(), ttl=SLOW if number else 600)
+        server.schedule(topic=topic, jobId=str(number), url=receiver.url(), ttl="1h" if number else "2h")
     job = {"topic": topic, "jobId": "more", "url": receiver.url(), "delay": 600}
+    clock.advance(3599)
     server.post(job).expect(507)
-    expires_ms = to_ms(server.job(topic, "9")["expiresAt"])
-    until(lambda: time.time() * 1000 > expires_ms, 5, "the expiry")
+    clock.advance(1)
     server.post(job).expect(201)
     until(lambda: [job["jobId"] for job in server.get(f"/jobs?state=ready&topic={topic}").expect(200)["jobs"]] == ["0"], 5, "one ready job")
 
 
 @pytest.mark.parametrize("is_head", [False, True])
-def test_only_the_head_of_a_line_pauses_its_topic_when_it_expires(server, receiver, topic, is_head):
-    server.request("PUT", f"/topics/{topic}", '{"order": "fifo", "onHeadDead": "pause"}', {"Content-Type": "application/json"}).expect(200)
+def test_only_the_head_of_a_line_pauses_its_topic_when_it_expires(turned, receiver, topic, is_head):
+    turned.request("PUT", f"/topics/{topic}", '{"order": "fifo", "onHeadDead": "pause"}', {"Content-Type": "application/json"}).expect(200)
     receiver.script(topic, 500)
-    server.schedule(topic=topic, jobId="head", url=receiver.url(), retrySchedule=[60], **({"ttl": 1} if is_head else {}))
-    until(lambda: receiver.count(topic) == 1, 3, "the attempt of the head")
-    server.schedule(topic=topic, jobId="behind", url=receiver.url(), **({} if is_head else {"ttl": 1}))
-    assert server.wait_for_state(topic, "head" if is_head else "behind", "dead")["reason"] == "expired"
-    # A read says dead as soon as the time is over; the list has the job when it is buried.
-    until(lambda: server.get(f"/jobs?state=dead&topic={topic}").expect(200)["jobs"], 5, "the dead job")
-    assert server.get(f"/topics/{topic}").expect(200)["settings"].get("pauseReason") == ("job head is dead" if is_head else None)
+    turned.schedule(topic=topic, jobId="head", url=receiver.url(), retrySchedule=["1d"], **({"ttl": "1h"} if is_head else {}))
+    turned.schedule(topic=topic, jobId="behind", url=receiver.url(), **({} if is_head else {"ttl": "1h"}))
+    assert len(attempts(turned.clock.advance("2h"), topic)) == 1
+    dead, = turned.get(f"/jobs?state=dead&topic={topic}").expect(200)["jobs"]
+    assert (dead["jobId"], dead["reason"]) == ("head" if is_head else "behind", "expired")
+    assert turned.get(f"/topics/{topic}").expect(200)["settings"].get("pauseReason") == ("job head is dead" if is_head else None)
+    turned.request("DELETE", f"/jobs?topic={topic}&state=delayed&all=true").expect(200)

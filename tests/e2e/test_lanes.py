@@ -6,6 +6,7 @@ import time
 import pytest
 
 from cluster import Cluster
+from clock import attempts
 from patience import until
 from pull import lease
 from receiver import Answer, HANG
@@ -206,16 +207,17 @@ def test_each_key_is_in_order(server, receiver, topic):
         assert most_at_once(of_key(receiver, topic, key)) == 1
 
 
-def test_a_line_of_a_key_that_ends_is_not_early(server, receiver, topic):
-    set_topic(server, topic, perKey={"order": "fifo"})
+def test_a_line_of_a_key_that_ends_is_not_early(turned, receiver, topic):
+    set_topic(turned, topic, perKey={"order": "fifo"})
     receiver.script(topic, Answer(500), Answer(), job_id="a-0")
     for i in range(3):
-        server.schedule(topic=topic, jobId=f"a-{i}", key="a", url=receiver.url(), retrySchedule=["3s"])
-    until(lambda: server.job(topic, "a-0").get("attempts") == 1, 10, "the first attempt")
-    set_topic(server, topic, perKey=None)
-    until(lambda: receiver.count(topic) == 4, 10, "all of them")
-    first, again = receiver.of(topic, "a-0")
-    assert again.at_ms - first.answered_at_ms >= 3000 - 1
+        turned.schedule(topic=topic, jobId=f"a-{i}", key="a", url=receiver.url(), retrySchedule=["3h"])
+    first, = attempts(turned.clock.advance("1h"), topic)
+    set_topic(turned, topic, perKey=None)
+    others = attempts(turned.clock.advance(2 * 3600 - 1), topic)
+    assert (first["jobId"], {one["jobId"] for one in others}) == ("a-0", {"a-1", "a-2"})
+    again, = attempts(turned.clock.advance(1), topic)
+    assert (again["jobId"], again["at"]) == ("a-0", first["nextAt"])
 
 
 def test_jobs_that_came_before_the_first_key(start, redis, receiver, topic):
@@ -248,14 +250,14 @@ def test_the_highest_priority_goes_first(server, receiver, topic):
     assert in_order(receiver, topic, 10) == [f"{priority}-{i}" for priority in (9, 7, 5, 3, 0) for i in range(2)]
 
 
-def test_a_job_that_has_waited_long_goes_before_a_higher_priority(server, receiver, topic):
-    pause(server, topic)
-    set_topic(server, topic, maxInFlight=1, priorityAge=1)
-    server.schedule(topic=topic, jobId="old", priority=4, url=receiver.url())
-    time.sleep(2.2)
+def test_a_job_that_has_waited_long_goes_before_a_higher_priority(turned, receiver, topic):
+    pause(turned, topic)
+    set_topic(turned, topic, maxInFlight=1, priorityAge="1h")
+    turned.schedule(topic=topic, jobId="old", priority=4, url=receiver.url())
+    turned.clock.advance(2 * 3600 + 60)
     for priority in (5, 9):
-        server.schedule(topic=topic, jobId=f"new-{priority}", priority=priority, url=receiver.url())
-    resume(server, topic)
+        turned.schedule(topic=topic, jobId=f"new-{priority}", priority=priority, url=receiver.url())
+    resume(turned, topic)
     assert in_order(receiver, topic, 3) == ["new-9", "old", "new-5"]
 
 

@@ -73,6 +73,32 @@ def test_a_delay_is_over_when_the_clock_was_moved_by_it(manual, receiver, topic)
     assert [entry["outcome"] for entry in turn(server, advance=3600)["fired"]] == ["delivered"]
 
 
+def test_ten_years_ahead_count_from_what_the_clock_shows(manual, receiver, topic):
+    server, year = manual(), 365 * 86400
+    turn(server, advance=9 * year)
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), delay=60)
+
+    def reschedule(years):
+        due = from_ms(now_ms(server) + years * year * 1000)
+        return due, server.request("POST", f"/jobs/reschedule?state=delayed&topic={topic}&all=true&dueAt={due}", check=years < 10)
+    due, reply = reschedule(9)
+    assert reply.expect(200)["done"] == 1 and server.job(topic, "a")["dueAt"] == due
+    assert "within 10 years" in reschedule(11)[1].expect(400)["errors"][0]["detail"]
+
+
+@pytest.mark.parametrize("rate", [{"jobs": 997, "per": 7.3, "burst": 2}, {"jobs": 1000, "per": 0.7}, {"jobs": 7, "per": 0.7, "window": True}], ids=str)
+def test_a_rate_of_fractions_does_not_stop_the_clock(manual, receiver, topic, rate):
+    """The next attempt may begin a fraction of a microsecond after the time that the clock shows."""
+    server = manual()
+    put(server, f"/topics/{topic}", {"rate": rate, "order": "fifo"})
+    begin = now_ms(server)
+    server.schedule_many([{"topic": topic, "url": receiver.url(), "delay": 1} for _ in range(50)])
+    answer = turn(server, untilIdle=True)
+    assert len(answer["fired"]) == receiver.count(topic) == 50
+    last, least = to_ms(answer["fired"][-1]["at"]) - begin, 1000 + (50 - rate.get("burst", 1)) * 1000 * rate["per"] / rate["jobs"]
+    assert "window" in rate or least - 105 <= last <= least + 55, (last, least)
+
+
 def test_a_worker_that_waits_gets_the_job_when_the_clock_shows_its_time(manual, topic):
     server = manual()
     put(server, f"/topics/{topic}", {"delivery": "pull"})

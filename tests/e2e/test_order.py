@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from clock import MANUAL, ManualClock, attempts
 from patience import until
 from receiver import Answer
 
@@ -137,15 +138,16 @@ def test_a_first_job_that_died_and_comes_back_is_the_first_one_again(server, rec
     assert arrived(receiver, topic) == ["a", "a", "b", "c"]
 
 
-def test_a_first_job_that_expires_frees_the_next(server, receiver, topic):
-    make_fifo(server, topic, retrySchedule=[600])
+def test_a_first_job_that_expires_frees_the_next(turned, receiver, topic):
+    make_fifo(turned, topic, retrySchedule=["2h"])
     receiver.script(topic, Answer(500), job_id="a")
-    schedule(server, topic, "a", receiver, ttl=2)
-    schedule(server, topic, "b", receiver)
-    until(lambda: receiver.count(topic) == 2, 20, lambda: arrived(receiver, topic))
+    schedule(turned, topic, "a", receiver, ttl="1h")
+    schedule(turned, topic, "b", receiver)
+    assert [one["jobId"] for one in attempts(turned.clock.advance(3599), topic)] == ["a"]
+    turned.clock.advance("1m")
     assert arrived(receiver, topic) == ["a", "b"]
-    server.wait_for_state(topic, "a", "dead")
-    assert server.job(topic, "a")["reason"] in ("expired", "retries_exhausted")
+    job = turned.job(topic, "a")
+    assert (job["state"], job["reason"]) == ("dead", "expired")
 
 
 def test_not_yet_blocks_later_jobs(server, receiver, topic):
@@ -160,19 +162,20 @@ def test_not_yet_blocks_later_jobs(server, receiver, topic):
 def test_jobs_that_a_breaker_holds_stay_in_order(start, receiver, topic):
     """A breaker holds the jobs before their topic becomes fifo. They are delivered in the order of their due
     times."""
-    server = start("--breaker-wait", "5s")
+    server = start("--breaker-wait", "5m", *MANUAL)
+    clock = ManualClock(server)
     receiver.script(topic + ".other", Answer(502))
     for number in range(30):
         server.schedule(topic=topic + ".other", jobId=str(number), url=receiver.url(), retry=0)
-    until(lambda: any(one["state"] != "closed" for one in server.get("/receivers").expect(200)["receivers"]), 20,
-          lambda: server.get("/receivers").body)
+    clock.advance("1m")
+    assert any(one["state"] != "closed" for one in server.get("/receivers").expect(200)["receivers"])
     receiver.script(topic + ".other", Answer(200))
     for number in range(20):
-        schedule(server, topic, f"{number:02}", receiver)
-    until(lambda: server.get(f"/topics/{topic}").json["jobs"]["held"] > 1, 20,
-          lambda: server.get(f"/topics/{topic}").json)
+        schedule(server, topic, f"{number:02}", receiver, delay=1 + number / 1000)
+    clock.advance(2)
+    assert server.get(f"/topics/{topic}").json["jobs"]["held"] == 20
     make_fifo(server, topic)
-    until(lambda: receiver.count(topic) == 20, 60, lambda: arrived(receiver, topic))
+    clock.advance("10m")
     assert arrived(receiver, topic) == [f"{number:02}" for number in range(20)]
 
 

@@ -251,16 +251,20 @@ def test_a_cancelled_job_holds_its_place_until_its_worker_reports(server, topic,
 
 # ---- leases that run out ----
 
-def test_a_lease_that_runs_out_is_a_failed_attempt(server, topic):
-    make_pull(server, topic, retrySchedule=[0])
-    server.schedule(topic=topic, jobId="a", retry=1)
-    first = lease_one(server, topic, lease=1)
-    second = lease_one(server, topic, lease=1, wait=20)
+def test_a_lease_that_runs_out_is_a_failed_attempt(turned, topic):
+    make_pull(turned, topic, retrySchedule=[0])
+    turned.schedule(topic=topic, jobId="a", retry=1)
+    first = lease_one(turned, topic, lease="12h")
+    turned.clock.move_to(to_ms(first["leaseUntil"]) - 1)
+    assert lease(turned, topic) == []
+    turned.clock.advance(0.001)
+    second = lease_one(turned, topic, lease=1)
     assert second["attempt"] == 2
-    assert end(server, "complete", topic, name(first)).expect(409)["state"] in ("leased", "dead")
-    job = server.wait_for_state(topic, "a", "dead", 15)
-    assert job["reason"] == "retries_exhausted" and job["lastAttempt"]["error"] == "lease_expired"
-    assert [attempt["error"] for attempt in server.get(f"/jobs/{topic}/a/attempts").expect(200)["attempts"]] == ["lease_expired"] * 2
+    assert end(turned, "complete", topic, name(first)).expect(409)["state"] == "leased"
+    turned.clock.advance(1)
+    job = turned.job(topic, "a")
+    assert (job["state"], job["reason"]) == ("dead", "retries_exhausted") and job["lastAttempt"]["error"] == "lease_expired"
+    assert [attempt["error"] for attempt in turned.get(f"/jobs/{topic}/a/attempts").expect(200)["attempts"]] == ["lease_expired"] * 2
 
 
 # ---- idempotency keys ----

@@ -9,6 +9,7 @@ import time
 import pytest
 
 import scratch
+from clock import MANUAL, ManualClock
 from patience import until
 from qstash import QStash, verified
 from receiver import Answer
@@ -19,6 +20,20 @@ SECONDLY = "* * * * * *"
 @pytest.fixture(scope="module")
 def qstash():
     server = QStash()
+    yield server
+    server.stop()
+
+
+def start_turned(*options):
+    server = QStash(*MANUAL, *options)
+    server.clock = ManualClock(server)
+    return server
+
+
+@pytest.fixture(scope="module")
+def turned():
+    """Another server, whose clock the tests turn."""
+    server = start_turned()
     yield server
     server.stop()
 
@@ -204,51 +219,51 @@ def test_each_time_makes_a_message_for_each_endpoint(qstash, receiver, topic):
     assert {(each["topicName"], each["endpointName"], each["scheduleId"]) for each in documents} == {(topic, name, topic) for name in names}
 
 
-def test_the_endpoints_are_those_of_each_time_and_the_settings_those_of_the_start(qstash, receiver, topic):
-    put_group(qstash, receiver, topic, "a")
+def test_the_endpoints_are_those_of_each_time_and_the_settings_those_of_the_start(turned, receiver, topic):
+    put_group(turned, receiver, topic, "a")
     headers = {"Upstash-Forward-Set": "first", "Upstash-Retries": ["7"], "Upstash-Label": "of-group", "Upstash-Schedule-Id": "other"}
-    qstash.call("PATCH", f"topics/{topic}", {"headers": headers}).expect(200)
-    create(qstash, topic, SECONDLY, Upstash_Schedule_Id=topic, Upstash_Label="own")
-    assert (get(qstash, topic)["retries"], get(qstash, topic)["labels"]) == (7, ["own"])
-    await_arrivals(receiver, f"/{topic}-a", 1)
-    put_group(qstash, receiver, topic, "b")
-    qstash.call("DELETE", f"topics/{topic}/endpoints", {"endpoints": [{"name": "a"}]}).expect(200)
-    qstash.call("PATCH", f"topics/{topic}", {"headers": {"Upstash-Forward-Set": "second"}}).expect(200)
-    count = receiver.count(f"/{topic}-a")
-    found = await_arrivals(receiver, f"/{topic}-b", 3)
-    change(qstash, "DELETE", topic)
-    assert {arrival.headers["set"] for arrival in found} == {"first"}
-    assert receiver.count(f"/{topic}-a") <= count + 2  # messages that were under way at the change
+    turned.call("PATCH", f"topics/{topic}", {"headers": headers}).expect(200)
+    create(turned, topic, SECONDLY, Upstash_Schedule_Id=topic, Upstash_Label="own")
+    assert (get(turned, topic)["retries"], get(turned, topic)["labels"]) == (7, ["own"])
+    turned.clock.advance(1)
+    put_group(turned, receiver, topic, "b")
+    turned.call("DELETE", f"topics/{topic}/endpoints", {"endpoints": [{"name": "a"}]}).expect(200)
+    turned.call("PATCH", f"topics/{topic}", {"headers": {"Upstash-Forward-Set": "second"}}).expect(200)
+    turned.clock.advance(3)
+    change(turned, "DELETE", topic)
+    assert [arrival.headers["set"] for arrival in receiver.of(f"/{topic}-b")] == ["first"] * 3
+    assert receiver.count(f"/{topic}-a") == 1
 
 
-def test_a_removed_group_gets_nothing_until_it_is_there_again(qstash, receiver, topic):
-    put_group(qstash, receiver, topic, "a")
-    create(qstash, topic, SECONDLY, Upstash_Schedule_Id=topic)
-    await_arrivals(receiver, f"/{topic}-a", 1)
-    qstash.call("DELETE", f"topics/{topic}").expect(200)
-    shown = until(lambda: (shown := qstash.request("GET", f"/schedules/qstash~schedules/{topic}").expect(200)) and shown["last"]["outcome"] == "noGroup" and shown, 20, "a time without the group")
-    assert shown["job"]["group"] == f"qstash~group.{topic}"
-    run = qstash.request("POST", f"/schedules/qstash~schedules/{topic}/run", check=False)
+def test_a_removed_group_gets_nothing_until_it_is_there_again(turned, receiver, topic):
+    put_group(turned, receiver, topic, "a")
+    create(turned, topic, SECONDLY, Upstash_Schedule_Id=topic)
+    turned.clock.advance(1)
+    turned.call("DELETE", f"topics/{topic}").expect(200)
+    turned.clock.advance(2)
+    shown = turned.request("GET", f"/schedules/qstash~schedules/{topic}").expect(200)
+    assert (shown["last"]["outcome"], shown["job"]["group"]) == ("noGroup", f"qstash~group.{topic}")
+    run = turned.request("POST", f"/schedules/qstash~schedules/{topic}/run", check=False)
     assert run.status == 400 and "does not exist" in json.dumps(run.json), run.body
-    count = receiver.count(f"/{topic}-a")
-    put_group(qstash, receiver, topic, "a")
-    await_arrivals(receiver, f"/{topic}-a", count + 1)
-    change(qstash, "PATCH", topic, "/pause")
-    made = qstash.request("POST", f"/schedules/qstash~schedules/{topic}/run").expect(202)["jobId"]
-    until(lambda: f"{made}~1" in [arrival.headers["upstash-message-id"] for arrival in receiver.of(f"/{topic}-a")], 20, "a message of the run")
+    put_group(turned, receiver, topic, "a")
+    turned.clock.advance(1)
+    assert receiver.count(f"/{topic}-a") == 2
+    change(turned, "PATCH", topic, "/pause")
+    made = turned.request("POST", f"/schedules/qstash~schedules/{topic}/run").expect(202)["jobId"]
+    turned.clock.settle()
+    assert [arrival.headers["upstash-message-id"] for arrival in receiver.of(f"/{topic}-a")][2:] == [f"{made}~1"]
 
 
 def test_the_states_of_a_group_are_those_of_all_endpoints(receiver, topic):
     for history in (True, False):
         name = f"{topic}-{history}"
-        server = QStash(*(("--history", f"sqlite:{scratch.file('history.sqlite')}") if history else ("--history", "off")))
+        server = start_turned(*(("--history", f"sqlite:{scratch.file('history.sqlite')}") if history else ("--history", "off")))
         try:
             receiver.script(f"/{name}-bad", 500)
             put_group(server, receiver, name, "good", "bad")
             create(server, name, SECONDLY, Upstash_Schedule_Id=name, Upstash_Retries="0")
-            await_arrivals(receiver, f"/{name}-bad", 2)
-            await_arrivals(receiver, f"/{name}-good", 2)
-            change(server, "PATCH", name, "/pause")
+            server.clock.advance(2)
+            assert receiver.count(f"/{name}-bad") == receiver.count(f"/{name}-good") == 2
             wanted = {arrival.headers["upstash-message-id"]: word for path, word in (("good", "SUCCESS"), ("bad", "FAIL")) for arrival in receiver.of(f"/{name}-{path}")}
             last = max(wanted).rpartition("~")[0]
             of_last = {message_id: word for message_id, word in wanted.items() if message_id.startswith(last)}
@@ -300,29 +315,29 @@ def test_a_message_of_a_schedule_is_read_and_cancelled_as_any(qstash, receiver, 
     assert receiver.count(f"/{topic}") == 0
 
 
-def test_the_state_of_the_last_message_is_shown(qstash, receiver, topic):
+def test_the_state_of_the_last_message_is_shown(turned, receiver, topic):
     for name, status, word in (("good", 200, "SUCCESS"), ("bad", 500, "FAIL")):
         schedule_id = f"{topic}.{name}"
         receiver.script(f"/{schedule_id}", status)
-        create(qstash, receiver.url(f"/{schedule_id}"), SECONDLY, Upstash_Schedule_Id=schedule_id, Upstash_Retries="0")
-        await_arrivals(receiver, f"/{schedule_id}", 1)
-        change(qstash, "PATCH", schedule_id, "/pause")
-        until(lambda: list(get(qstash, schedule_id)["lastScheduleStates"].values()) == [word], 20, f"the state {word}")
+        create(turned, receiver.url(f"/{schedule_id}"), SECONDLY, Upstash_Schedule_Id=schedule_id, Upstash_Retries="0")
+        turned.clock.advance(1)
+        change(turned, "PATCH", schedule_id, "/pause")
+        assert list(get(turned, schedule_id)["lastScheduleStates"].values()) == [word]
 
 
 def test_the_states_of_the_last_messages_are_those_of_the_history(receiver, topic):
-    server = QStash("--history", f"sqlite:{scratch.file('history.sqlite')}")
+    server = start_turned("--history", f"sqlite:{scratch.file('history.sqlite')}")
     try:
         receiver.script(f"/{topic}", Answer(500), Answer(200), Answer(500), Answer(200))
         create(server, receiver.url(f"/{topic}"), SECONDLY, Upstash_Schedule_Id=topic, Upstash_Retries="0")
-        await_arrivals(receiver, f"/{topic}", 4)
+        server.clock.advance(4)
         change(server, "PATCH", topic, "/pause")
         sent = [arrival.headers["upstash-message-id"] for arrival in receiver.of(f"/{topic}")]
-        wanted = dict(zip(sent, ("FAIL", "SUCCESS", "FAIL", *["SUCCESS"] * len(sent)), strict=False))
+        wanted = dict(zip(sent, ("FAIL", "SUCCESS", "FAIL", "SUCCESS"), strict=True))
         until(lambda: get(server, topic)["lastScheduleStates"] == wanted, 20, lambda: f"{wanted}, there are {get(server, topic)['lastScheduleStates']}")
         assert sorted(get(server, topic)["lastScheduleStates"], reverse=True) == list(get(server, topic)["lastScheduleStates"])
         create(server, "https://example.com/", SECONDLY, Upstash_Schedule_Id=f"{topic}.waits", Upstash_Delay="1h")
-        until(lambda: "lastScheduleStates" in get(server, f"{topic}.waits"), 20, "the first message")
+        server.clock.advance(1)
         change(server, "PATCH", f"{topic}.waits", "/pause")
         [(message_id, state)] = get(server, f"{topic}.waits")["lastScheduleStates"].items()
         assert state == "IN_PROGRESS"
@@ -333,42 +348,39 @@ def test_the_states_of_the_last_messages_are_those_of_the_history(receiver, topi
 
 
 def test_at_most_ten_states_are_shown(receiver, topic):
-    server = QStash("--history", f"sqlite:{scratch.file('history.sqlite')}")
+    server = start_turned("--history", f"sqlite:{scratch.file('history.sqlite')}")
     try:
         create(server, receiver.url(f"/{topic}"), SECONDLY, Upstash_Schedule_Id=topic)
-        await_arrivals(receiver, f"/{topic}", 12)
-        until(lambda: len(get(server, topic)["lastScheduleStates"]) == 10, 20, "ten states")
-        change(server, "PATCH", topic, "/pause")
+        server.clock.advance(12)
         sent = [arrival.headers["upstash-message-id"] for arrival in receiver.of(f"/{topic}")]
+        assert len(sent) == 12
         until(lambda: set(get(server, topic)["lastScheduleStates"]) == set(sent[-10:]), 20, "the last ten")
     finally:
         server.stop()
 
 
-def test_a_schedule_sends_through_its_queue(qstash, receiver, topic):
-    qstash.call("POST", "queues", {"queueName": topic, "parallelism": 1, "paused": True}).expect(200)
-    create(qstash, receiver.url(f"/{topic}"), SECONDLY, Upstash_Schedule_Id=topic, Upstash_Queue_Name=topic)
-    until(lambda: qstash.call("GET", f"queues/{topic}").expect(200)["lag"] >= 2, 20, "two messages in the queue")
-    change(qstash, "DELETE", topic)
-    lag = qstash.call("GET", f"queues/{topic}").expect(200)["lag"]
-    assert receiver.count(f"/{topic}") == 0
-    qstash.call("POST", f"queues/{topic}/resume").expect(200)
-    found = await_arrivals(receiver, f"/{topic}", lag)
+def test_a_schedule_sends_through_its_queue(turned, receiver, topic):
+    turned.call("POST", "queues", {"queueName": topic, "parallelism": 1, "paused": True}).expect(200)
+    create(turned, receiver.url(f"/{topic}"), SECONDLY, Upstash_Schedule_Id=topic, Upstash_Queue_Name=topic)
+    turned.clock.advance(2)
+    change(turned, "DELETE", topic)
+    assert turned.call("GET", f"queues/{topic}").expect(200)["lag"] == 2 and receiver.count(f"/{topic}") == 0
+    turned.call("POST", f"queues/{topic}/resume").expect(200)
+    found = await_arrivals(receiver, f"/{topic}", 2)
     assert all(arrival.headers["upstash-message-id"].startswith(f"msg_queue.{topic}.") for arrival in found)
 
 
-def test_a_paused_schedule_makes_nothing(qstash, receiver, topic):
-    create(qstash, receiver.url(f"/{topic}"), SECONDLY, Upstash_Schedule_Id=topic)
-    await_arrivals(receiver, f"/{topic}", 1)
-    change(qstash, "PATCH", topic, "/pause")
-    last = get(qstash, topic)["lastScheduleTime"]
-    other = create(qstash, receiver.url(f"/{topic}.other"), SECONDLY)
-    await_arrivals(receiver, f"/{topic}.other", 3)
-    assert get(qstash, topic)["lastScheduleTime"] == last
-    change(qstash, "DELETE", other)
-    change(qstash, "PATCH", topic, "/resume")
-    until(lambda: get(qstash, topic)["lastScheduleTime"] > last, 20, "a message after the pause")
-    change(qstash, "DELETE", topic)
+def test_a_paused_schedule_makes_nothing(turned, receiver, topic):
+    create(turned, receiver.url(f"/{topic}"), SECONDLY, Upstash_Schedule_Id=topic)
+    turned.clock.advance(1)
+    change(turned, "PATCH", topic, "/pause")
+    last = get(turned, topic)["lastScheduleTime"]
+    turned.clock.advance("1h")
+    assert get(turned, topic)["lastScheduleTime"] == last and receiver.count(f"/{topic}") == 1
+    change(turned, "PATCH", topic, "/resume")
+    turned.clock.advance(1)
+    assert get(turned, topic)["lastScheduleTime"] == last + 3601_000 and receiver.count(f"/{topic}") == 2
+    change(turned, "DELETE", topic)
 
 
 def test_a_failed_message_of_a_schedule_is_retried_from_the_dead_letters(qstash, receiver, topic):

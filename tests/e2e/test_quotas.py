@@ -174,25 +174,29 @@ def test_a_group_fits_as_a_whole(server, receiver, topic):
     assert usage(server, topic) == {"maxPending": 4, "pending": 4}
 
 
-def test_a_schedule_waits_for_a_place_and_keeps_no_other_waiting(server, receiver, topic):
-    limit(server, topic, 1)
-    server.schedule(**job_of(receiver, topic, "other", delay=FAR))
+def test_a_schedule_waits_for_a_place_and_keeps_no_other_waiting(turned, receiver, topic):
+    limit(turned, topic, 1)
+    turned.schedule(**job_of(receiver, topic, "other", delay=FAR))
     for number in range(150):  # more than one step of the firing
-        server.request("PUT", f"/schedules/{topic}/full{number}", json.dumps({"every": 1, "job": {"url": receiver.url()}}), JSON).expect(201)
+        turned.request("PUT", f"/schedules/{topic}/full{number}", json.dumps({"every": 1, "job": {"url": receiver.url()}}), JSON).expect(201)
 
     def last(name, of=topic):
-        return server.get(f"/schedules/{of}/{name}").expect(200).get("last", {})
-    until(lambda: last("full149").get("outcome") == "quota", 20, lambda: last("full149"))
+        return turned.get(f"/schedules/{of}/{name}").expect(200).get("last", {})
+    turned.clock.advance(1)
+    assert {last(f"full{number}")["outcome"] for number in range(150)} == {"quota"}
     free = f"{topic}x"
-    server.request("PUT", f"/schedules/{free}/s", json.dumps({"every": 1, "job": {"url": receiver.url()}}), JSON).expect(201)
-    until(lambda: receiver.count(free) >= 2, 10, "the other topic's schedule")
-    assert receiver.count(topic) == 0 and usage(server, topic)["pending"] == 1
-    refused(server.request("POST", f"/schedules/{topic}/full0/run", None), topic, 1)
-    for number in range(1, 150):
-        server.request("DELETE", f"/schedules/{topic}/full{number}").expect(200)
-    server.cancel(topic, "other").expect(200)
-    until(lambda: receiver.count(topic) >= 1, 70, "the occurrence that waited")
+    turned.request("PUT", f"/schedules/{free}/s", json.dumps({"every": 1, "job": {"url": receiver.url()}}), JSON).expect(201)
+    turned.clock.advance(2)
+    assert receiver.count(free) == 2  # the other topic's schedule
+    assert receiver.count(topic) == 0 and usage(turned, topic)["pending"] == 1
+    refused(turned.request("POST", f"/schedules/{topic}/full0/run", None), topic, 1)
+    for name in [f"{topic}/full{number}" for number in range(1, 150)] + [f"{free}/s"]:
+        turned.request("DELETE", f"/schedules/{name}").expect(200)
+    turned.cancel(topic, "other").expect(200)
+    turned.clock.advance(60)
+    assert receiver.count(topic) >= 1  # the occurrence that waited
     assert last("full0")["outcome"] in ("fired", "quota")
+    turned.request("DELETE", f"/schedules/{topic}/full0").expect(200)
 
 
 def test_callbacks_are_never_refused(server, receiver, topic):

@@ -163,7 +163,8 @@ def test_the_end_of_a_delivery_waits_a_moment_for_another_call_unless_jobs_wait_
                 return at - begin
 
     assert statistics.median(wait(topic, str(i)) for i in range(11)) > 0.004
-    assert min(wait(topic + "-fifo", str(i)) for i in range(10)) < 0.004
+    # An end that waits always takes longer; on a busy machine, few of the others are this fast.
+    assert any(wait(topic + "-fifo", str(i)) < 0.004 for i in range(1000))
 
 
 def test_a_doorbell_that_is_silently_dead_delays_no_job_by_more_than_a_tick(start, redis, receiver, topic):

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from clock import MANUAL, ManualClock
 from patience import SLOW, until, watch
 from receiver import HANG, Answer
 from timestamp import to_ms
@@ -232,29 +233,32 @@ def test_the_last_end_of_an_id_is_the_one_that_is_kept(server, receiver, topic):
     assert server.get(f"/jobs?state=dead&topic={topic}").expect(200)["jobs"] == []
 
 
-def test_dead_jobs_are_removed_after_their_retention_and_others_stay(server, receiver, topic):
+def test_dead_jobs_are_removed_after_their_retention_and_others_stay(turned, receiver, topic):
     other = topic + "-other"
-    died = to_ms(die(server, receiver, topic)["deadAt"])
-    die(server, receiver, other)
-    keep(server, topic, retention=2)
-    keep(server, other, maxInFlight=5)
-    seen = until(lambda: server.job(topic, "a") is None and time.time() * 1000, 10, "gone")
-    assert seen >= died + 2000
-    server.get(f"/jobs/{topic}/a/attempts").expect(404)
-    assert server.get(f"/jobs?state=dead&topic={topic}").expect(200)["jobs"] == []
-    assert server.job(other, "a")["state"] == "dead" and outcomes(server, other) == [(1, 410)]
+    died = to_ms(die(turned, receiver, topic)["deadAt"])
+    die(turned, receiver, other)
+    keep(turned, topic, retention="2d")
+    keep(turned, other, maxInFlight=5)
+    turned.clock.move_to(died + 2 * 86400_000 - 1)
+    assert turned.job(topic, "a")["state"] == "dead"
+    turned.clock.advance(1)
+    until(lambda: turned.job(topic, "a") is None, 10, "gone")
+    turned.get(f"/jobs/{topic}/a/attempts").expect(404)
+    assert turned.get(f"/jobs?state=dead&topic={topic}").expect(200)["jobs"] == []
+    assert turned.job(other, "a")["state"] == "dead" and outcomes(turned, other) == [(1, 410)]
 
 
-def test_kept_jobs_are_removed_after_their_retention(server, receiver, topic):
-    keep(server, topic, retention=2)
-    until_ms = to_ms(deliver(server, receiver, topic, "a")["keptUntil"])
-    server.schedule(topic=topic, jobId="b", url=receiver.url(), delay=60)
-    server.cancel(topic, "b").expect(200)
-    assert server.job(topic, "b")["state"] == "cancelled"
-    seen = until(lambda: server.job(topic, "a") is None and time.time() * 1000, 10, "gone")
-    assert seen >= until_ms
-    until(lambda: server.job(topic, "b") is None, 10, "gone, too")
-    server.get(f"/jobs/{topic}/a/attempts").expect(404)
+def test_kept_jobs_are_removed_after_their_retention(turned, receiver, topic):
+    keep(turned, topic, retention="90d")
+    until_ms = to_ms(deliver(turned, receiver, topic, "a")["keptUntil"])
+    turned.schedule(topic=topic, jobId="b", url=receiver.url(), delay=60)
+    turned.cancel(topic, "b").expect(200)
+    turned.clock.move_to(until_ms - 1)
+    assert [turned.job(topic, job_id)["state"] for job_id in "ab"] == ["delivered", "cancelled"]
+    turned.clock.advance(1)
+    for job_id in "ab":
+        until(lambda job_id=job_id: turned.job(topic, job_id) is None, 10, "gone")
+    turned.get(f"/jobs/{topic}/a/attempts").expect(404)
 
 
 def test_a_thousand_go_at_once(start, receiver, topic):
@@ -285,7 +289,7 @@ def test_a_retention_is_shown_changed_and_removed(server, topic):
 # ---- settings of all topics ----
 
 def test_a_retention_of_all_topics_counts_where_a_topic_has_none(start, receiver, topic):
-    server = start("--reactors", "1")
+    server = start("--reactors", "1", *MANUAL)
     own = f"{topic}-own"
     keep(server, own, retention=7200, maxInFlight=5)
     early = die(server, receiver, f"{topic}-early")
@@ -298,7 +302,8 @@ def test_a_retention_of_all_topics_counts_where_a_topic_has_none(start, receiver
     assert server.get("/topics/*").expect(200)["settings"] == {"retention": 3600}
     assert server.get(f"/topics/{topic}").expect(200)["settings"] == {"retention": 3600}
     # A changed retention also applies to jobs that are already dead.
-    keep(server, "*", retention=2)
+    keep(server, "*", retention=1800)
+    ManualClock(server).move_to(to_ms(early["deadAt"]) + 1801_000)
     until(lambda: server.job(f"{topic}-early", "a") is None, 10, "the dead job is removed")
     server.request("DELETE", "/topics/*").expect(200)
     server.schedule(topic=topic, jobId="b", url=receiver.url())
@@ -338,13 +343,17 @@ def test_the_oldest_of_too_many_dead_jobs_are_removed(start, receiver, topic):
 
 
 def test_dead_jobs_are_removed_by_their_age(start, receiver, topic):
-    server = start("--dead-max-age", "2s", "--reactors", "1")
+    server = start("--dead-max-age", "30d", "--reactors", "1", *MANUAL)
+    age, clock = 30 * 86400_000, ManualClock(server)
     job = die(server, receiver, topic)
-    assert to_ms(job["keptUntil"]) == to_ms(job["deadAt"]) + 2000
-    keep(server, topic + "-long", retention=3600)
-    assert to_ms((job := die(server, receiver, topic + "-long"))["keptUntil"]) == to_ms(job["deadAt"]) + 2000
-    seen = until(lambda: server.job(topic + "-long", "a") is None and time.time() * 1000, 10, "gone")
-    assert seen >= to_ms(job["keptUntil"]) and dead_ids(server) == []
+    assert to_ms(job["keptUntil"]) == to_ms(job["deadAt"]) + age
+    clock.advance("1h")
+    keep(server, topic + "-long", retention="90d")
+    assert to_ms((job := die(server, receiver, topic + "-long"))["keptUntil"]) == to_ms(job["deadAt"]) + age
+    clock.move_to(to_ms(job["keptUntil"]) - 1)
+    until(lambda: dead_ids(server) == [f"{topic}-long/a"], 10, lambda: dead_ids(server))
+    clock.advance(1)
+    until(lambda: dead_ids(server) == [], 10, lambda: dead_ids(server))
     assert metric(server, "duepost_dead_removed_by_age_total") == 2
 
 

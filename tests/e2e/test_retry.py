@@ -6,13 +6,10 @@ import time
 
 import pytest
 
-from clock import MovableClock
-from patience import SLOW, until, watch
+from clock import attempts, seconds_after
+from patience import SLOW, until
 from receiver import CLOSE, Answer, Receiver
 from timestamp import to_ms
-
-DEFAULT_WAITS = [15, 180, 600, 1800, 1800, 3600, 7200, 21600, 54000]
-
 
 def gaps(receiver, topic):
     """Returns the seconds from the end of each attempt to the beginning of the next."""
@@ -37,25 +34,25 @@ def test_the_wait_counts_from_the_end_of_the_attempt(server, receiver, topic):
     assert second.at_ms - first.at_ms >= 1500
 
 
-def test_more_retries_than_steps_repeat_the_last(server, receiver, topic):
+def test_more_retries_than_steps_repeat_the_last(turned, receiver, topic):
     receiver.script(topic, 500)
-    server.schedule(topic=topic, jobId="a", url=receiver.url(), retry=4, retrySchedule=[0.05, 0.3])
-    job = server.wait_for_state(topic, "a", "dead")
-    assert job["attempts"] == 5 and receiver.count(topic) == 5
-    for gap, wait in zip(gaps(receiver, topic), (0.05, 0.3, 0.3, 0.3)):
-        assert wait <= gap < wait + 0.5 * SLOW
+    begin = turned.clock.now()
+    turned.schedule(topic=topic, jobId="a", url=receiver.url(), retry=4, retrySchedule=[0.05, 1800])
+    assert seconds_after(begin, attempts(turned.clock.advance("3h"), topic)) == [0, 0.05, 1800.05, 3600.05, 5400.05]
+    assert turned.job(topic, "a")["attempts"] == 5 == receiver.count(topic)
 
 
-def test_a_job_computes_its_waits(server, receiver, topic):
+def test_a_job_computes_its_waits(turned, receiver, topic):
     receiver.script(topic, 500, 500, 200)
-    server.schedule(topic=topic, jobId="later", url=receiver.url(), delay=3600, retryWait="200 + 500 * retried")
-    assert server.get(f"/jobs/{topic}/later").expect(200)["retryWait"] == "200 + 500 * retried"
-    server.schedule(topic=topic, jobId="a", url=receiver.url(), retry=2, retryWait="200 + 500 * retried")
-    server.wait_for_state(topic, "a", None)
-    for gap, wait in zip(gaps(receiver, topic), (0.2, 0.7)):
-        assert wait <= gap < wait + 0.5 * SLOW
-    refused = server.post({"topic": topic, "url": receiver.url(), "retryWait": "200 +"})
+    wait = "1000 * 3600 * (2 + 5 * retried)"
+    turned.schedule(topic=topic, jobId="later", url=receiver.url(), delay="1d", retryWait=wait)
+    assert turned.get(f"/jobs/{topic}/later").expect(200)["retryWait"] == wait
+    begin = turned.clock.now()
+    turned.schedule(topic=topic, jobId="a", url=receiver.url(), retry=2, retryWait=wait)
+    assert seconds_after(begin, attempts(turned.clock.advance("10h"), topic)) == [0, 2 * 3600, 9 * 3600]
+    refused = turned.post({"topic": topic, "url": receiver.url(), "retryWait": "200 +"})
     assert refused.status == 400 and refused.fields() == ["retryWait"]
+    turned.cancel(topic, "later").expect(200)
 
 
 @pytest.mark.parametrize("members, why", [
@@ -112,21 +109,24 @@ def test_a_patch_that_leaves_retries_or_comes_before_the_first_attempt_ends_noth
 
 
 @pytest.mark.parametrize("is_set_back", [False, True])
-def test_the_shorter_schedule_of_a_topic_counts_when_the_retry_is_due(server, receiver, topic, is_set_back):
+def test_the_shorter_schedule_of_a_topic_counts_when_the_retry_is_due(turned, receiver, topic, is_set_back):
     receiver.script(topic, 503)
-    wait = 1 + 1 * SLOW
-    settings = lambda *waits: server.request("PUT", f"/topics/{topic}", json.dumps({"retrySchedule": waits}), {"Content-Type": "application/json"}).expect(200)
-    settings(wait, 0.05)
-    server.schedule(topic=topic, jobId="a", url=receiver.url(), onDead=receiver.url("/dead"))
-    until(lambda: failed(server, topic, "a"), 10, "the first attempt has failed")
+    begin = turned.clock.now()
+    settings = lambda *waits: turned.request("PUT", f"/topics/{topic}", json.dumps({"retrySchedule": waits}), {"Content-Type": "application/json"}).expect(200)
+    settings("1h", "5m")
+    turned.schedule(topic=topic, jobId="a", url=receiver.url(), onDead=receiver.url("/dead"))
+    sent = attempts(turned.clock.advance("1m"), topic)
     settings()
-    assert server.job(topic, "a")["state"] == "delayed"
+    sent += attempts(turned.clock.advance("58m"), topic)
+    assert turned.job(topic, "a")["state"] == "delayed"
     if is_set_back:
-        settings(wait, 0.05)
-    job = server.wait_for_state(topic, "a", "dead")
-    assert job["reason"] == "retries_exhausted" and job["lastAttempt"]["status"] == 503
-    assert receiver.count(topic) == job["attempts"] == (3 if is_set_back else 1)
-    until(lambda: receiver.count(f"{topic}~callbacks") == 1, 10, "onDead")
+        settings("1h", "5m")
+    sent += attempts(turned.clock.advance("1h"), topic)
+    assert seconds_after(begin, sent) == ([0, 3600, 3900] if is_set_back else [0])
+    job = turned.job(topic, "a")
+    assert (job["state"], job["reason"], job["attempts"]) == ("dead", "retries_exhausted", len(sent)) and job["lastAttempt"]["status"] == 503
+    assert to_ms(job["deadAt"]) - begin == (3900_000 if is_set_back else 3600_000)
+    assert receiver.count(topic) == len(sent) and receiver.count(f"{topic}~callbacks") == 1
 
 
 def test_without_retry_there_are_as_many_as_steps(server, receiver, topic):
@@ -258,21 +258,3 @@ def test_a_receiver_that_closes_what_is_idle_loses_nothing(start, topic):
         assert server.get(f"/jobs?state=dead&topic={topic}").expect(200)["jobs"] == []
     finally:
         receiver.stop()
-
-
-def test_a_job_dies_at_the_end_of_the_default_schedule(start, redis, receiver, topic):
-    """The clock of Redis is moved to shortly before each retry: 10 attempts in 31 hours of this clock."""
-    clock = MovableClock()
-    server = start(redis=redis(environment=clock.environment))
-    receiver.script(topic, 500)
-    server.schedule(topic=topic, jobId="a", url=receiver.url())
-    for number, wait in enumerate(DEFAULT_WAITS, 1):
-        job = until(lambda: (job := server.job(topic, "a"))["attempts"] == number and job, 10, f"failed attempt {number}")
-        assert job["state"] == "delayed"
-        ended = to_ms(job["lastAttempt"]["at"]) + job["lastAttempt"]["durationMs"]
-        assert 0 <= to_ms(job["dueAt"]) - ended - wait * 1000 < 1000 * SLOW, f"retry {number}"
-        clock.move_to(to_ms(job["dueAt"]) - 300)
-        watch(0.15, lambda: receiver.count(topic) == number, "early")
-    job = server.wait_for_state(topic, "a", "dead")
-    assert job["attempts"] == 10 and job["reason"] == "retries_exhausted"
-    assert [a.attempt for a in receiver.of(topic)] == list(range(1, 11))

@@ -12,9 +12,9 @@ import time
 
 import pytest
 
+from clock import attempts, seconds_after
 from patience import SLOW, until, watch
-from receiver import HANG
-from timestamp import from_ms
+from timestamp import from_ms, to_ms
 
 JSON = {"Content-Type": "application/json"}
 KEYS = "duepost:{0}:"
@@ -98,37 +98,35 @@ def test_cron_fires_at_whole_seconds(server, receiver, topic):
     assert re.fullmatch(r"a~\d{8}T\d{6}Z", receiver.of(topic)[0].job_id)
 
 
-def test_it_ends_with_end_at(server, receiver, topic):
-    """startAt is so far ahead that even a slow PUT ends before it."""
-    now = datetime.datetime.now(datetime.timezone.utc)
-    start, end = ((now + datetime.timedelta(seconds=seconds * SLOW)) for seconds in (5, 5 + 1.5 / SLOW))
-    put(server, topic, "a", every=1, startAt=start.strftime("%Y-%m-%dT%H:%M:%S.%fZ"), endAt=end.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
-        job={"url": receiver.url()})
-    until(lambda: read(server, topic, "a")["next"] == [], 30, "the end")
-    until(lambda: receiver.count(topic) == 2, 30, "both occurrences")
+def test_it_ends_with_end_at(turned, receiver, topic):
+    start = turned.clock.now() + 5000
+    put(turned, topic, "a", every=1, startAt=from_ms(start), endAt=from_ms(start + 1500), job={"url": receiver.url()})
+    assert seconds_after(start, attempts(turned.clock.advance("1h"), topic)) == [0, 1]
+    assert read(turned, topic, "a")["next"] == [] and receiver.count(topic) == 2
 
 
-def test_jitter_makes_it_later_but_not_earlier(server, receiver, topic):
-    put(server, topic, "a", every=2, jitter=1.5, job={"url": receiver.url()})
-    until(lambda: receiver.count(topic) >= 2, 30, "two occurrences")
-    server.request("DELETE", f"/schedules/{topic}/a").expect(200)
-    assert steps(occurrences(receiver, topic)) == {2000}
+def test_jitter_makes_it_later_but_not_earlier(turned, receiver, topic):
+    put(turned, topic, "a", every="2h", jitter="90m", job={"url": receiver.url()})
+    fired = turned.clock.advance("7d")
+    created, sent = ([one for one in fired if (one["topic"], one["event"]) == (topic, event)] for event in ("scheduled", "attempt"))
+    assert steps([to_ms(one["at"]) for one in created]) == {7200_000} and len(created) == 84
+    late = [to_ms(one["at"]) - time_of(one["jobId"]) for one in sent]
+    assert min(late) >= 0 and 4500_000 < max(late) <= 5400_000 and len(set(late)) > 40, sorted(late)
+    turned.request("DELETE", f"/schedules/{topic}/a").expect(200)
 
 
 # ---- changes ----
 
-def test_a_paused_schedule_creates_no_job_and_continues_with_the_next_time(server, receiver, topic):
-    put(server, topic, "a", every=1, job={"url": receiver.url()})
-    until(lambda: receiver.count(topic) >= 1, 30, "an occurrence")
-    assert patch(server, topic, "a", paused=True).expect(200)["next"] == []
-    server.wait_for_state(topic, receiver.of(topic)[-1].job_id, None)
-    number = len(server.get(f"/jobs?topic={topic}").expect(200)["jobs"]) + receiver.count(topic)
-    watch(2.5, lambda: receiver.count(topic) <= number, "nothing while it is paused")
-    shown = patch(server, topic, "a", paused=False).expect(200)
-    assert len(shown["next"]) == 5
-    until(lambda: receiver.count(topic) > number, 30, "another job of the schedule")
-    occurrences(receiver, topic)
-    server.request("DELETE", f"/schedules/{topic}/a").expect(200)
+def test_a_paused_schedule_creates_no_job_and_continues_with_the_next_time(turned, receiver, topic):
+    put(turned, topic, "a", every=60, job={"url": receiver.url()})
+    begin = turned.clock.now()
+    assert seconds_after(begin, attempts(turned.clock.advance("1m"), topic)) == [60]
+    assert patch(turned, topic, "a", paused=True).expect(200)["next"] == []
+    assert attempts(turned.clock.advance(86400 - 90), topic) == []
+    shown = patch(turned, topic, "a", paused=False).expect(200)
+    assert len(shown["next"]) == 5 and to_ms(shown["next"][0]) == begin + 86400_000
+    assert seconds_after(begin, attempts(turned.clock.advance("90s"), topic)) == [86400, 86460]
+    turned.request("DELETE", f"/schedules/{topic}/a").expect(200)
 
 
 def test_a_deleted_schedule_creates_no_job(server, receiver, topic):
@@ -193,15 +191,19 @@ def test_run_makes_a_job_now(server, receiver, topic):
     assert "last" not in read(server, topic, "a")
 
 
-def test_overlap_skip_waits_for_the_last_one(server, receiver, topic):
-    receiver.script(topic, HANG)
-    put(server, topic, "a", every=1, overlap="skip", job={"url": receiver.url(), "timeout": 4, "retry": 0})
-    until(lambda: last(server, topic, "a").get("outcome") == "overlap", 30, "an overlap")
+def test_overlap_skip_waits_for_the_last_one(turned, receiver, topic):
+    """The first job waits for its retry at three times of the schedule."""
+    receiver.script(topic, 500, 200)
+    begin = turned.clock.now()
+    put(turned, topic, "a", every="1h", overlap="skip", job={"url": receiver.url(), "retrySchedule": ["210m"]})
+    turned.clock.advance("1h")
     first = receiver.of(topic)[0].job_id
-    assert last(server, topic, "a")["jobId"] == first
-    until(lambda: receiver.count(topic) >= 2, 60, "the second job, when the first is dead")
-    server.request("DELETE", f"/schedules/{topic}/a").expect(200)
-    assert steps(occurrences(receiver, topic)[:2]) != {1000}
+    for _ in range(3):
+        turned.clock.advance("1h")
+        assert (last(turned, topic, "a")["outcome"], last(turned, topic, "a")["jobId"]) == ("overlap", first)
+    assert seconds_after(begin, attempts(turned.clock.advance("1h"), topic)) == [16200, 18000]
+    assert last(turned, topic, "a")["outcome"] == "fired" and [a.job_id == first for a in receiver.of(topic)] == [True, True, False]
+    turned.request("DELETE", f"/schedules/{topic}/a").expect(200)
 
 
 def test_the_last_occurrence_is_followed_to_its_end(server, receiver, topic):
@@ -215,23 +217,27 @@ def test_the_last_occurrence_is_followed_to_its_end(server, receiver, topic):
     assert found["state"] == "delivered" or found["reason"] == "gone"
 
 
-def test_an_id_that_a_client_took_is_a_conflict(server, receiver, topic):
-    shown = put(server, topic, "a", every=2, job={"url": receiver.url()}).json
-    first = datetime.datetime.fromtimestamp(stamp(shown["next"][1]) / 1000, datetime.timezone.utc)
-    text = first.strftime("%Y%m%dT%H%M%S") + (f".{first.microsecond // 1000:03}" if first.microsecond else "")
-    server.schedule(topic=topic, jobId=f"a~{text}Z", url=receiver.url(), delay=3600)
-    found = until(lambda: (lambda seen: seen if seen.get("outcome") == "conflict" else None)(last(server, topic, "a")), 60, "a conflict")
-    assert stamp(found["time"]) == stamp(shown["next"][1])
-    until(lambda: receiver.count(topic) >= 2, 60, "the times after it are fired")
-    server.request("DELETE", f"/schedules/{topic}/a").expect(200)
+def test_an_id_that_a_client_took_is_a_conflict(turned, receiver, topic):
+    shown = put(turned, topic, "a", every=2, job={"url": receiver.url()}).json
+    at = datetime.datetime.fromtimestamp(stamp(shown["next"][1]) / 1000, datetime.timezone.utc)
+    text = at.strftime("%Y%m%dT%H%M%S") + (f".{at.microsecond // 1000:03}" if at.microsecond else "")
+    turned.schedule(topic=topic, jobId=f"a~{text}Z", url=receiver.url(), delay=3600)
+    begin = turned.clock.now()
+    assert seconds_after(begin, attempts(turned.clock.advance(4), topic)) == [2]
+    found = last(turned, topic, "a")
+    assert (found["outcome"], found["time"]) == ("conflict", shown["next"][1])
+    assert seconds_after(begin, attempts(turned.clock.advance(2), topic)) == [6]  # the times after it are fired
+    turned.request("DELETE", f"/schedules/{topic}/a").expect(200)
+    turned.cancel(topic, f"a~{text}Z").expect(200)
 
 
-def test_without_a_url_it_says_so(server, receiver, topic):
-    put(server, topic, "a", every=1, job={"body": 1})
-    until(lambda: last(server, topic, "a").get("outcome") == "noUrl", 30, "no url")
-    server.request("PUT", f"/topics/{topic}", json.dumps({"url": receiver.url()}), JSON).expect(200)
-    until(lambda: receiver.count(topic) >= 1, 30, "the topic's url is used")
-    server.request("DELETE", f"/schedules/{topic}/a").expect(200)
+def test_without_a_url_it_says_so(turned, receiver, topic):
+    put(turned, topic, "a", every="1m", job={"body": 1})
+    turned.clock.advance("1m")
+    assert last(turned, topic, "a")["outcome"] == "noUrl"
+    turned.request("PUT", f"/topics/{topic}", json.dumps({"url": receiver.url()}), JSON).expect(200)
+    assert len(attempts(turned.clock.advance("1m"), topic)) == 1 == receiver.count(topic)  # the topic's url is used
+    turned.request("DELETE", f"/schedules/{topic}/a").expect(200)
 
 
 @pytest.mark.parametrize("misfire, jobs", [("one", 1), ("skip", 0), ("all", 100)])
@@ -370,15 +376,17 @@ def test_a_schedule_that_can_never_fire_is_refused(server, topic, times, field):
     assert len(read(server, topic, "a")["next"]) == 5
 
 
-def test_a_schedule_that_has_ended_can_be_changed(server, receiver, topic):
+def test_a_schedule_that_has_ended_can_be_changed(turned, receiver, topic):
     """A PUT or PATCH that leaves the times as they are is accepted, also after the last time."""
-    times = {"every": 1, "endAt": ago(-1.5 * SLOW)}
-    put(server, topic, "a", status=201, job={"url": receiver.url()}, **times)
-    until(lambda: read(server, topic, "a")["next"] == [], 30, "the end")
-    put(server, topic, "a", status=200, job={"url": receiver.url("/other")}, **times)
-    assert patch(server, topic, "a", paused=True).status == 200
-    assert patch(server, topic, "a", paused=False).json["next"] == []
-    assert patch(server, topic, "a", endAt=ago(60)).fields() == ["endAt"]
+    now = turned.clock.now()
+    times = {"every": 1, "endAt": from_ms(now + 1500)}
+    put(turned, topic, "a", status=201, job={"url": receiver.url()}, **times)
+    turned.clock.advance("1m")
+    assert read(turned, topic, "a")["next"] == []
+    put(turned, topic, "a", status=200, job={"url": receiver.url("/other")}, **times)
+    assert patch(turned, topic, "a", paused=True).status == 200
+    assert patch(turned, topic, "a", paused=False).json["next"] == []
+    assert patch(turned, topic, "a", endAt=from_ms(now)).fields() == ["endAt"]
 
 
 # ---- routes ----
@@ -553,42 +561,53 @@ def test_a_group_in_a_schedule_is_changed_and_checked(server, receiver, topic):
     assert patch(server, topic, "s", job={"url": url, "group": topic}).fields() == ["job.group"]
 
 
-def test_a_group_that_does_not_fit_is_reported(server, receiver, topic):
-    put(server, topic, "s", every=1, job={"group": topic, "body": 1})
-    until(lambda: last(server, topic, "s").get("outcome") == "noGroup", 10, "there is no such group")
-    make_group(server, topic, a=receiver.url("/a"), b={"url": receiver.url("/b"), "method": "GET"})
-    until(lambda: last(server, topic, "s")["outcome"] == "unsendable", 10, "a GET has no body")
-    assert receiver.count(topic) == 0
-    run = server.request("POST", f"/schedules/{topic}/s/run")
+def test_a_group_that_does_not_fit_is_reported(turned, receiver, topic):
+    def outcome():
+        turned.clock.advance("1m")
+        return last(turned, topic, "s")["outcome"]
+    put(turned, topic, "s", every=60, job={"group": topic, "body": 1})
+    assert outcome() == "noGroup"
+    make_group(turned, topic, a=receiver.url("/a"), b={"url": receiver.url("/b"), "method": "GET"})
+    assert outcome() == "unsendable" and receiver.count(topic) == 0  # a GET has no body
+    run = turned.request("POST", f"/schedules/{topic}/s/run")
     assert run.fields() == ["job.body"]
-    make_group(server, topic, a=receiver.url("/a"))
-    until(lambda: last(server, topic, "s")["outcome"] == "fired", 10, "the schedule fires")
-    until(lambda: receiver.count(topic) > 0, 10, "and the job arrives")
-    text = server.get("/metrics").body.decode()
+    make_group(turned, topic, a=receiver.url("/a"))
+    assert outcome() == "fired" and receiver.count(topic) == 1
+    text = turned.get("/metrics").body.decode()
     assert re.search(r"^duepost_fires_refused_total [1-9]", text, re.M), text
+    turned.request("DELETE", f"/schedules/{topic}/s").expect(200)
 
 
-def test_all_jobs_of_a_send_or_none_are_created(server, receiver, topic):
-    make_group(server, topic, a=receiver.url("/a"), b=receiver.url("/b"))
-    receiver.script(topic, HANG)
-    put(server, topic, "s", every=1, overlap="skip", job={"group": topic, "timeout": 60 * SLOW})
-    until(lambda: receiver.count(topic) == 2, 10, "both hang")
-    until(lambda: last(server, topic, "s")["outcome"] == "overlap", 10, "the next one waits for them")
-    first = last(server, topic, "s")["jobId"]
-    server.cancel(topic, f"{first}~a").expect(200)
-    watch(1.5, lambda: last(server, topic, "s")["jobId"] == first, "one of the two is left")
-    server.cancel(topic, f"{first}~b").expect(200)
-    until(lambda: last(server, topic, "s")["jobId"] != first, 10, "the next job of the schedule")
-    server.request("DELETE", f"/schedules/{topic}/s").expect(200)
-    # A job of a client already has the id of one of the occurrence's jobs. So duepost creates no job for this
-    # occurrence.
-    make_group(server, topic, x=receiver.url("/x"), y=receiver.url("/y"))
-    start = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0) + datetime.timedelta(seconds=3 * SLOW)
-    at = start.strftime("%Y%m%dT%H%M%SZ")
-    server.schedule(topic=topic, jobId=f"t~{at}~y", url=receiver.url(), delay=3600)
-    put(server, topic, "t", every=3600, startAt=start.strftime("%Y-%m-%dT%H:%M:%SZ"), job={"group": topic})
-    until(lambda: last(server, topic, "t").get("outcome") == "conflict", 20, "the outcome conflict, because the id is taken")
-    assert server.job(topic, f"t~{at}~x") is None
+def test_all_jobs_of_a_send_or_none_are_created(turned, receiver, topic):
+    make_group(turned, topic, a=receiver.url("/a"), b=receiver.url("/b"))
+    receiver.script(topic, 500)
+    put(turned, topic, "s", every=60, overlap="skip", job={"group": topic, "retrySchedule": ["1d"]})
+    turned.clock.advance("1m")
+    first = last(turned, topic, "s")["jobId"]
+    turned.clock.advance("1m")
+    assert (last(turned, topic, "s")["outcome"], last(turned, topic, "s")["jobId"]) == ("overlap", first) and receiver.count(topic) == 2
+    turned.cancel(topic, f"{first}~a").expect(200)
+    turned.clock.advance("5m")
+    assert last(turned, topic, "s")["jobId"] == first  # one of the two is left
+    turned.cancel(topic, f"{first}~b").expect(200)
+    turned.clock.advance("1m")
+    assert last(turned, topic, "s")["jobId"] != first and receiver.count(topic) == 4
+    turned.request("DELETE", f"/schedules/{topic}/s").expect(200)
+    turned.request("DELETE", f"/jobs?topic={topic}&state=delayed&all=true").expect(200)
+
+
+def test_an_id_of_a_send_that_a_client_took_is_a_conflict(turned, receiver, topic):
+    """A job of a client already has the id of one of the occurrence's jobs. So duepost creates no job for this
+    occurrence."""
+    make_group(turned, topic, x=receiver.url("/x"), y=receiver.url("/y"))
+    start = turned.clock.now() // 1000 + 3
+    at = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(start))
+    turned.schedule(topic=topic, jobId=f"t~{at}~y", url=receiver.url(), delay=3600)
+    put(turned, topic, "t", every="1d", startAt=from_ms(start * 1000), job={"group": topic})
+    assert attempts(turned.clock.advance("1m"), topic) == []
+    assert last(turned, topic, "t")["outcome"] == "conflict" and turned.job(topic, f"t~{at}~x") is None
+    turned.request("DELETE", f"/schedules/{topic}/t").expect(200)
+    turned.cancel(topic, f"t~{at}~y").expect(200)
 
 
 def test_a_full_pool_delays_a_send_as_a_whole(start, receiver):

@@ -375,18 +375,20 @@ def test_the_headers_of_a_topic_go_only_to_the_origin_of_its_url(server, receive
 
 
 @pytest.mark.parametrize("order", ["due", "fifo"])
-def test_a_backlog_that_lost_its_topics_url_waits_until_it_has_one(server, receiver, topic, order):
+def test_a_backlog_that_lost_its_topics_url_waits_until_it_has_one(turned, receiver, topic, order):
+    server = turned
     put(server, topic, url=receiver.url(), order=order).expect(200)
-    jobs = [{"topic": topic, "jobId": str(number), "delay": 1.5 * SLOW} for number in range(100)]
-    server.request("POST", "/jobs", json.dumps([*jobs, {"topic": topic, "jobId": "own", "delay": 1.4 * SLOW}]), JSON).expect(207)
+    jobs = [{"topic": topic, "jobId": str(number), "delay": "1h"} for number in range(100)]
+    server.request("POST", "/jobs", json.dumps([*jobs, {"topic": topic, "jobId": "own", "delay": "59m"}]), JSON).expect(207)
     own = {"url": receiver.url("/own")}
     assert server.request("PATCH", f"/jobs/{topic}/own", json.dumps(own), JSON).expect(200)["url"] == receiver.url("/own")
     put(server, topic, order=order).expect(200)  # forgets the url
     assert server.request("PATCH", f"/jobs/{topic}/own", '{"url":null}', JSON).fields() == ["url"]
     assert server.request("POST", "/jobs", json.dumps({"topic": topic}), JSON).fields() == ["url"]
-    server.wait_for_state(topic, "own", None)
-    state = until(lambda: (found := server.get(f"/topics/{topic}").expect(200)).get("heldBy") == "noUrl" and found, 10, "a problem of the topic")
-    assert state["jobs"]["dead"] == 0 and state["overdue"] > 0 and "heldUntil" not in state
+    server.clock.advance("61m")
+    assert [arrival.job_id for arrival in receiver.of(topic)] == ["own"]
+    state = server.get(f"/topics/{topic}").expect(200)
+    assert state["heldBy"] == "noUrl" and state["jobs"]["dead"] == 0 and state["overdue"] > 0 and "heldUntil" not in state
     why = server.get(f"/jobs/{topic}/0/why").expect(200)
     assert why["why"] == "no_url" and f"PATCH /topics/{topic}" in why["detail"] and "until" not in why
     assert "event=topic_without_url topic=" in server.log() and "\nduepost_held_without_url_total 0\n" not in server.get("/metrics").body.decode()

@@ -23,7 +23,7 @@
 
 /* ---- the loop ---- */
 
-enum { THINGS_MAX = 512, SENT_MAX = 2000 };
+enum { THINGS_MAX = 512, SENT_MAX = 1000 };
 
 struct timer {
     loop_fn *fn;
@@ -138,7 +138,6 @@ struct sent {
     struct redis_link *link;
     redis_reply_fn *fn;
     void *arg;
-    bool is_load; /* the command is SCRIPT LOAD, whose answer does not come from the input */
 };
 
 static unsigned current; /* the store that makes the calls now; a number */
@@ -194,8 +193,7 @@ void redis_send(struct redis_link *link, size_t argc, const struct slice *argv, 
 {
     struct sent *one = NEW(struct sent);
     assert(argc > 0 && argv[0].size > 0);
-    *one =
-        (struct sent){.link = link, .fn = fn, .arg = arg, .is_load = slice_equal(argv[0], SLICE("SCRIPT"))};
+    *one = (struct sent){.link = link, .fn = fn, .arg = arg};
     list_append(&sent, &one->item);
     sent_count++;
 }
@@ -992,7 +990,7 @@ static void *next_answer(void)
 static void answer_one(void)
 {
     struct sent *one = LIST_ENTRY(list_pop(&sent), struct sent, item);
-    redisReply *answer = one->link && !one->is_load ? next_answer() : NULL;
+    redisReply *answer = one->link ? next_answer() : NULL;
     sent_count--;
     if (answer && answer->type == REDIS_REPLY_ERROR && one->link->events.on_error)
         one->link->events.on_error(one->link->events.arg, slice_from(answer->str, answer->len));

@@ -54,17 +54,17 @@ void store_schedule(struct store *store, const struct store_schedule *call, stor
     timer_start(store->timer, 0);
 }
 
+void store_replace(struct store *store, const struct store_replace *job, store_replaced_fn *fn, void *arg)
+{
+    (void)store, (void)job, (void)fn, (void)arg;
+    ck_abort_msg("the dialect has no jobs with debounce");
+}
+
 void store_schedule_all(struct store *store, const struct store_schedule *jobs, size_t count,
                         store_scheduled_all_fn *fn, void *arg)
 {
     (void)store, (void)jobs, (void)count, (void)fn, (void)arg;
     ck_abort_msg("this dialect sends each job alone");
-}
-
-void store_replace(struct store *store, const struct store_replace *call, store_replaced_fn *fn, void *arg)
-{
-    (void)store, (void)call, (void)fn, (void)arg;
-    ck_abort_msg("this dialect replaces no job");
 }
 
 int64_t store_now_ms(const struct store *store)

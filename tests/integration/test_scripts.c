@@ -1990,6 +1990,34 @@ START_TEST(mend_repairs_each_kind_of_damage)
 }
 END_TEST
 
+#define FOREIGN(text)                                                                                        \
+    {"jobs: " text "={r}\n", "mend jobs 0", "0 foreign " text, ABSENT},                                      \
+    {                                                                                                        \
+        "dead: " text "@now-9\nkept: " text "=dead,now-9,0,3,{r}\n", "mend kept 0", "0 foreign " text,       \
+            "dead: " text "@now-9\n"                                                                         \
+    }
+#define LATE(text)                                                                                           \
+    {                                                                                                        \
+        "jobs: " text "={r}\n", "mend jobs 0", "0 lost " text,                                               \
+            "bucket:t: " text "@now\njobs: " text "={r}\nready: t\nturns: t@1\n"                             \
+    }
+
+/* No request can have such a name, so no client could find or remove the job, and a text with the name may be
+ * invalid. */
+START_TEST(mend_removes_what_has_no_id)
+{
+    CHECK_EXAMPLES( //
+        FOREIGN("noid"), FOREIGN("/"), FOREIGN("/a"), FOREIGN("t/"), FOREIGN("\xff/\xff"),
+        FOREIGN("t\xc3\xa9/a"), FOREIGN("t:/a"), FOREIGN("t/\x01"), FOREIGN("t/\x7f"), FOREIGN("t/a\xc2\x85"),
+        FOREIGN("t/\x80"), FOREIGN("t/\xc3"), FOREIGN("t/\xc1\x81"), FOREIGN("t/\xe2\x82"),
+        FOREIGN("t/\xe0\x9f\xbf"), FOREIGN("t/\xed\xa0\x80"), FOREIGN("t/\xf0\x8f\xbf\xbf"),
+        FOREIGN("t/\xf4\x90\x80\x80"), FOREIGN("t/\xf5\x80\x80\x80"), FOREIGN("t/\xc3\xa9\xa9"),
+        FOREIGN("t/\xe2\xc3\xa9\x82\xac"), LATE("t/~a/.b"), LATE("t/\xc2\xa0"), LATE("t/\xdf\xbf"),
+        LATE("t/\xe0\xa0\x80"), LATE("t/\xed\x9f\xbf"), LATE("t/\xee\x80\x80"), LATE("t/\xef\xbf\xbf"),
+        LATE("t/\xf0\x90\x80\x80"), LATE("t/a\xc3\xa9\xe2\x82\xac\xf1\x80\xbf\xbf\xf4\x8f\xbf\xbfz"), );
+}
+END_TEST
+
 #define NEWER "meta: format=7\n"
 
 /* A later version of duepost has raised the format of the data. Scripts that end or renew the attempts of
@@ -2102,6 +2130,7 @@ Suite *suite(void)
     tcase_add_test(group, survey_counts_due_jobs_step_by_step);
     tcase_add_test(group, mend_leaves_what_is_whole);
     tcase_add_test(group, mend_repairs_each_kind_of_damage);
+    tcase_add_test(group, mend_removes_what_has_no_id);
     tcase_add_test(group, a_job_that_is_nowhere_is_answered_as_ready);
     tcase_add_test(group, data_of_a_newer_format_is_not_changed);
     tcase_add_test(group, the_owner_of_the_lock_watches_the_clock);

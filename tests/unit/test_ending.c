@@ -393,6 +393,24 @@ START_TEST(headers_that_do_not_fit_are_left_out)
 }
 END_TEST
 
+/* Each byte that is not UTF-8 has three bytes in the record. */
+START_TEST(headers_that_are_not_utf8_do_not_make_the_record_unreadable)
+{
+    struct attempt_result result = {.at_ms = NOW_MS, .status = 410};
+    struct ending_input input = input_of(&result);
+    char lines[JOB_ANSWER_HEADERS_MAX];
+    struct job again;
+    memset(lines, 0xe9, sizeof lines);
+    lines[999] = lines[sizeof lines - 1] = '\n';
+    input.headers = slice_from(lines, sizeof lines);
+    (void)written(&input);
+    ck_assert_int_eq(job_read(SLICE("t/i"), buffer_slice(&texts.record), &again), STATUS_OK);
+    ck_assert_uint_eq(again.answer_headers.size, 3 * 999 + 1);
+    job_fini(&again);
+    ending_texts_fini(&texts);
+}
+END_TEST
+
 START_TEST(a_retry_keeps_no_headers)
 {
     struct attempt_result result = {.at_ms = NOW_MS, .status = 503};
@@ -575,6 +593,7 @@ Suite *suite(void)
     tcase_add_test(tests, a_death_writes_its_reason_and_no_wait);
     tcase_add_test(tests, a_death_keeps_the_headers_of_the_answer);
     tcase_add_loop_test(tests, headers_that_do_not_fit_are_left_out, 0, 2);
+    tcase_add_test(tests, headers_that_are_not_utf8_do_not_make_the_record_unreadable);
     tcase_add_test(tests, a_retry_keeps_no_headers);
     tcase_add_test(tests, a_delivery_and_a_release_write_no_record);
     tcase_add_test(tests, a_job_that_was_not_attempted_has_no_last_attempt);

@@ -577,6 +577,14 @@ START_TEST(refuses_foreign_records)
         HEAD ",\"waitMs\":-1}",
         HEAD ",\"waitMs\":\"1\"}",
         HEAD ",\"reason\":1}",
+        HEAD ",\"reason\":\"\xff\"}",
+        HEAD ",\"reason\":\"a\\u0000b\"}",
+        HEAD ",\"form\":\"o\xff\xff\"}",
+        HEAD ",\"form\":\"\xff\\ud20e\"}",
+        HEAD ",\"workflow\":\"\xc3(\"}",
+        HEAD ",\"answerHeaders\":\"a: \xed\xa0\x80\\n\"}",
+        HEAD ",\"labels\":[\"\xe2\x82\"]}",
+        HEAD ",\"bodyBase64\":\"\xff\"}",
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         ck_assert_msg(job_read(SLICE("t/i"), slice_of(cases[i]), &again) == STATUS_INVALID, "%s", cases[i]);
@@ -649,10 +657,12 @@ START_TEST(refuses_records_beyond_the_bounds)
 }
 END_TEST
 
-/* Reading a record with any damaged byte must return a status and not crash. No byte follows the copy, so
- * that a sanitizer detects a read beyond its end. */
+/* Reading a record with any damaged byte must return a status and not crash. A job that was read can be
+ * written and read again. No byte follows the copy, so that a sanitizer detects a read beyond its end. */
 START_TEST(survives_damaged_records)
 {
+    struct buffer rewritten;
+    buffer_init(&rewritten, 1 << 20);
     fill(&job);
     for (seed = 1; job.header_count < 3 || job.schedule.count < 3 || !job.last_attempt.at_ms; seed += 7)
         fill(&job);
@@ -670,10 +680,40 @@ START_TEST(survives_damaged_records)
         for (int hits = 0; hits < 3; hits++)
             copy[roll(record.size)] = "\"\\{}[],:0 a\0\xff"[roll(13)];
         struct slice text = slice_from(copy, record.size);
-        if ((i % 2 ? job_read_checked : job_read)(SLICE("t/i"), text, &again) == STATUS_OK)
+        if ((i % 2 ? job_read_checked : job_read)(SLICE("t/i"), text, &again) == STATUS_OK) {
+            buffer_clear(&rewritten);
+            if (again.lacks.size == 0) {
+                job_write(&again, &rewritten);
+                ck_assert(job_read(SLICE("t/i"), buffer_slice(&rewritten), &job) == STATUS_OK);
+                job_fini(&job);
+            }
             job_fini(&again);
+        }
         free(copy);
     }
+    buffer_fini(&rewritten);
+}
+END_TEST
+
+/* Every text of the record is as long as it may be, and has an escape. */
+START_TEST(reads_texts_of_any_length)
+{
+    struct buffer rewritten;
+    buffer_printf(&record,
+                  "{\"createdAt\":1,\"url\":\"\\u0068ttp://h/%0*d\",\"headers\":{\"h\":\"\\u0020%0*d\"},"
+                  "\"labels\":[\"\\u0020%063d\"],\"form\":\"\\u0020%0*d\",\"workflow\":\"\\u0020%0*d\","
+                  "\"reason\":\"\\u0020%040000d\",\"answerHeaders\":\"\\u0020%0*d\"}",
+                  JOB_URL_MAX - 9, 0, JOB_HEADER_BYTES_MAX - 2, 0, 0, JOB_FORM_MAX - 1, 0,
+                  JOB_WORKFLOW_MAX - 1, 0, 0, JOB_ANSWER_HEADERS_MAX - 1, 0);
+    ck_assert_int_eq(job_read(SLICE("t/i"), buffer_slice(&record), &job), STATUS_OK);
+    buffer_init(&rewritten, 1 << 20);
+    job_write(&job, &rewritten);
+    ck_assert_int_eq(job_read(SLICE("t/i"), buffer_slice(&rewritten), &again), STATUS_OK);
+    ck_assert(slice_equal(again.reason, job.reason) && slice_equal(again.url, job.url) &&
+              slice_equal(again.answer_headers, job.answer_headers));
+    job_fini(&again);
+    job_fini(&job);
+    buffer_fini(&rewritten);
 }
 END_TEST
 
@@ -700,6 +740,7 @@ Suite *suite(void)
     tcase_add_test(tests, checks_the_body_in_the_same_pass);
     tcase_add_test(tests, refuses_records_beyond_the_bounds);
     tcase_add_test(tests, survives_damaged_records);
+    tcase_add_test(tests, reads_texts_of_any_length);
     suite_add_tcase(suite, tests);
     return suite;
 }

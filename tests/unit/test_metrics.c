@@ -69,6 +69,21 @@ START_TEST(topics_beyond_the_first_hundred_are_one)
 }
 END_TEST
 
+/* Data that duepost did not write may have such names. */
+START_TEST(names_that_no_topic_has_are_counted_together)
+{
+    struct metrics *metrics = metrics_of(board, 0);
+    metrics_accepted(metrics, SLICE("\xff"));
+    metrics_accepted(metrics, SLICE("a\"b"));
+    metrics_accepted(metrics, SLICE("a\nb"));
+    metrics_accepted(metrics, SLICE("a\\"));
+    metrics_accepted(metrics, SLICE("a~callbacks"));
+    metrics_write(board, &text, METRICS_FORMAT_TEXT);
+    expect("duepost_jobs_accepted_total{topic=\"a~callbacks\"} 1\n"
+           "duepost_jobs_accepted_total{topic=\"_other\"} 4\n");
+}
+END_TEST
+
 START_TEST(more_statuses_than_there_are_rows_are_left_out)
 {
     struct metrics *metrics = metrics_of(board, 0);
@@ -131,6 +146,7 @@ Suite *suite(void)
     tcase_add_checked_fixture(tests, begin, end);
     tcase_add_test(tests, reactors_are_summed_up);
     tcase_add_test(tests, topics_beyond_the_first_hundred_are_one);
+    tcase_add_test(tests, names_that_no_topic_has_are_counted_together);
     tcase_add_test(tests, more_statuses_than_there_are_rows_are_left_out);
     tcase_add_test(tests, more_labels_than_there_are_rows_are_left_out);
     tcase_add_test(tests, openmetrics_has_exemplars);

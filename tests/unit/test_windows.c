@@ -1,4 +1,4 @@
-/* Tests windows (job/schedule/windows.h), local due times, and the problems of wrong ones. */
+/* Tests windows (job/schedule/windows.h), local due times, and the errors of wrong ones. */
 #include "support/suite.h"
 #include "support/zone_file.h"
 

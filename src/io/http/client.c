@@ -394,9 +394,9 @@ static struct http_call *take_call(struct http_client *client)
 }
 
 /* Lets the call keep a large answer, unless HTTP_LARGE_ANSWERS_MAX calls already do. */
-static void keep_large_answer(struct http_client *client, struct http_call *call)
+static void keep_large_answer(struct http_client *client, struct http_call *call, bool is_needed)
 {
-    if (client->large_count >= HTTP_LARGE_ANSWERS_MAX)
+    if (client->large_count >= HTTP_LARGE_ANSWERS_MAX && !is_needed)
         return;
     buffer_init_fallible(&call->large_answer, HTTP_LARGE_ANSWER_MAX);
     call->is_large = true;
@@ -418,7 +418,7 @@ struct http_call *http_call(struct http_client *client, const struct http_call_r
         http_call_prepare(call, request);
     }
     if (request->wants_large_answer)
-        keep_large_answer(client, call);
+        keep_large_answer(client, call, request->needs_large_answer);
     if (is_plain) {
         list_append(&client->fresh, &call->link);
     } else if (!is_libcurl_unsafe &&

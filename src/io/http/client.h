@@ -68,7 +68,8 @@ struct http_call_request {
     int64_t timeout_ms; /* time limit from the name lookup to the end of the answer */
     bool needs_fresh;   /* kept-alive connections are not used */
     bool wants_large_answer;
-    bool wants_headers; /* the result includes the headers of the answer */
+    bool needs_large_answer; /* the answer is large whatever other calls have, see HTTP_LARGE_ANSWER_MAX */
+    bool wants_headers;      /* the result includes the headers of the answer */
     /* Both may_connect and may_send return whether the call may continue, and must not call functions of the
      * client. may_connect is called before any packet is sent to address, whether the connection is new or
      * reused. */

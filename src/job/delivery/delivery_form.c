@@ -153,7 +153,10 @@ static void sign(const struct form_attempt *attempt, struct header_lines *lines)
     struct buffer signature;
     if (keys->count == 0)
         return;
-    webhook_id_make(attempt->id, attempt->job->created_ms, id);
+    if (attempt->batch_count)
+        snprintf(id, sizeof id, "%.*s", SLICE_ARG(attempt->batch_id));
+    else
+        webhook_id_make(attempt->id, attempt->job->created_ms, id);
     buffer_init(&signature, SIGNATURE_MAX);
     signature_write(keys, slice_of(id), seconds, attempt->payload, &signature);
     header_lines_add(lines, SLICE("webhook-id"), slice_of(id));
@@ -174,7 +177,9 @@ static void write_headers(const struct form_attempt *attempt, struct header_line
     char room[3 * JOB_ID_DERIVED_MAX + 1];
     struct buffer job_id = buffer_of(room, sizeof room);
     percent_append(&job_id, job->job_id);
-    if (job_needs_content_type(job) && !has_header(attempt, SLICE("Content-Type"))) {
+    if (attempt->batch_count && !has_header(attempt, SLICE("Content-Type")))
+        header_lines_add(lines, SLICE("Content-Type"), SLICE("application/json"));
+    if (!attempt->batch_count && job_needs_content_type(job) && !has_header(attempt, SLICE("Content-Type"))) {
         struct slice type = job_content_type(job, attempt->payload);
         header_lines_add(lines, SLICE("Content-Type"), type);
         lines->text->failed |= type.size == 0;
@@ -182,9 +187,13 @@ static void write_headers(const struct form_attempt *attempt, struct header_line
     if (!has_header(attempt, SLICE("User-Agent")))
         header_lines_add(lines, SLICE("User-Agent"), SLICE("duepost/" DUEPOST_VERSION));
     header_lines_add(lines, SLICE("Duepost-Topic"), job->topic);
-    header_lines_add(lines, SLICE("Duepost-Job-Id"), buffer_slice(&job_id));
-    header_lines_add_number(lines, SLICE("Duepost-Attempt"), job->attempts + 1);
-    if (job->rounds)
+    if (attempt->batch_count) {
+        header_lines_add_number(lines, SLICE("Duepost-Batch"), (int64_t)attempt->batch_count);
+    } else {
+        header_lines_add(lines, SLICE("Duepost-Job-Id"), buffer_slice(&job_id));
+        header_lines_add_number(lines, SLICE("Duepost-Attempt"), job->attempts + 1);
+    }
+    if (job->rounds && !attempt->batch_count)
         header_lines_add_number(lines, SLICE("Duepost-Round"), job->rounds + 1);
 #ifdef DUEPOST_TEST_NEXT
     if (job->next.size)

@@ -68,6 +68,9 @@ struct form_attempt {
     int64_t workflow_ms; /* time at which the workflow of the job was created; 0: the job has no workflow */
     const struct job_header *headers; /* headers of the job and of its topic */
     size_t header_count;
+    /* With a batch (batch.h): number of its jobs, and its id for the signature. 0: one job */
+    size_t batch_count;
+    struct slice batch_id;
 };
 
 /* An answer, or an attempt without an answer. The struct borrows the data of its pointers and slices. */

@@ -1,5 +1,6 @@
 #include "job/delivery/ending.h"
 
+#include "base/utf8.h"
 #include "job/attempt_line.h"
 #include "job/topic/topic_settings.h"
 
@@ -182,15 +183,20 @@ void ending_texts_fini(struct ending_texts *texts)
 }
 
 /* Returns headers of the answer with which the job died: the first lines, as many as fit. The result is empty
- * unless the job's form wants headers. */
+ * unless the job's form wants headers. In a record, a byte that is not UTF-8 becomes a character of three
+ * bytes. */
 static struct slice kept_headers(const struct ending *ending, const struct ending_input *input)
 {
     struct slice line, rest = input->headers;
-    size_t kept = 0;
+    size_t kept = 0, written = 0;
     if (ending->verdict != ENDING_BURY || input->cause != ENDING_CAUSE_RESULT)
         return SLICE("");
-    while (rest.size && slice_cut(rest, '\n', &line, &rest) && kept + line.size + 1 <= JOB_ANSWER_HEADERS_MAX)
+    while (rest.size && slice_cut(rest, '\n', &line, &rest)) {
+        written += (utf8_is_sound_text(line.data, line.size) ? 1 : 3) * line.size + 1;
+        if (written > JOB_ANSWER_HEADERS_MAX)
+            break;
         kept += line.size + 1;
+    }
     return slice_from(input->headers.data, kept);
 }
 

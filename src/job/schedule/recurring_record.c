@@ -108,7 +108,7 @@ enum status recurring_read(struct slice record, struct recurring *recurring)
                                      .unknown = &recurring->unknown,
                                      .lacks = &recurring->lacks};
     *recurring = (struct recurring){.grace_ms = RECURRING_GRACE_MS};
-    buffer_init(&recurring->text, 4 * (size_t)(CRON_TEXT_MAX + TIME_ZONE_NAME_MAX));
+    buffer_init(&recurring->text, record.size);
     if (members_read(&reading, record) && recurring->lacks.size == 0 && is_whole(recurring))
         return STATUS_OK;
     recurring_fini(recurring);

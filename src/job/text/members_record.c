@@ -5,6 +5,7 @@
 
 #include "base/duration.h"
 #include "base/timestamp.h"
+#include "base/utf8.h"
 #include "job/delivery/callback.h"
 #include "job/delivery/signature.h"
 #include "job/job_members.h"
@@ -37,6 +38,16 @@ static bool read_integer(const struct member *member, struct slice value, void *
     return true;
 }
 
+/* Returns whether the text is UTF-8 without NUL. No version writes other texts into records: each byte that
+ * is not UTF-8 would become a character of three bytes, and make the text longer than it may be. Databases
+ * refuse NUL. */
+static bool is_sound_text(struct slice text)
+{
+    const char *end = slice_end(text), *at = json_plain_end(text.data, end);
+    size_t rest = (size_t)(end - at);
+    return rest == 0 || (utf8_is_sound_text(at, rest) && !memchr(at, '\0', rest));
+}
+
 /* Returns the text of a string. If the string has escapes, which are rare in records, the text is decoded
  * into reading->text. This buffer has room for all decoded strings, so its bytes never move. */
 static bool read_text(struct record_reading *reading, struct slice value, struct slice *text)
@@ -46,7 +57,7 @@ static bool read_text(struct record_reading *reading, struct slice value, struct
     if (json_has_escapes(value) && !reading->text->data)
         buffer_reserve(reading->text, reading->text->max);
     *text = json_text(value, reading->text);
-    return !reading->text->failed;
+    return !reading->text->failed && is_sound_text(*text);
 }
 
 static bool read_waits(const struct member *member, struct slice value, struct retry_schedule *waits)

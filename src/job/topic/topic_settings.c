@@ -98,6 +98,32 @@ static void check_windows(struct member_parse *parse, const struct member *membe
         job_errors_add(parse->errors, member->path, problem.text);
 }
 
+static const struct member batch_rows[] = {
+    {MEMBER_NAMED("batch.", "size"), MEMBER_INTEGER, .flags = MEMBER_EVERYWHERE | MEMBER_REQUIRED,
+     FIELD(batch_size), HAS(batch_size), .min = 1, .max = TOPIC_BATCH_SIZE_MAX},
+    {MEMBER_NAMED("batch.", "wait"), MEMBER_SECONDS, EVERYWHERE, FIELD(batch_wait_ms), HAS(batch_wait_ms),
+     .max = TOPIC_BATCH_WAIT_MAX_MS},
+    {MEMBER_NAMED("batch.", "maxBytes"), MEMBER_INTEGER, EVERYWHERE, FIELD(batch_bytes), HAS(batch_bytes),
+     .min = TOPIC_BATCH_BYTES_MIN, .max = TOPIC_BATCH_BYTES_MAX},
+};
+
+static const struct members batch_members = {MEMBER_ROWS(batch_rows), .noun = "setting", .prefix = "batch."};
+
+/* Refuses what a batch cannot keep: the order of its jobs, and a limit that is smaller than it. */
+static void check_batch(struct member_parse *parse, const struct member *member)
+{
+    const struct topic_settings *settings = parse->of;
+    if (parse->unknown)
+        return;
+    if (topic_settings_are_fifo(settings) || topic_settings_are_pull(settings) || settings->priority_age_ms ||
+        settings->has_retry_priority || settings->per_key.order.size)
+        job_errors_add(
+            parse->errors, member->path,
+            "cannot be combined with order, perKey.order, priorityAge, retryPriority or delivery \"pull\"");
+    else if (settings->max_in_flight && settings->max_in_flight < settings->batch_size)
+        job_errors_add(parse->errors, member->path, "must not be larger than maxInFlight, which counts jobs");
+}
+
 /* The bounds of a key: in the setting perKey, and in the settings of the key itself. */
 #define LANE_FIELD(member) FIELD(per_key.member)
 #define LANE_HAS(member)   HAS(per_key.member)
@@ -177,6 +203,8 @@ static const struct member rows[] = {
     {NAMED("windows"), MEMBER_JSON, EVERYWHERE, FIELD(windows), HAS(windows.size), .check = check_windows},
     {NAMED("delivery"), MEMBER_TEXT, .flags = MEMBER_EVERYWHERE | MEMBER_PLAIN, FIELD(delivery),
      HAS(delivery.size), .min = 1, .max = sizeof "pull" - 1, .check = check_delivery},
+    {NAMED("batch"), MEMBER_OBJECT, EVERYWHERE, HAS(batch_size), .object = &batch_members,
+     .unknown = offsetof(struct topic_settings, batch_unknown), .check = check_batch},
     {NAMED("retrySchedule"), MEMBER_WAITS, EVERYWHERE, FIELD(schedule), HAS(has_schedule),
      .max = JOB_WAIT_MAX_MS},
     {NAMED("timeout"), MEMBER_SECONDS, EVERYWHERE, FIELD(timeout_ms), HAS(has_timeout),
@@ -326,6 +354,8 @@ static void write_needs(const struct topic_settings *settings, struct json_write
         needs_add(&needs, "rateWindow");
     if (settings->limit.size)
         needs_add(&needs, "limits");
+    if (settings->batch_size)
+        needs_add(&needs, "batch");
     if (settings->windows.size)
         needs_add(&needs, "windows");
     if (settings->has_per_key || settings->priority_age_ms || settings->has_retry_priority)

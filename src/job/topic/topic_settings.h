@@ -22,6 +22,11 @@ enum {
     TOPIC_MAX_IN_FLIGHT_MAX = 1000000,
     TOPIC_MAX_PENDING_MAX = 1000000000,
     TOPIC_RATE_JOBS_MAX = 1000000,
+    TOPIC_BATCH_SIZE_MAX = 100,
+    TOPIC_BATCH_WAIT_MAX_MS = 60 * 1000,
+    TOPIC_BATCH_BYTES_MIN = 1024,
+    TOPIC_BATCH_BYTES_MAX = 16 * 1024 * 1024,
+    TOPIC_BATCH_BYTES = 1024 * 1024, /* the default */
     TOPIC_WEIGHT_MAX = 100,
     TOPIC_JITTER_MAX_PPM = 1000000,       /* 100 % of a wait, in millionths */
     TOPIC_PAUSE_REASON_MAX = 1024,        /* bytes */
@@ -97,8 +102,11 @@ struct topic_settings {
 #ifdef DUEPOST_TEST_NEXT
     struct slice next; /* stands for a setting that a later version adds; only in builds for tests */
 #endif
-    struct slice lacks; /* the first name in "needs" that this version does not know; empty: none */
-    struct unknown_members unknown, rate_unknown; /* members that this version does not know */
+    struct slice lacks;    /* the first name in "needs" that this version does not know; empty: none */
+    int64_t batch_size;    /* maximum number of jobs that are delivered together; 0: each job alone */
+    int64_t batch_wait_ms; /* how long the first of them waits for others */
+    int64_t batch_bytes;   /* maximum size of their request; 0: TOPIC_BATCH_BYTES */
+    struct unknown_members unknown, rate_unknown, batch_unknown; /* members that this version does not know */
 };
 
 /* The table of settings, see members.h. */

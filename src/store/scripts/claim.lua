@@ -240,7 +240,10 @@ local function take_turns(carried)
     rounds = rounds - 1
     local weight = any_settings and settings_of(topics[i]).weight or 1
     local most = weight == 1 and share or Serving.share_before_next(i, weight, scores, turns, share)
-    turns[i] = plan_turn(topics[i], is_alone and left or math.min(most, left - planned), scores[i], weight)
+    most = is_alone and left or math.min(most, left - planned)
+    local batch = any_settings and settings_of(topics[i]).batch
+    if batch then most = math.min(left - planned, math.max(1, math.floor(most / batch.size)) * batch.size) end
+    turns[i] = plan_turn(topics[i], most, scores[i], weight)
     local number = #turns[i].ids
     planned = planned + number
     if weight > 1 and number > 0 then due_again = math.min(due_again, scores[i] + number * Turns.A_JOB / weight) end

@@ -40,9 +40,31 @@ local function move_dead(id, at)
   mended('moved ' .. id)
 end
 
--- Removes a text that is not an id from all keys that have it.
-local function remove_foreign(id)
-  call('HDEL', JOBS, id)
+-- Returns whether a text is UTF-8 without control characters. The first patterns find overlong forms and surrogates; the
+-- others replace characters of several bytes, so that only bytes that are not UTF-8 are left.
+local NO_CHARACTERS = {'[%z\1-\31\127]', '\194[\128-\159]', '\224[\128-\159]', '\237[\160-\191]'}
+local CHARACTERS = {
+  '[\194-\223][\128-\191]', '[\224-\239][\128-\191][\128-\191]', '\240[\144-\191][\128-\191][\128-\191]',
+  '[\241-\243][\128-\191][\128-\191][\128-\191]', '\244[\128-\143][\128-\191][\128-\191]',
+}
+local function is_text(text)
+  for i = 1, #NO_CHARACTERS do
+    if string.find(text, NO_CHARACTERS[i]) then return false end
+  end
+  for i = 1, #CHARACTERS do text = string.gsub(text, CHARACTERS[i], ' ') end
+  return not string.find(text, '[\128-\255]')
+end
+
+-- Returns whether a text has the form of an id. Requests, lists and consumers refuse other texts (job/job_id.h), so a
+-- job with such a name could neither be delivered nor found.
+local function is_id(text)
+  return string.find(text, '^[%w._~-]+/[ -~]+$') or string.find(text, '^[%w._~-]+/.') and is_text(text)
+end
+
+-- Removes a text that is not an id from the pool or from the kept jobs. Other walks then remove it from the places and
+-- indexes that have it.
+local function remove_foreign(key, id)
+  call('HDEL', key, id)
   mended('foreign ' .. id)
 end
 
@@ -56,8 +78,8 @@ local function mend_leases(id)
 end
 
 local function mend_job(id)
-  if not string.match(id, '^[^/]+/.') then
-    remove_foreign(id)
+  if not is_id(id) then
+    remove_foreign(JOBS, id)
     return
   end
   Places.touch(topic_of(id), 'all')
@@ -142,6 +164,10 @@ end
 
 -- Makes the indexes of kept jobs match the text of a kept job. The text has the job's state and time.
 local function mend_kept(id, text)
+  if not is_id(id) then
+    remove_foreign(KEPT, id)
+    return
+  end
   local state, at = string.match(text, '^(%a+) (%d+) %d+/?%S* %d+ ')
   if not state then state, at = 'dead', integer(now) end
   local is_dead, topic = state == 'dead', topic_of(id)

@@ -240,6 +240,9 @@ end
 local function room_of(topic, key, most, head, head_id, is_offer)
   local name = Lanes.name(topic, key)
   local own = settings_of(name)
+  local batch = settings_of(topic).batch
+  local batch_at = batch and Rates.batch_at(topic, lane_of(topic, Ranks.of(head_id)), ms_of(head))
+  if batch_at then return 0, batch_at, 'batch' end
   if own == NO_SETTINGS then return most end
   if own.paused or own == UNREADABLE then return 0, 'inf', 'paused' end
   local limit = limit_of(own)
@@ -476,7 +479,8 @@ local function read_lanes(topic, most, only)
     or call('ZRANGE', turns_key(topic), '0', math.min(most, LANES_AT_ONCE) - 1, 'WITHSCORES')
   local lanes = {}
   for i = 1, #found - 1, 2 do
-    local key, at_once = found[i], #found == 2 and most or math.min(most, JOBS_AT_ONCE)
+    local batch = settings_of(topic).batch
+    local key, at_once = found[i], #found == 2 and most or math.min(most, math.max(batch and batch.size or 1, JOBS_AT_ONCE))
     local jobs, head = due_of(topic, key, at_once)
     local room = head and room_of(topic, key, at_once, head.score, head.id) or 0
     if room < 1 then
@@ -513,21 +517,27 @@ local function verify(topic, jobs)
 end
 
 -- Chooses due jobs of a topic (maximum: most): the lane with the lowest virtual time gives the next job. The choice ends
--- where it would need more jobs of a lane than were read, so that shares are those of the weights. only: the key of the
+-- where it would need more jobs of a lane than were read, so that shares are those of the weights. A lane gives a batch of
+-- jobs at once if the topic has batches. only: the key of the
 -- only lane to choose from, or nothing. Returns ids, scores as texts, scores as numbers, and the lanes, for Lanes.served.
 function Lanes.choose(topic, most, a_job, only)
   local lanes, chosen = read_lanes(topic, most, only), {}
+  local run = settings_of(topic).batch and settings_of(topic).batch.size or 1
   while #chosen < most do
     local best
     for i = 1, #lanes do
       local lane = lanes[i]
       if (lane.jobs[lane.taken + 1] or lane.has_more) and (not best or lane.turn < best.turn) then best = lane end
     end
-    local job = best and best.jobs[best.taken + 1]
-    if not job then break end
-    best.taken = best.taken + 1
-    best.turn = best.turn + math.ceil(a_job / best.weight)
-    chosen[#chosen + 1] = job
+    local number = #chosen
+    for _ = 1, best and run or 0 do
+      local job = best.jobs[best.taken + 1]
+      if not job or #chosen == most then break end
+      best.taken = best.taken + 1
+      best.turn = best.turn + math.ceil(a_job / best.weight)
+      chosen[#chosen + 1] = job
+    end
+    if #chosen == number then break end
   end
   local ids, scores, times = verify(topic, chosen)
   return ids, scores, times, lanes

@@ -201,6 +201,7 @@ function Places.write(topic, list)
     Lanes.put(topic, list)
     Places.touch(topic)
   end
+  if has_settings() and settings_of(topic).batch then Places.touch(topic) end -- the batch may be whole now
   for i = 3, #list, 2 do
     local score = tonumber(list[i])
     if score < first then first = score end

@@ -118,7 +118,7 @@ end
 local function tokens_of_window(topic, rate)
   local began, number = Rates.window(topic, rate)
   local left = rate.jobs - (number or 0)
-  return left, left > 0 and soonest or math.max(soonest, math.ceil((began + rate.per * 1000000) / 1000))
+  return left, left > 0 and soonest or math.max(now + 1, math.ceil((began + rate.per * 1000000) / 1000))
 end
 
 -- Adds attempts to the current window, or begins a window.
@@ -138,7 +138,21 @@ local function return_to_window(topic, rate, number, since)
   end
 end
 
--- Returns how many attempts the topic's rate allows to begin now, and the time at which it allows the next one, ms.
+-- Returns when jobs may be attempted that are delivered together (setting batch of the topic): when as many as one batch
+-- are due, or the first of them has waited for batch.wait. Returns nothing if they may be attempted now. waiting: the key of
+-- the waiting jobs of the topic, or of one of its lanes.
+function Rates.batch_at(topic, waiting, first_due)
+  local batch = settings_of(topic).batch
+  if not batch then return end
+  local last = call('ZRANGE', waiting, batch.size - 1, batch.size - 1, 'WITHSCORES')[2]
+  local at = math.ceil(first_due + (batch.wait or 0) * 1000)
+  if last then at = math.min(at, math.floor(tonumber(last))) end
+  if at > now then return integer(at) end
+end
+
+-- Returns how many attempts the topic's rate allows to begin now, and the time at which it allows the next one, ms. This time
+-- is later than now if none may begin now, although a quotient may say otherwise by a fraction of a us: a manual clock
+-- would not get beyond it.
 function Rates.tokens(topic, first_due, is_offer)
   local own = settings_of(topic).rate
   if own and own.window then return tokens_of_window(topic, own) end
@@ -146,10 +160,10 @@ function Rates.tokens(topic, first_due, is_offer)
   if not step then return math.huge end
   spent = spent_since(topic, spent, first_due)
   local tokens = whole((ahead + (now_us - spent)) / step)
-  if tokens < 1 then return tokens, math.max(soonest, math.ceil((spent + (step - ahead)) / 1000)) end
+  if tokens < 1 then return tokens, math.max(now + 1, math.ceil((spent + (step - ahead)) / 1000)) end
   local rate, sum, first = settings_of(topic).rate, begun_in_second(topic)
   local left = whole(rate.jobs / rate.per) + rate.burst - sum
-  if left < 1 then return left, math.max(soonest, math.ceil(next_leaving(topic, first) / 1000)) end
+  if left < 1 then return left, math.max(now + 1, math.ceil(next_leaving(topic, first) / 1000)) end
   return math.min(tokens, left), soonest
 end
 

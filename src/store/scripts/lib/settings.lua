@@ -78,6 +78,10 @@ local function are_sound(s)
   if s.maxPending and not is_number(s.maxPending, 0, 1e9) then return false end
   if s.weight and not is_number(s.weight, 1, 100) then return false end
   if s.retention and not is_number(s.retention, 0.001, 1e9) then return false end
+  local batch = s.batch
+  if batch ~= nil and not (type(batch) == 'table' and is_number(batch.size, 1, 1e6) and (batch.wait == nil or is_number(batch.wait, 0, 1e6))) then
+    return false
+  end
   if s.windows ~= nil and type(s.windows) ~= 'table' then return false end
   if s.perKey ~= nil and not are_sound_bounds(s.perKey) then return false end
   if s.priorityAge and s.priorityAge ~= 'off' and not is_number(s.priorityAge, 0.001, 1e9) then return false end

@@ -106,6 +106,8 @@ local function held_by_settings(topic, first_due, is_offer)
   if (Turns.in_flight[topic] or call('HLEN', holders_of(topic))) >= Turns.limit_of(topic) then return 'inf' end
   local line_at = own.order == 'fifo' and Fifo.wait_until(topic)
   if line_at then return line_at end
+  local batch_at = own.batch and not (has_lanes and Lanes.are_used(topic)) and Rates.batch_at(topic, bucket_of(topic), first_due)
+  if batch_at then return batch_at end
   local tokens, next_at = math.huge, nil
   if own.rate then tokens, next_at = Rates.tokens(topic, first_due, is_offer) end
   if tokens < 1 then return integer(next_at) end
@@ -128,10 +130,10 @@ end
 
 -- Returns the score of the first job in the bucket, or nothing if the bucket is empty. For a topic that is offered
 -- because its time in "due" has come, returns this time without a query: it is the due time of the first job, unless
--- it comes from a rate, a limit or a line (see fifo.lua).
+-- it comes from a rate, a limit, a batch or a line (see fifo.lua).
 local function front_of(topic)
   local carried = Turns.carried_times[topic]
-  if carried and not (has_settings() and (settings_of(topic).rate or settings_of(topic).limit or has(LINES))) then return carried end
+  if carried and not (has_settings() and (settings_of(topic).rate or settings_of(topic).limit or settings_of(topic).batch or has(LINES))) then return carried end
   return call('ZRANGE', bucket_of(topic), '0', '0', 'WITHSCORES')[2]
 end
 

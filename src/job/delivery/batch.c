@@ -1,0 +1,141 @@
+#include "job/delivery/batch.h"
+
+#include <stdio.h>
+
+#include "base/json_writer.h"
+#include "job/text/json.h"
+#include "job/text/member.h"
+
+/* ---- the body ---- */
+
+void batch_body_begin(struct buffer *body)
+{
+    buffer_append_byte(body, '[');
+}
+
+void batch_body_add(struct buffer *body, const struct job *job, int attempt)
+{
+    if (body->size > 1)
+        buffer_append_byte(body, ',');
+    struct json_writer json = json_writer_to(body);
+    json_put_object(&json);
+    json_add_text(&json, "jobId", job->job_id);
+    json_add_text(&json, "topic", job->topic);
+    if (job->key.size)
+        json_add_text(&json, "key", job->key);
+    json_add_number(&json, "attempt", attempt);
+    if (job->labels.count) {
+        json_add_array(&json, "labels");
+        for (size_t i = 0; i < job->labels.count; i++)
+            json_put_text(&json, job->labels.items[i]);
+        json_end_array(&json);
+    }
+    if (job->has_body_base64)
+        json_add_text(&json, "bodyBase64", job->body_base64);
+    else if (job->body.size)
+        json_add_raw(&json, "body", job->body);
+    json_end_object(&json);
+}
+
+void batch_body_end(struct buffer *body)
+{
+    buffer_append_byte(body, ']');
+}
+
+/* ---- the answer ---- */
+
+/* Finds the array results. Returns false if the answer is not an object that begins with it. */
+static bool open_results(struct slice answer, struct json_cursor *results)
+{
+    struct json_cursor top;
+    struct slice key;
+    if (!json_open(answer, &top) || top.close != '}')
+        return false;
+    while (json_next_key(&top, &key)) {
+        struct slice value;
+        if (slice_equal(key, SLICE("\"results\"")))
+            return json_open(slice_from(top.at, (size_t)(top.end - top.at)), results) &&
+                   results->close == ']';
+        if (!json_take_value(&top, &value))
+            return false;
+    }
+    return false;
+}
+
+bool batch_has_results(struct slice answer)
+{
+    struct json_cursor results;
+    return open_results(answer, &results);
+}
+
+static void batch_fail(struct batch_result *result, const char *detail)
+{
+    *result = (struct batch_result){.verdict = BATCH_FAILED};
+    snprintf(result->detail, sizeof result->detail, "%s", detail);
+}
+
+static void copy_detail(struct batch_result *result, struct slice text)
+{
+    size_t size = text.size < BATCH_DETAIL_MAX ? text.size : BATCH_DETAIL_MAX;
+    while (size > 0 && size < text.size && ((unsigned char)text.data[size] & 0xc0) == 0x80)
+        size--; /* no part of a character */
+    memcpy(result->detail, text.data, size);
+    result->detail[size] = '\0';
+}
+
+/* Reads a result that is for this job. */
+static void read_result(struct json_cursor *members, struct batch_result *result)
+{
+    struct slice key, value;
+    struct job_errors ignored;
+    char room[4 * BATCH_DETAIL_MAX];
+    struct buffer text = buffer_of(room, sizeof room);
+    batch_fail(result, "the result of the job says neither ok, retry nor bury");
+    job_errors_clear(&ignored);
+    while (json_next_member(members, &key, &value)) {
+        if (slice_equal(key, SLICE("\"ok\"")) && slice_equal(value, SLICE("true"))) {
+            *result = (struct batch_result){.verdict = BATCH_DELIVERED};
+        } else if (slice_equal(key, SLICE("\"ok\"")) && slice_equal(value, SLICE("false"))) {
+            batch_fail(result, "");
+        } else if (slice_equal(key, SLICE("\"retry\""))) {
+            batch_fail(result, "");
+            result->has_wait =
+                member_seconds(&ignored, "retry", value, 0, JOB_DELAY_MAX_MS, &result->wait_ms);
+            if (!result->has_wait)
+                batch_fail(result, "the result of the job has a retry that is not a duration");
+        } else if (slice_equal(key, SLICE("\"bury\"")) && json_is_text(value)) {
+            result->verdict = BATCH_BURIED;
+            copy_detail(result, json_text(value, &text));
+        } else {
+            continue;
+        }
+        return;
+    }
+}
+
+void batch_result_of(struct slice answer, bool is_cut, struct slice job_id, struct batch_result *result)
+{
+    struct json_cursor results, members;
+    struct slice item, key, value;
+    char room[JOB_ID_MAX * 6];
+    bool is_open = open_results(answer, &results);
+    while (is_open && json_next_item(&results, &item)) {
+        struct json_cursor found;
+        bool is_it = false;
+        if (!json_open(item, &members) || members.close != '}')
+            continue;
+        found = members;
+        while (!is_it && json_next_member(&members, &key, &value)) {
+            struct buffer text = buffer_of(room, sizeof room);
+            is_it = slice_equal(key, SLICE("\"jobId\"")) && json_is_text(value) &&
+                    slice_equal(json_text(value, &text), job_id);
+        }
+        if (!is_it)
+            continue;
+        read_result(&found, result);
+        return;
+    }
+    batch_fail(result, is_cut || !is_open || !results.is_ended
+                           ? "the answer has unreadable results, or more than 64 KiB of them"
+                           : "the results leave this job out");
+}
