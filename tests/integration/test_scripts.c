@@ -994,13 +994,15 @@ START_TEST(topics_tells_what_there_is)
         {some, "topics u '' 10",
          "0 u {\"paused\":true} 0 1 0 0 now-9 -2 0 0 0 0 {\"paused\":true} '' '' 0 0 0 0 '' -1 -1 0", NULL},
         {some, "topics '' '' 2",
-         "1 t '' 1 2 0 1 now-5 -1 0 0 0 0 '' '' '' 0 0 0 0 '' -1 -1 0 u {\"paused\":true} 0 1 0 0 now-9 -2 0 0 "
+         "1 t '' 1 2 0 1 now-5 -1 0 0 0 0 '' '' '' 0 0 0 0 '' -1 -1 0 u {\"paused\":true} 0 1 0 0 now-9 -2 0 "
+         "0 "
          "0 "
          "0 "
          "{\"paused\":true} '' '' 0 0 0 0 '' -1 -1 0",
          NULL},
         {some, "topics '' u 9",
-         "0 v '' 0 0 0 2 -1 -1 0 0 0 0 '' '' '' 0 0 0 0 '' -1 -1 0 w '' 0 0 1 0 -1 -1 0 0 0 0 '' '' '' 0 0 0 0 "
+         "0 v '' 0 0 0 2 -1 -1 0 0 0 0 '' '' '' 0 0 0 0 '' -1 -1 0 w '' 0 0 1 0 -1 -1 0 0 0 0 '' '' '' 0 0 0 "
+         "0 "
          "'' "
          "-1 -1 0 x "
          "{\"maxInFlight\":1} 0 "
@@ -1011,7 +1013,8 @@ START_TEST(topics_tells_what_there_is)
         {some, "topics v '' 9", "0 v '' 0 0 0 2 -1 -1 0 0 0 0 '' '' '' 0 0 0 0 '' -1 -1 0", NULL},
         /* The most urgent topics: those that have been overdue longest, then those that are due next. */
         {some, "topics '' '' 2 1",
-         "0 u {\"paused\":true} 0 1 0 0 now-9 -2 0 0 0 0 {\"paused\":true} '' '' 0 0 0 0 '' -1 -1 0 t '' 1 2 0 "
+         "0 u {\"paused\":true} 0 1 0 0 now-9 -2 0 0 0 0 {\"paused\":true} '' '' 0 0 0 0 '' -1 -1 0 t '' 1 2 "
+         "0 "
          "1 "
          "now-5 -1 "
          "0 "
@@ -1023,7 +1026,8 @@ START_TEST(topics_tells_what_there_is)
          "c@now-5\n"
          "held:c: c/a@now-5\njobs: a/a={1} b/a={1} c/a={1}\n",
          "topics '' '' 2 1",
-         "1 c '' 0 0 0 0 now-5 -1 1 0 0 0 '' '' '' 0 0 0 0 '' -1 -1 0 b '' 1 0 0 0 now+7 -1 0 0 0 0 '' '' '' 0 "
+         "1 c '' 0 0 0 0 now-5 -1 1 0 0 0 '' '' '' 0 0 0 0 '' -1 -1 0 b '' 1 0 0 0 now+7 -1 0 0 0 0 '' '' '' "
+         "0 "
          "0 "
          "0 0 "
          "'' -1 -1 0",
@@ -1075,7 +1079,7 @@ START_TEST(an_attempt_that_ends_a_round_is_not_counted_as_a_retry)
                   "jobs: t/a={r} t/b={r}\nleases: t/a@now+3000 t/b@now+3000\n",
                   NOW_MS);
     freeReplyObject(script_run(redis, sizeof words / sizeof *words, words));
-    check_counts(redis, " 0 1 0 '' '' '' 0 0 0 1 500 -1 -1");
+    check_counts(redis, " 0 1 0 '' '' '' 0 0 0 1 500 -1 -1 0");
 }
 END_TEST
 
@@ -1122,7 +1126,7 @@ START_TEST(outcomes_are_counted_for_an_hour)
     /* The present and the previous part decide whether a topic fails, if they have ten outcomes; else the
      * hour. */
     check_hour("hour:5666665: dt=10\nhour:5666660: at=500 rt=90\nnumbers: hours=5666660,5666665\n",
-               (const char *const[]){NULL}, " 10 90 0 '' '' '' 0 0 0 0 500 -1 -1");
+               (const char *const[]){NULL}, " 10 90 0 '' '' '' 0 0 0 0 500 -1 -1 0");
     check_hour("hour:5666664: dt=9\nhour:5666665: dt=9 rt=1 at=timeout\nhour:5666660: at=500 rt=1\n"
                "numbers: hours=5666660,5666664,5666665\n",
                (const char *const[]){NULL}, " 18 2 0 '' '' '' 0 0 0 1 timeout -1 -1");
