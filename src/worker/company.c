@@ -67,7 +67,9 @@ static void company_on_done(void *arg, const struct http_outcome *http)
 {
     struct company *company = arg;
     bool was_sent = http->error != FAILURE_UNSENT && http->error != FAILURE_CROWDED;
-    bool is_split = http->error == FAILURE_NONE && http->status / 100 == 2 && batch_has_results(http->answer);
+    bool is_broken = http->is_answer_cut && http->answer.size < HTTP_LARGE_ANSWER_MAX;
+    bool is_split = http->error == FAILURE_NONE && http->status / 100 == 2 &&
+                    (batch_has_results(http->answer) || (is_broken && batch_may_have_results(http->answer)));
     company->call = NULL;
     if (was_sent) {
         struct attempt_result result = attempt_result_of(http, leader_of(company)->claimed_ms);

@@ -12,7 +12,7 @@ import pytest
 
 from clock import MANUAL, ManualClock, attempts
 from patience import SLOW, until
-from receiver import CLOSE, HANG, Answer, Receiver
+from receiver import CLOSE, HANG, Answer, Raw, Receiver
 from timestamp import to_ms
 
 JSON, MERGE = {"Content-Type": "application/json"}, {"Content-Type": "application/merge-patch+json"}
@@ -276,6 +276,22 @@ def test_results_after_64_kib_do_not_count(turned, receiver, topic):
     assert {one["jobId"]: one["outcome"] for one in attempts(fired, topic)} == {"0000": "delivered", "0001": "retry"}
     assert "64 KiB" in json.dumps(turned.job(topic, "0001")["lastAttempt"])
     turned.clock.advance(120)
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n"
+
+
+@pytest.mark.parametrize("raw, outcome", [
+    (Raw((HEAD + b'{"resul',)), "retry"), (Raw((HEAD,)), "retry"), (Raw((HEAD + b' {"results":[',)), "retry"),
+    (Raw((HEAD + b'{"re',), close=False), "retry"), (Raw((HEAD + b"ok",)), "delivered")], ids=range(5))
+def test_results_that_may_be_lost_with_the_connection(turned, receiver, topic, raw, outcome):
+    put(turned, topic, url=receiver.url(), batch={"size": 2, "wait": 1}, retrySchedule=[60]).expect(200)
+    receiver.script(topic, raw, 200)
+    schedule(turned, topic, 2)
+    fired = turned.clock.advance(1)
+    assert [one["outcome"] for one in attempts(fired, topic)] == [outcome] * 2
+    turned.clock.advance(120)
+    assert state(turned, topic, "0000") is None and sizes(receiver, topic)[0] == 2
 
 
 # ---- failures ----

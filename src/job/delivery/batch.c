@@ -68,6 +68,13 @@ bool batch_has_results(struct slice answer)
     return open_results(answer, &results);
 }
 
+bool batch_may_have_results(struct slice part)
+{
+    while (part.size && strchr(" \t\r\n", part.data[0]))
+        part = slice_skip(part, 1);
+    return part.size == 0 || part.data[0] == '{';
+}
+
 static void batch_fail(struct batch_result *result, const char *detail)
 {
     *result = (struct batch_result){.verdict = BATCH_FAILED};

@@ -38,7 +38,12 @@ struct batch_result {
 /* Returns whether a 2xx decides each job for itself. answer: the beginning of its body. */
 bool batch_has_results(struct slice answer);
 
-/* Reads the result of a job. is_cut: the answer was longer. Call it only if batch_has_results. */
+/* Returns whether results may follow a part of an answer, of which the rest was lost with the connection.
+ * Then what became of the jobs is not known, so each of them has failed. */
+bool batch_may_have_results(struct slice part);
+
+/* Reads the result of a job. is_cut: the answer was longer. Call it only if the answer has results, or may
+ * have them. */
 void batch_result_of(struct slice answer, bool is_cut, struct slice job_id, struct batch_result *);
 
 #endif
