@@ -123,6 +123,10 @@ static void company_send(struct company *company)
         return;
     }
     attempt_write_headers(leader, buffer_slice(&company->body), company->count, &lines);
+    if (company->header_text.failed) {
+        end_all(company, ENDING_CAUSE_NO_MEMORY);
+        return;
+    }
     for (size_t i = 0; i < lines.count; i++)
         headers[i] = header_lines_at(&lines, i);
     struct http_call_request request = {
