@@ -14,7 +14,8 @@ static void add_hold(struct json_writer *json, enum topic_hold hold, int64_t unt
     static const char *const words[] = {[HOLD_PAUSED] = "paused",
                                         [HOLD_IN_FLIGHT] = "maxInFlight",
                                         [HOLD_RATE] = "rate",
-                                        [HOLD_LINE] = "order"};
+                                        [HOLD_LINE] = "order",
+                                        [HOLD_BATCH] = "batch"};
     if (hold == HOLD_NONE)
         return;
     json_add_text(json, "heldBy", slice_of(words[hold]));

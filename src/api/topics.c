@@ -14,7 +14,7 @@ static void add_hold(struct json_writer *json, const struct topic *topic)
     static const char *const words[] = {
         [HOLD_PAUSED] = "paused", [HOLD_SETTINGS] = "settings", [HOLD_IN_FLIGHT] = "maxInFlight",
         [HOLD_RATE] = "rate",     [HOLD_LINE] = "order",        [HOLD_NO_URL] = "noUrl",
-        [HOLD_LIMIT] = "limit",   [HOLD_WINDOWS] = "windows",
+        [HOLD_LIMIT] = "limit",   [HOLD_WINDOWS] = "windows",   [HOLD_BATCH] = "batch",
     };
     if (topic->hold == HOLD_NONE)
         return;

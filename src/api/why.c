@@ -20,6 +20,7 @@ static const char *const why_words[] = {
     [APP_WHY_NO_URL] = "no_url",
     [APP_WHY_PAUSED] = "paused",
     [APP_WHY_WINDOWS] = "windows",
+    [APP_WHY_BATCH] = "batch",
     [APP_WHY_MAX_IN_FLIGHT] = "max_in_flight",
     [APP_WHY_RATE] = "rate",
     [APP_WHY_KEY] = "key",
@@ -197,6 +198,16 @@ static void tell_topic(const struct telling *telling)
             telling->text,
             "It is due, but the windows of its topic are closed%s%s. PATCH /topics/%.*s changes them.",
             finding->next_ms ? " until " : "", finding->next_ms ? opens : "", SLICE_ARG(telling->topic));
+        break;
+    }
+    case APP_WHY_BATCH: {
+        char until[TIMESTAMP_SIZE];
+        timestamp_format(finding->next_ms, until);
+        buffer_printf(
+            telling->text,
+            "It is due and waits until %s for other jobs of its topic, which are delivered in the same "
+            "request. batch.size and batch.wait of the topic bound this wait.",
+            until);
         break;
     }
     case APP_WHY_ORDER:

@@ -55,6 +55,8 @@ static enum topic_hold hold_of(const struct topic *topic, struct topic_state sta
             return HOLD_NO_URL;
         if (topic->head.size)
             return HOLD_LINE;
+        if (topic->is_gathering)
+            return HOLD_BATCH;
         if (topic->held_ms != TOPIC_HELD) /* the rate of the limit, or its own */
             return state.has_limit && !state.has_rate ? HOLD_LIMIT : HOLD_RATE;
         if (state.has_room && (state.is_pull || state.has_limit))

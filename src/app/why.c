@@ -26,6 +26,7 @@ struct why {
     bool lacks;                                /* the job uses a feature of a later version of duepost */
     char key[LANE_KEY_MAX];                    /* key of the job, see app_finding */
     bool is_fifo;                              /* the topic is fifo, so keys do not order its jobs */
+    bool has_batch;                            /* the jobs of a key are delivered together */
     bool asks_receiver;                        /* the job's receiver may hold it */
     int64_t max_in_flight;                     /* limit of the topic; 0: not set */
     char limit_name[JOB_TOPIC_MAX + 1];        /* the limit that its topic shares; empty: none */
@@ -111,7 +112,7 @@ static enum app_why find_hold(struct why *why, const struct topic *topic)
     if (topic->held_ms == TOPIC_HELD)
         return APP_WHY_MAX_IN_FLIGHT;
     why->finding.next_ms = topic->held_ms;
-    return APP_WHY_RATE;
+    return topic->is_gathering ? APP_WHY_BATCH : APP_WHY_RATE;
 }
 
 static void find_cause(struct why *why, const struct topic *topic)
@@ -171,7 +172,7 @@ static void ask_further(struct why *);
 static bool may_key_hold(const struct why *why)
 {
     enum app_why found = why->finding.why;
-    return why->finding.key.size && !why->is_fifo &&
+    return (why->finding.key.size || why->has_batch) && !why->is_fifo &&
            (found == APP_WHY_IN_TURN || found == APP_WHY_WAITS_FOR_WORKER);
 }
 
@@ -194,7 +195,7 @@ static void on_lane(void *arg, enum status status, const struct topic_lane *foun
         ask_further(why);
         return;
     }
-    finding->why = APP_WHY_KEY;
+    finding->why = found->hold == HOLD_BATCH ? APP_WHY_BATCH : APP_WHY_KEY;
     finding->next_ms = found->held_until_ms;
     why->pause_reason[0] = '\0';
     if (key_settings_read(found->settings, &own) == STATUS_OK) {
@@ -378,6 +379,7 @@ static void on_topic(void *arg, enum status status, const struct topic *topic, s
     name_receiver(why, settings.url);
     find_url(why, &settings);
     why->is_fifo = topic_settings_are_fifo(&settings);
+    why->has_batch = settings.batch_size > 0;
     why->finding.key_max_in_flight = settings.per_key.max_in_flight;
     why->asks_receiver = may_receiver_hold(why, &settings);
     topic_settings_fini(&settings);

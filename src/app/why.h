@@ -20,6 +20,7 @@ enum app_why {
     APP_WHY_NO_URL,        /* neither the job nor its topic has a url */
     APP_WHY_PAUSED,
     APP_WHY_WINDOWS, /* the windows of the topic are closed */
+    APP_WHY_BATCH,   /* the job waits for others that are delivered together with it */
     APP_WHY_MAX_IN_FLIGHT,
     APP_WHY_RATE,
     APP_WHY_KEY,   /* the job's key lets no attempt begin: its settings, or perKey of the topic */

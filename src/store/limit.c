@@ -98,8 +98,11 @@ static enum topic_hold hold_of(struct slice word)
     static const struct {
         const char *word;
         enum topic_hold hold;
-    } words[] = {
-        {"paused", HOLD_PAUSED}, {"maxInFlight", HOLD_IN_FLIGHT}, {"order", HOLD_LINE}, {"rate", HOLD_RATE}};
+    } words[] = {{"paused", HOLD_PAUSED},
+                 {"maxInFlight", HOLD_IN_FLIGHT},
+                 {"order", HOLD_LINE},
+                 {"rate", HOLD_RATE},
+                 {"batch", HOLD_BATCH}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (slice_equal(word, slice_of(words[i].word)))
             return words[i].hold;

@@ -9,7 +9,7 @@
 enum {
     TOPICS_MAX = 100, /* maximum number of topics in one call, which takes Redis about a millisecond */
     FIRST_TOPIC = 2,  /* index of the first topic in a reply */
-    TOPIC_PARTS = 22,
+    TOPIC_PARTS = 23,
     GROUP_PARTS = 2, /* name, text */
 };
 
@@ -55,6 +55,7 @@ static struct topic read_topic(const struct redis_reply *reply, size_t at, bool 
         .has_quota = redis_reply_integer(redis_reply_at(reply, at + 20)) >= 0,
         .quota = redis_reply_integer(redis_reply_at(reply, at + 20)),
         .opens_ms = redis_reply_integer(redis_reply_at(reply, at + 21)),
+        .is_gathering = redis_reply_integer(redis_reply_at(reply, at + 22)) == 1,
         .now_ms = redis_reply_integer(redis_reply_at(reply, 0)) / 1000,
     };
 }

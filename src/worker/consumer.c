@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/system.h"
+#include "job/topic/topic_settings.h"
 #include "store/shard.h"
 #include "worker/attempt.h"
 #include "worker/hold.h"
@@ -15,8 +16,8 @@
 
 enum {
     /* Maximum number of jobs in one claim; fewer than a consumer's slots, so that several consumers share a
-       burst of jobs. */
-    CLAIM_MAX = 64,
+       burst of jobs. A claim has room for the largest batch. */
+    CLAIM_MAX = TOPIC_BATCH_SIZE_MAX,
     RECORD_FREE_BYTES = 16 * 1024, /* records of this size do not count for max_bytes: the slots limit them */
 };
 

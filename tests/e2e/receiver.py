@@ -95,6 +95,8 @@ class _Connection(asyncio.Protocol):
         return Arrival(time.time() * 1000, target, *name, headers, lines, body, self.number, self.peer_port, method=method)
 
     def respond(self, arrival, action):
+        if callable(action):
+            action = action(arrival)
         if isinstance(action, int):
             action = Answer(action)
         if isinstance(action, Raw):
@@ -151,7 +153,8 @@ class Receiver:
         return f"http://127.0.0.1:{self.port}{path}"
 
     def script(self, topic, *actions, job_id=None):
-        """Sets the answers to the next POSTs of a topic, or of one job; the last action repeats."""
+        """Sets the answers to the next POSTs of a topic, or of one job; the last action repeats. An action may be a function
+        that gets the request and returns the answer."""
         self._scripts[topic, job_id] = list(actions)
 
     def of(self, topic, job_id=None):

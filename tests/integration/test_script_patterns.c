@@ -40,12 +40,12 @@ START_TEST(a_url_of_a_pattern_is_enough_for_a_job)
     CHECK_EXAMPLES( //
         {"patterns: t*={\"url\":\"http://u/\"}\n", "schedule 0 9 u/a 5 \"url\":\"\"} -", "-5", NULL},
         {"patterns: t*={\"url\":\"http://u/\"}\n", "topics t '' 1",
-         "0 t {\"url\":\"http://u/\"} 0 0 0 0 -1 -1 0 0 0 0 '' t* '' 0 0 0 0 '' -1 -1", NULL},
+         "0 t {\"url\":\"http://u/\"} 0 0 0 0 -1 -1 0 0 0 0 '' t* '' 0 0 0 0 '' -1 -1 0", NULL},
         {"patterns: t*={\"url\":\"http://u/\"}\ntopics: t=" PAUSED "\n", "topics t '' 1",
-         "0 t [" PAUSED ",{\"url\":\"http://u/\"}] 0 0 0 0 -1 -1 0 0 0 0 " PAUSED " t* '' 0 0 0 0 '' -1 -1",
+         "0 t [" PAUSED ",{\"url\":\"http://u/\"}] 0 0 0 0 -1 -1 0 0 0 0 " PAUSED " t* '' 0 0 0 0 '' -1 -1 0",
          NULL},
         {"patterns: t*={\"url\":\"http://u/\"}\n", "topics t~c '' 1",
-         "0 t~c '' 0 0 0 0 -1 -1 0 0 0 0 '' '' '' 0 0 0 0 '' -1 -1", NULL}, );
+         "0 t~c '' 0 0 0 0 -1 -1 0 0 0 0 '' '' '' 0 0 0 0 '' -1 -1 0", NULL}, );
 }
 END_TEST
 

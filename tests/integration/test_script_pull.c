@@ -355,12 +355,12 @@ START_TEST(audit_and_mend_know_the_place)
 {
     CHECK_EXAMPLES( //
         {PULLED, "topics t '' 1",
-         "0 t {\"delivery\":\"pull\"} 0 0 1 0 -1 -1 0 0 0 0 {\"delivery\":\"pull\"} '' '' 0 0 0 0 '' -1 -1 "
+         "0 t {\"delivery\":\"pull\"} 0 0 1 0 -1 -1 0 0 0 0 {\"delivery\":\"pull\"} '' '' 0 0 0 0 '' -1 -1 0 "
          "now-1000",
          NULL},
         {PULL_READY, "topics t '' 1",
          "0 t {\"delivery\":\"pull\"} 0 1 0 0 now-1000 -2 0 0 0 0 {\"delivery\":\"pull\"} '' '' 0 0 0 0 '' "
-         "-1 -1",
+         "-1 -1 0",
          NULL},
         {PULLED, "audit 1000", "1 0 1 0 0 0 0 0 0 -1 0 0 0 1", NULL},
         {PULL_READY, "audit 1000", "1 1 0 0 1 1 0 0 0 now-1000 0 0 0 0", NULL},

@@ -236,7 +236,7 @@ START_TEST(a_window_has_its_jobs_at_any_time_of_it)
          "begun:t: 850000000061=1 first=849999999561 sum=1\nholders:t: t/a=n5,now-9\njobs: t/a={1}\n"
          "leases: t/a@now+5000\nrates: t=1700000002114000\ntopics: t=" SLOW "\n"},
         {COUNTED("1699999990000000", "2") "topics: t=" WINDOW "\n", "topics t '' 1",
-         "0 t " WINDOW " 0 0 0 0 -1 -1 0 0 0 0 " WINDOW " '' '' now-10123 2 0 0 '' -1 -1", NULL}, );
+         "0 t " WINDOW " 0 0 0 0 -1 -1 0 0 0 0 " WINDOW " '' '' now-10123 2 0 0 '' -1 -1 0", NULL}, );
 }
 END_TEST
 

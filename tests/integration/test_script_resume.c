@@ -59,9 +59,9 @@ START_TEST(a_topic_that_has_a_url_again_resumes)
         /* Other changes resume nothing, nor does a url if no job is held for want of it. */
         {HELD_T NO_URL, "settings t '' " LIMITED, "1", HELD_T NO_URL "topics: t=" LIMITED "\n"},
         {HELD_T, "settings t '' " URL, "1", HELD_T "topics: t=" URL "\n"},
-        {HELD_T NO_URL, "topics t '' 1", "0 t '' 0 0 0 0 now-3000 -1 3 0 0 0 '' '' '' 0 0 1 0 '' -1 -1",
+        {HELD_T NO_URL, "topics t '' 1", "0 t '' 0 0 0 0 now-3000 -1 3 0 0 0 '' '' '' 0 0 1 0 '' -1 -1 0",
          NULL},
-        {HELD_T, "topics t '' 1", "0 t '' 0 0 0 0 now-3000 -1 3 0 0 0 '' '' '' 0 0 0 0 '' -1 -1", NULL},
+        {HELD_T, "topics t '' 1", "0 t '' 0 0 0 0 now-3000 -1 3 0 0 0 '' '' '' 0 0 0 0 '' -1 -1 0", NULL},
         /* An attempt that had no url ends after the topic has a url again: it does not hold the job. */
         {LEASED "topics: t=" URL "\n", "release t/a n1 5000 now - url", "1",
          "bucket:t: t/a@now-1000\njobs: t/a={r}\n" BELL "topics: t=" URL "\nturns: t@1\n"},

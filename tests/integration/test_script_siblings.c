@@ -63,7 +63,7 @@ START_TEST(a_sibling_is_read_with_its_owners_settings_and_shown_without)
 {
     CHECK_EXAMPLES( //
         {DUE TURN KEEPS, "read t~c/a", "(ready now-9 {r} 0 {\"retention\":10})", NULL},
-        {DUE TURN KEEPS, "topics t~c '' 1", "0 t~c '' 0 1 0 0 now-9 -1 0 0 0 0 '' '' '' 0 0 0 0 '' -1 -1",
+        {DUE TURN KEEPS, "topics t~c '' 1", "0 t~c '' 0 1 0 0 now-9 -1 0 0 0 0 '' '' '' 0 0 0 0 '' -1 -1 0",
          NULL}, );
 }
 END_TEST

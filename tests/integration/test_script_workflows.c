@@ -197,6 +197,9 @@ START_TEST(a_step_is_appended_once)
          JOB_B("3") STEPS("=2 1=3,t/b 1p=3,t/x 2p=3,t/y")},
         {DELAYED_STEP STEPS("=1 1p=3,t/x"), "append 0 t/w 2 s t/c 0 \"q\"} e1 '' 1p s t/b 0 \"q\"} e2 '' 2p",
          "(t/x '')", JOB_B("=2") STEPS("=2 1p=3,t/x 2p=3,t/b")},
+        /* a step that is not appended again uses no id */
+        {DELAYED_STEP STEPS("=1 1p=3,t/x"), "append 0 t/w 2 s t/b 0 \"q\"} e1 '' 1p s t/b 0 \"q\"} e2 '' 2p",
+         "(t/x '')", JOB_B("=2") STEPS("=2 1p=3,t/x 2p=3,t/b")},
         /* twice in one call */
         {DELAYED_STEP, "append 0 t/w 2 s t/b 0 \"q\"} e2 '' 1 s t/c 0 \"p\"} e3 '' 1", "('' t/b)",
          JOB_B("2") STEPS("=1 1=2,t/b")},

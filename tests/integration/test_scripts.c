@@ -989,56 +989,60 @@ START_TEST(topics_tells_what_there_is)
                                "turns: t@1\n";
     CHECK_EXAMPLES( //
         {ABSENT, "topics '' '' 10", "0", NULL},
-        {ABSENT, "topics t '' 10", "0 t '' 0 0 0 0 -1 -1 0 0 0 0 '' '' '' 0 0 0 0 '' -1 -1", NULL},
-        {some, "topics t '' 10", "0 t '' 1 2 0 1 now-5 -1 0 0 0 0 '' '' '' 0 0 0 0 '' -1 -1", NULL},
+        {ABSENT, "topics t '' 10", "0 t '' 0 0 0 0 -1 -1 0 0 0 0 '' '' '' 0 0 0 0 '' -1 -1 0", NULL},
+        {some, "topics t '' 10", "0 t '' 1 2 0 1 now-5 -1 0 0 0 0 '' '' '' 0 0 0 0 '' -1 -1 0", NULL},
         {some, "topics u '' 10",
-         "0 u {\"paused\":true} 0 1 0 0 now-9 -2 0 0 0 0 {\"paused\":true} '' '' 0 0 0 0 '' -1 -1", NULL},
+         "0 u {\"paused\":true} 0 1 0 0 now-9 -2 0 0 0 0 {\"paused\":true} '' '' 0 0 0 0 '' -1 -1 0", NULL},
         {some, "topics '' '' 2",
-         "1 t '' 1 2 0 1 now-5 -1 0 0 0 0 '' '' '' 0 0 0 0 '' -1 -1 u {\"paused\":true} 0 1 0 0 now-9 -2 0 0 "
+         "1 t '' 1 2 0 1 now-5 -1 0 0 0 0 '' '' '' 0 0 0 0 '' -1 -1 0 u {\"paused\":true} 0 1 0 0 now-9 -2 0 "
          "0 "
          "0 "
-         "{\"paused\":true} '' '' 0 0 0 0 '' -1 -1",
+         "0 "
+         "{\"paused\":true} '' '' 0 0 0 0 '' -1 -1 0",
          NULL},
         {some, "topics '' u 9",
-         "0 v '' 0 0 0 2 -1 -1 0 0 0 0 '' '' '' 0 0 0 0 '' -1 -1 w '' 0 0 1 0 -1 -1 0 0 0 0 '' '' '' 0 0 0 0 "
+         "0 v '' 0 0 0 2 -1 -1 0 0 0 0 '' '' '' 0 0 0 0 '' -1 -1 0 w '' 0 0 1 0 -1 -1 0 0 0 0 '' '' '' 0 0 0 "
+         "0 "
          "'' "
-         "-1 -1 x "
+         "-1 -1 0 x "
          "{\"maxInFlight\":1} 0 "
          "0 0 0 "
          "-1 -1 0 0 0 "
-         "0 {\"maxInFlight\":1} '' '' 0 0 0 0 '' -1 -1",
+         "0 {\"maxInFlight\":1} '' '' 0 0 0 0 '' -1 -1 0",
          NULL},
-        {some, "topics v '' 9", "0 v '' 0 0 0 2 -1 -1 0 0 0 0 '' '' '' 0 0 0 0 '' -1 -1", NULL},
+        {some, "topics v '' 9", "0 v '' 0 0 0 2 -1 -1 0 0 0 0 '' '' '' 0 0 0 0 '' -1 -1 0", NULL},
         /* The most urgent topics: those that have been overdue longest, then those that are due next. */
         {some, "topics '' '' 2 1",
-         "0 u {\"paused\":true} 0 1 0 0 now-9 -2 0 0 0 0 {\"paused\":true} '' '' 0 0 0 0 '' -1 -1 t '' 1 2 0 "
+         "0 u {\"paused\":true} 0 1 0 0 now-9 -2 0 0 0 0 {\"paused\":true} '' '' 0 0 0 0 '' -1 -1 0 t '' 1 2 "
+         "0 "
          "1 "
          "now-5 -1 "
          "0 "
          "0 0 "
          "0 "
-         "'' '' '' 0 0 0 0 '' -1 -1",
+         "'' '' '' 0 0 0 0 '' -1 -1 0",
          NULL},
         {"bucket:a: a/a@now+9\nbucket:b: b/a@now+7\nbucket:c: c/a@now+8\ndue: b@now+7 c@now+8 a@now+9\nheld: "
          "c@now-5\n"
          "held:c: c/a@now-5\njobs: a/a={1} b/a={1} c/a={1}\n",
          "topics '' '' 2 1",
-         "1 c '' 0 0 0 0 now-5 -1 1 0 0 0 '' '' '' 0 0 0 0 '' -1 -1 b '' 1 0 0 0 now+7 -1 0 0 0 0 '' '' '' 0 "
+         "1 c '' 0 0 0 0 now-5 -1 1 0 0 0 '' '' '' 0 0 0 0 '' -1 -1 0 b '' 1 0 0 0 now+7 -1 0 0 0 0 '' '' '' "
+         "0 "
          "0 "
          "0 0 "
-         "'' -1 -1",
+         "'' -1 -1 0",
          NULL},
         {ABSENT, "topics '' '' 2 1", "0", NULL},
         /* The jobs b and c were held until the next check of their receiver. For b, the time of this check
          * has come. */
         {"bucket:t: t/a@now-5 t/b@now-4 t/c@now+7\nheld: t@now-90\nheld:t: t/c@now-90 t/b@now-80\n"
          "jobs: t/a={1} t/b={1} t/c={1}\nturns: t@1\n",
-         "topics t '' 1", "0 t '' 0 1 0 0 now-90 -1 2 0 0 0 '' '' '' 0 0 0 0 '' -1 -1", NULL},
+         "topics t '' 1", "0 t '' 0 1 0 0 now-90 -1 2 0 0 0 '' '' '' 0 0 0 0 '' -1 -1 0", NULL},
         /* The topic's rate does not allow an attempt yet. */
         {"bucket:t: t/a@now-9\ndue: t@now+2001\njobs: t/a={1}\nrates: t=1700000002123456\ntopics: "
          "t=" ONE_EACH_2_S "\n",
          "topics t '' 1",
-         "0 t " ONE_EACH_2_S " 0 1 0 0 now-9 now+2001 0 0 0 0 " ONE_EACH_2_S " '' '' 0 0 0 0 '' -1 -1",
+         "0 t " ONE_EACH_2_S " 0 1 0 0 now-9 now+2001 0 0 0 0 " ONE_EACH_2_S " '' '' 0 0 0 0 '' -1 -1 0",
          NULL}, );
 }
 END_TEST
@@ -1075,7 +1079,7 @@ START_TEST(an_attempt_that_ends_a_round_is_not_counted_as_a_retry)
                   "jobs: t/a={r} t/b={r}\nleases: t/a@now+3000 t/b@now+3000\n",
                   NOW_MS);
     freeReplyObject(script_run(redis, sizeof words / sizeof *words, words));
-    check_counts(redis, " 0 1 0 '' '' '' 0 0 0 1 500 -1 -1");
+    check_counts(redis, " 0 1 0 '' '' '' 0 0 0 1 500 -1 -1 0");
 }
 END_TEST
 
@@ -1093,9 +1097,9 @@ START_TEST(topics_that_fail_are_found_by_their_failures)
     redisReply *reply = script_run_text(redis, "topics '' '' 3 2", NOW_MS);
     script_answer_text(&answer, reply, NOW_US);
     freeReplyObject(reply);
-    ck_assert_str_eq(buffer_text(&answer), "0 e '' 0 0 0 0 -1 -1 0 0 9 0 '' '' '' 0 0 0 1 '' -1 -1 "
-                                           "b '' 0 0 0 0 -1 -1 0 0 2 3 '' '' '' 0 0 0 1 503 -1 -1 "
-                                           "a '' 0 0 0 0 -1 -1 0 0 3 0 '' '' '' 0 0 0 1 '' -1 -1");
+    ck_assert_str_eq(buffer_text(&answer), "0 e '' 0 0 0 0 -1 -1 0 0 9 0 '' '' '' 0 0 0 1 '' -1 -1 0 "
+                                           "b '' 0 0 0 0 -1 -1 0 0 2 3 '' '' '' 0 0 0 1 503 -1 -1 0 "
+                                           "a '' 0 0 0 0 -1 -1 0 0 3 0 '' '' '' 0 0 0 1 '' -1 -1 0");
     buffer_fini(&answer);
 }
 END_TEST
@@ -1107,28 +1111,28 @@ START_TEST(outcomes_are_counted_for_an_hour)
     static const char old[] = LEASED "hour:5666654: dt=9\nhour:5666655: dt=4\nhour:5666667: dt=9\n"
                                      "numbers: hours=5666654,5666655,5666667\n";
     check_hour(two, (const char *const[]){"complete t/a n1 '' t/b n1 ''", NULL},
-               " 2 0 0 '' '' '' 0 0 0 0 '' -1 -1");
+               " 2 0 0 '' '' '' 0 0 0 0 '' -1 -1 0");
     check_hour(two,
                (const char *const[]){"complete t/a n2 ''", "retry t/a n1 5 {x} l", "bury t/b n1 {x} l", NULL},
-               " 0 1 1 '' '' '' 0 0 0 1 '' -1 -1");
+               " 0 1 1 '' '' '' 0 0 0 1 '' -1 -1 0");
     check_hour(two, (const char *const[]){"release t/a n1 -1 now - 0", "cancel t/b ''", NULL},
-               " 0 0 0 '' '' '' 0 0 0 0 '' -1 -1");
-    check_hour(LOST, (const char *const[]){"complete t/a n1 ''", NULL}, " 1 0 0 '' '' '' 0 0 0 0 '' -1 -1");
+               " 0 0 0 '' '' '' 0 0 0 0 '' -1 -1 0");
+    check_hour(LOST, (const char *const[]){"complete t/a n1 ''", NULL}, " 1 0 0 '' '' '' 0 0 0 0 '' -1 -1 0");
     /* The last hour has twelve parts, including the current part 5666666, which contains NOW_MS. */
     check_hour("hour:5666654: dt=9\nhour:5666655: dt=1\nhour:5666660: rt=3 ru=6\nhour:5666661: rt=4\n"
                "hour:5666666: dt=2 xt=5 xt/a=6\nhour:5666667: dt=9\n"
                "numbers: hours=5666654,5666655,5666660,5666661,5666666,5666667\n",
-               (const char *const[]){NULL}, " 3 7 5 '' '' '' 0 0 0 1 '' -1 -1");
+               (const char *const[]){NULL}, " 3 7 5 '' '' '' 0 0 0 1 '' -1 -1 0");
     /* The present and the previous part decide whether a topic fails, if they have ten outcomes; else the
      * hour. */
     check_hour("hour:5666665: dt=10\nhour:5666660: at=500 rt=90\nnumbers: hours=5666660,5666665\n",
-               (const char *const[]){NULL}, " 10 90 0 '' '' '' 0 0 0 0 500 -1 -1");
+               (const char *const[]){NULL}, " 10 90 0 '' '' '' 0 0 0 0 500 -1 -1 0");
     check_hour("hour:5666664: dt=9\nhour:5666665: dt=9 rt=1 at=timeout\nhour:5666660: at=500 rt=1\n"
                "numbers: hours=5666660,5666664,5666665\n",
                (const char *const[]){NULL}, " 18 2 0 '' '' '' 0 0 0 1 timeout -1 -1");
     check_hour("hour:5666666: dt=91 rt=9\nnumbers: hours=5666666\n", (const char *const[]){NULL},
-               " 91 9 0 '' '' '' 0 0 0 0 '' -1 -1");
-    check_hour(old, (const char *const[]){"complete t/a n1 ''", NULL}, " 5 0 0 '' '' '' 0 0 0 0 '' -1 -1");
+               " 91 9 0 '' '' '' 0 0 0 0 '' -1 -1 0");
+    check_hour(old, (const char *const[]){"complete t/a n1 ''", NULL}, " 5 0 0 '' '' '' 0 0 0 0 '' -1 -1 0");
     redisContext *redis = examples_redis();
     redisReply *parts = redis_command(redis, "HGET %snumbers hours", KEYSPACE_PREFIX);
     ck_assert_str_eq(parts->str, "5666655,5666666");

@@ -586,7 +586,10 @@ class Pool(Workflows):
         others = [score for other, score in self.shown.items() if topic_of(other) == topic]
         ids = [job_id for job_id, _ in places]
         are_new = len(set(ids)) == len(ids) and not any(job_id in self.shown for job_id in ids)
-        first, front = min(score for _, score in places), self.waiting(topic_of(ids[0]))[0][0]
+        waiting = self.waiting(topic_of(ids[0]))
+        if not waiting:  # a later item of the call has removed the jobs again
+            return False
+        first, front = min(score for _, score in places), waiting[0][0]
         return others and are_new and (first >= max(others) or front < first and not self.is_due(front))
 
     def is_due(self, score):

@@ -32,6 +32,13 @@ START_TEST(writes_what_is_set)
     check_writes("{\"windows\":[{\"from\":\"09:00\", \"to\":\"17:00\"}]}",
                  "{\"windows\":[{\"from\":\"09:00\", \"to\":\"17:00\"}],\"needs\":[\"windows\"]}");
     check_writes("{\"windows\":null}", "");
+    check_writes(
+        "{\"batch\":{\"size\":100,\"wait\":\"1m\",\"maxBytes\":1024},\"maxInFlight\":100}",
+        "{\"maxInFlight\":100,\"batch\":{\"size\":100,\"wait\":60,\"maxBytes\":1024},\"needs\":[\"batch\"]}");
+    check_writes("{\"batch\":{\"size\":1}}", "{\"batch\":{\"size\":1},\"needs\":[\"batch\"]}");
+    check_writes("{\"batch\":{\"size\":2},\"order\":\"due\",\"delivery\":\"push\",\"perKey\":{}}",
+                 "{\"order\":\"due\",\"perKey\":{},\"delivery\":\"push\",\"batch\":{\"size\":2},"
+                 "\"needs\":[\"batch\",\"keys\"]}");
     check_writes("{\"retention\":1}", "{\"retention\":1}");
     check_writes("{\"retention\":7776e3}", "{\"retention\":7776000}");
     check_writes("{\"retention\":1.0005,\"onDead\":\"http://h/\"}",
@@ -184,6 +191,21 @@ START_TEST(names_what_is_wrong)
         {"{\"rate\":1}", "rate"},
         {"{\"windows\":[{\"from\":\"09:00\"}]}", "windows"},
         {"{\"windows\":{}}", "windows"},
+        {"{\"batch\":5}", "batch"},
+        {"{\"batch\":{}}", "batch.size"},
+        {"{\"batch\":{\"size\":0}}", "batch.size"},
+        {"{\"batch\":{\"size\":101}}", "batch.size"},
+        {"{\"batch\":{\"size\":1.5}}", "batch.size"},
+        {"{\"batch\":{\"size\":5,\"wait\":60.001}}", "batch.wait"},
+        {"{\"batch\":{\"size\":5,\"maxBytes\":1023}}", "batch.maxBytes"},
+        {"{\"batch\":{\"size\":5,\"maxBytes\":16777217}}", "batch.maxBytes"},
+        {"{\"batch\":{\"size\":5,\"most\":1}}", "batch.most"},
+        {"{\"batch\":{\"size\":5},\"order\":\"fifo\"}", "batch"},
+        {"{\"delivery\":\"pull\",\"batch\":{\"size\":5}}", "batch"},
+        {"{\"batch\":{\"size\":5},\"priorityAge\":60}", "batch"},
+        {"{\"batch\":{\"size\":5},\"retryPriority\":0}", "batch"},
+        {"{\"batch\":{\"size\":5},\"perKey\":{\"order\":\"fifo\"}}", "batch"},
+        {"{\"batch\":{\"size\":5},\"maxInFlight\":4}", "batch"},
         {"{\"jitter\":\"1\"}", "jitter"},
         {"{\"jitter\":-0.1}", "jitter"},
         {"{\"timeout\":[]}", "timeout"},

@@ -812,6 +812,202 @@ START_TEST(a_step_that_is_held_by_a_breaker_does_not_arrive)
 }
 END_TEST
 
+/* ---- companies: jobs that are sent together ---- */
+
+#define BATCH       "{\"url\":\"http://h/\",\"batch\":{\"size\":3,\"wait\":1}}"
+#define MEMBER      "{\"createdAt\":900000,\"url\":\"\",\"body\":1}"
+#define MEMBERS_MAX 8
+
+static struct attempt *members[MEMBERS_MAX];
+static size_t member_count;
+
+static void on_member_end(void *arg, struct attempt *over)
+{
+    (void)arg;
+    for (size_t i = 0; i < member_count; i++)
+        if (members[i] == over)
+            members[i] = NULL;
+    attempt_free(over);
+    ended++;
+}
+
+/* Starts the attempts of a claim, jobs t/0, t/1 and so on with these records, which end with a NULL. */
+static void start_claim(const char *const records[])
+{
+    struct company *company = NULL;
+    struct nonce nonce = {"n1"};
+    context.on_end = on_member_end;
+    for (member_count = 0; records[member_count]; member_count++) {
+        char id[] = {'t', '/', (char)('0' + member_count), '\0'};
+        struct shard_claimed job = world_job(id, records[member_count], BATCH);
+        members[member_count] = attempt_start(&context, &job, &nonce, clock_boot_us(), world_redis_ms());
+        company_gather(&company, members[member_count]);
+    }
+    company_gather(&company, NULL);
+}
+
+static void start_three(void)
+{
+    start_claim((const char *const[]){MEMBER, MEMBER, MEMBER, NULL});
+}
+
+static void end_members(void)
+{
+    for (size_t i = 0; i < member_count; i++) {
+        if (!members[i])
+            continue;
+        company_leave(members[i]);
+        attempt_free(members[i]);
+    }
+    member_count = 0;
+    ck_assert_uint_eq(world_posts(), 0);
+}
+
+START_TEST(a_company_is_sent_in_one_request)
+{
+    start_three();
+    ck_assert_uint_eq(world_posts(), 1);
+    check_body("[{\"jobId\":\"0\",\"topic\":\"t\",\"attempt\":1,\"body\":1},"
+               "{\"jobId\":\"1\",\"topic\":\"t\",\"attempt\":1,\"body\":1},"
+               "{\"jobId\":\"2\",\"topic\":\"t\",\"attempt\":1,\"body\":1}]");
+    ck_assert(world_send());
+    world_answer_post(204);
+    ck_assert_uint_eq(world_under_way(WORLD_COMPLETE), 3);
+    for (int i = 0; i < 3; i++)
+        world_answer(WORLD_COMPLETE, STATUS_OK);
+    ck_assert_int_eq(ended, 3);
+    ck_assert_uint_eq(world_ends(METRICS_END_DELIVERED), 3);
+}
+END_TEST
+
+START_TEST(a_company_has_no_more_jobs_than_the_topic_says_and_only_like_ones)
+{
+    start_claim((const char *const[]){MEMBER, MEMBER, MEMBER, MEMBER,
+                                      "{\"createdAt\":900000,\"url\":\"\",\"key\":\"k\"}",
+                                      "{\"createdAt\":900000,\"url\":\"\",\"timeout\":3}",
+                                      "{\"createdAt\":900000,\"url\":\"\",\"alone\":true}", NULL});
+    ck_assert_uint_eq(world_posts(), 5); /* 0 1 2, 3, 4, 5, 6 */
+    end_members();
+}
+END_TEST
+
+START_TEST(each_member_gets_its_own_result)
+{
+    start_three();
+    ck_assert(world_send());
+    world_end_post((struct http_outcome){
+        .status = 200,
+        .retry_after_ms = -1,
+        .was_sent = true,
+        .answer = SLICE("{\"results\":[{\"jobId\":\"2\",\"bury\":\"no\"},{\"jobId\":\"0\",\"ok\":true}]}")});
+    ck_assert_str_eq(world_call(WORLD_COMPLETE)->id, "t/0");
+    ck_assert_str_eq(world_call(WORLD_RETRY)->id, "t/1");
+    ck_assert_ptr_null(strstr(world_call(WORLD_RETRY)->record, "alone"));
+    ck_assert_str_eq(world_call(WORLD_BURY)->id, "t/2");
+    ck_assert_ptr_nonnull(strstr(world_call(WORLD_BURY)->record, "\"reason\":\"rejected\""));
+    end_members();
+}
+END_TEST
+
+START_TEST(members_go_alone_after_a_failure_that_was_answered)
+{
+    start_three();
+    ck_assert(world_send());
+    world_answer_post(500);
+    ck_assert_uint_eq(world_under_way(WORLD_RETRY), 3);
+    ck_assert_ptr_nonnull(strstr(world_call(WORLD_RETRY)->record, "\"alone\":true"));
+    end_members();
+}
+END_TEST
+
+START_TEST(members_stay_together_after_a_connection_that_failed)
+{
+    start_three();
+    ck_assert(world_send());
+    world_end_post((struct http_outcome){.error = FAILURE_TIMEOUT, .retry_after_ms = -1, .was_sent = true});
+    ck_assert_uint_eq(world_under_way(WORLD_RETRY), 3);
+    ck_assert_ptr_null(strstr(world_call(WORLD_RETRY)->record, "alone"));
+    end_members();
+}
+END_TEST
+
+START_TEST(a_company_asks_for_one_permit)
+{
+    learn_open(0);
+    start_three();
+    ck_assert_uint_eq(world_posts(), 0);
+    world_end_turn();
+    ck_assert(world_asked()->report.wants_probe);
+    world_answer_report(STATUS_OK, 2, 1, world_open(30000));
+    ck_assert_uint_eq(world_posts(), 1);
+    ck_assert(world_request()->needs_fresh);
+    end_members();
+}
+END_TEST
+
+START_TEST(an_open_breaker_holds_all_members)
+{
+    learn_open(7000);
+    start_three();
+    ck_assert_uint_eq(world_posts(), 0);
+    ck_assert_uint_eq(world_under_way(WORLD_RELEASE), 3);
+    ck_assert_int_ge(world_call(WORLD_RELEASE)->wait_ms, 7000);
+    end_members();
+}
+END_TEST
+
+START_TEST(a_cut_gives_all_members_back)
+{
+    start_three();
+    ck_assert(world_send());
+    for (size_t i = 0; i < member_count; i++)
+        company_cut(members[i]);
+    ck_assert_uint_eq(world_posts(), 0);
+    ck_assert_uint_eq(world_under_way(WORLD_RELEASE), 3);
+    end_members();
+}
+END_TEST
+
+START_TEST(a_cut_lets_an_answer_to_a_company_count)
+{
+    start_three();
+    ck_assert(world_send());
+    world_begin_answer(200);
+    for (size_t i = 0; i < member_count; i++)
+        company_cut(members[i]);
+    ck_assert_uint_eq(world_posts(), 1);
+    world_answer_post(200);
+    ck_assert_uint_eq(world_under_way(WORLD_COMPLETE), 3);
+    end_members();
+}
+END_TEST
+
+/* A member is cancelled, or its lease is lost, before the request is sent: nothing is sent. */
+START_TEST(a_company_that_lost_a_member_is_not_sent)
+{
+    static const enum status ends[] = {STATUS_NOT_FOUND, STATUS_REPLACED, STATUS_STALE};
+    start_three();
+    attempt_renew(members[1]);
+    world_answer(WORLD_RENEW, ends[_i]);
+    ck_assert(!world_send());
+    ck_assert_uint_eq(world_under_way(WORLD_RELEASE), 3);
+    end_members();
+}
+END_TEST
+
+START_TEST(members_can_be_freed_in_any_state)
+{
+    start_three();
+    end_members();
+    start_three();
+    ck_assert(world_send());
+    end_members();
+    learn_open(0);
+    start_three();
+    end_members();
+}
+END_TEST
+
 Suite *suite(void)
 {
     Suite *suite = suite_create("attempt");
@@ -873,6 +1069,17 @@ Suite *suite(void)
     tcase_add_test(tests, a_step_that_redis_does_not_tell_about_is_held);
     tcase_add_test(tests, a_cut_gives_back_a_step_that_arrives);
     tcase_add_test(tests, a_step_that_is_held_by_a_breaker_does_not_arrive);
+    tcase_add_test(tests, a_company_is_sent_in_one_request);
+    tcase_add_test(tests, a_company_has_no_more_jobs_than_the_topic_says_and_only_like_ones);
+    tcase_add_test(tests, each_member_gets_its_own_result);
+    tcase_add_test(tests, members_go_alone_after_a_failure_that_was_answered);
+    tcase_add_test(tests, members_stay_together_after_a_connection_that_failed);
+    tcase_add_test(tests, a_company_asks_for_one_permit);
+    tcase_add_test(tests, an_open_breaker_holds_all_members);
+    tcase_add_test(tests, a_cut_gives_all_members_back);
+    tcase_add_test(tests, a_cut_lets_an_answer_to_a_company_count);
+    tcase_add_loop_test(tests, a_company_that_lost_a_member_is_not_sent, 0, 3);
+    tcase_add_test(tests, members_can_be_freed_in_any_state);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -144,7 +144,7 @@ START_TEST(a_claim_is_bounded_however_much_is_free)
     consumer_free(consumer);
     begin(1000, 1);
     poke();
-    ck_assert_uint_eq(world_call(WORLD_CLAIM)->max, 64);
+    ck_assert_uint_eq(world_call(WORLD_CLAIM)->max, 100);
 }
 END_TEST
 

@@ -141,6 +141,8 @@ void delivery_form_judge(const struct delivery_form *form, const struct form_ans
 
 /* ---- the standard form: Standard Webhooks, with the headers of duepost ---- */
 
+enum { BATCH_NAME_SIZE = 480 /* bytes, for the claim of a batch and the id of its first job */ };
+
 /* Adds the headers of the signature. The timestamp in the headers is the time of the claim, by Redis's
  * clock. */
 static void sign(const struct form_attempt *attempt, struct header_lines *lines)
@@ -153,10 +155,13 @@ static void sign(const struct form_attempt *attempt, struct header_lines *lines)
     struct buffer signature;
     if (keys->count == 0)
         return;
-    if (attempt->batch_count)
-        snprintf(id, sizeof id, "%.*s", SLICE_ARG(attempt->batch_id));
-    else
+    if (attempt->batch_count) { /* a claim may have several batches, so its nonce is not enough */
+        char named[BATCH_NAME_SIZE];
+        snprintf(named, sizeof named, "%.*s %.*s", SLICE_ARG(attempt->batch_id), SLICE_ARG(attempt->id));
+        webhook_id_make(slice_of(named), attempt->job->created_ms, id);
+    } else {
         webhook_id_make(attempt->id, attempt->job->created_ms, id);
+    }
     buffer_init(&signature, SIGNATURE_MAX);
     signature_write(keys, slice_of(id), seconds, attempt->payload, &signature);
     header_lines_add(lines, SLICE("webhook-id"), slice_of(id));

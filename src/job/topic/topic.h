@@ -17,6 +17,7 @@ enum topic_hold {
     HOLD_RATE,
     HOLD_LINE,
     HOLD_WINDOWS, /* the windows of the topic are closed */
+    HOLD_BATCH,   /* jobs wait for others of their batch */
     HOLD_LIMIT    /* the limit that the topic shares with other topics */
 };
 
@@ -56,8 +57,9 @@ struct topic {
     struct {
         int64_t delivered, retried, dead;
     } hour;
-    int64_t opens_ms; /* when its windows let the next attempt begin; TOPIC_FREE: now; TOPIC_HELD: unknown */
-    bool fails;       /* too many of its last attempts failed, see scripts/lib/hours.lua */
+    int64_t opens_ms;  /* when its windows let the next attempt begin; TOPIC_FREE: now; TOPIC_HELD: unknown */
+    bool is_gathering; /* the first ready job waits for its batch until held_ms */
+    bool fails;        /* too many of its last attempts failed, see scripts/lib/hours.lua */
     struct slice last_answer; /* status or word for the last error within the hour; empty: none */
 
     /* Only use cases (app/) set the following members. */
@@ -93,8 +95,8 @@ struct topic_lane {
     int64_t in_flight;       /* number of attempts in flight */
     int64_t topic_in_flight; /* number of attempts in flight of the whole topic */
     int64_t due_ms;          /* due time of the first waiting job; -1: no job waits */
-    /* HOLD_PAUSED, HOLD_IN_FLIGHT, HOLD_LINE or HOLD_RATE: why this job is held although it is due; or
-     * HOLD_NONE */
+    /* HOLD_PAUSED, HOLD_IN_FLIGHT, HOLD_LINE, HOLD_RATE or HOLD_BATCH: why this job is held although it is
+     * due; or HOLD_NONE */
     enum topic_hold hold;
     int64_t held_until_ms; /* time at which the hold ends; 0: unknown */
     int64_t now_ms;        /* time of reading */

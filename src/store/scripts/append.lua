@@ -38,8 +38,10 @@ local function append(at)
   local is_new = {}
   for n = 1, number do
     local id = ARGV[at + 2 + SIZE * (n - 1) + 1]
-    if firsts[n] == '' and (is_new[id] or call('HEXISTS', JOBS, id) == 1) then return RESULT.TAKEN end
-    is_new[id] = true
+    if firsts[n] == '' then
+      if is_new[id] or call('HEXISTS', JOBS, id) == 1 then return RESULT.TAKEN end
+      is_new[id] = true
+    end
   end
   for n = 1, number do
     local i = at + 2 + SIZE * (n - 1)

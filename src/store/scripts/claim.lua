@@ -67,6 +67,17 @@ local function read_due_places(turn, most)
   until is_end
 end
 
+-- Leaves the last jobs of a turn, too few for a batch, to a later claim, unless the first of them has waited for
+-- batch.wait.
+local function leave_rest(turn)
+  local batch, number = settings_of(turn.topic).batch, #turn.ids
+  local rest = batch and number % batch.size or 0
+  local from = number - rest + 1
+  if rest == 0 or rest == number or not Rates.batch_opens(batch, ms_of(turn.scores[from])) then return end
+  turn.next = turn.scores[from]
+  for i = number, from, -1 do turn.ids[i], turn.scores[i], turn.times[i] = nil, nil, nil end
+end
+
 -- Chooses the jobs of a turn by their lanes (lib/lanes.lua).
 local function choose_of_lanes(turn, most)
   turn.ids, turn.scores, turn.times, turn.lanes = Lanes.choose(turn.topic, most, Turns.A_JOB)
@@ -122,6 +133,7 @@ local function plan_turn(topic, most, score, weight)
     choose_of_lanes(turn, most)
   else
     read_due_places(turn, most)
+    if any_settings then leave_rest(turn) end
   end
   local number = #turn.ids
   if number == most and tonumber(turn.first) <= now - BEHIND_MS and turn.next and is_due(turn.next) then take_newest(turn, most) end

@@ -12,7 +12,8 @@
 -- ''; id of the job for which a fifo topic waits or ''; for a rate with a window, when the window under way began, ms,
 -- and the number of its attempts, else 0 and 0; 1 if the topic holds jobs because neither they nor the topic have a url,
 -- else 0; 1 if the topic fails (hours.lua), else 0; the last answer to a failed attempt within the hour or ''; the topic's quota (quotas.lua) or -1; when the windows of
--- the topic let the next attempt begin, ms, or -1 if they let it now, or -2 if this is not known yet}. If [2] is a pull topic with leases, the start of the oldest lease
+-- the topic let the next attempt begin, ms, or -1 if they let it now, or -2 if this is not known yet; 1 if the first ready job waits for its
+-- batch, else 0}. If [2] is a pull topic with leases, the start of the oldest lease
 -- follows, ms; if there are very many leases, only some are examined. If a topic has many ready jobs, only some of them
 -- are examined, to find held jobs whose hold has ended. A page ends early if it has some MiB of settings.
 
@@ -20,8 +21,8 @@ local most
 
 local function held(topic, due)
   if due == -1 or due > now then return -1 end
-  local at = Turns.held_until(topic, due)
-  return not at and -1 or at == 'inf' and -2 or tonumber(at)
+  local at, by = Turns.held_until(topic, due)
+  return not at and -1 or at == 'inf' and -2 or tonumber(at), by
 end
 
 -- Returns the id of the job that must end before other jobs of a fifo topic are attempted: a job in flight, a cancelled
@@ -135,13 +136,15 @@ script('topics', {'no-writes'}, {Holds, Hours, Leases, Openings, Quotas, Rates, 
     local held_number, held_ready = number_held(topic, ready)
     local opens = settings_of(topic).windows and Openings.closed_until(topic)
     local hour, window_began, window_number = hours[topic], window_parts(topic)
+    local held_at, held_by = held(topic, due)
     for _, part in ipairs({
       topic, settings_text, waiting - ready - held_number + held_ready, ready - held_ready, call('HLEN', holders_of(topic)),
-      call('ZCARD', index_of('dead', topic)), first_due(topic, due), held(topic, due), held_number, hour.d, hour.r, hour.x,
+      call('ZCARD', index_of('dead', topic)), first_due(topic, due), held_at, held_number, hour.d, hour.r, hour.x,
       own_text, pattern_of_topic[topic] or '',
       line_head_of(topic), window_began, window_number, holds_without_url(topic, held_number),
       hour.fails and 1 or 0, hour.answer, Quotas.of(topic) or -1,
       not opens and -1 or opens == 'inf' and -2 or tonumber(opens),
+      held_by == 'batch' and 1 or 0,
     }) do
       replies[#replies + 1] = part
     end

@@ -522,22 +522,24 @@ end
 -- only lane to choose from, or nothing. Returns ids, scores as texts, scores as numbers, and the lanes, for Lanes.served.
 function Lanes.choose(topic, most, a_job, only)
   local lanes, chosen = read_lanes(topic, most, only), {}
-  local run = settings_of(topic).batch and settings_of(topic).batch.size or 1
+  local batch = settings_of(topic).batch
+  local run = batch and batch.size or 1
   while #chosen < most do
     local best
     for i = 1, #lanes do
       local lane = lanes[i]
       if (lane.jobs[lane.taken + 1] or lane.has_more) and (not best or lane.turn < best.turn) then best = lane end
     end
-    local number = #chosen
-    for _ = 1, best and run or 0 do
-      local job = best.jobs[best.taken + 1]
-      if not job or #chosen == most then break end
+    local rest = best and #best.jobs - best.taken or 0
+    if rest == 0 or rest < run and best.taken > 0 and best.has_more then break end
+    if rest < run and best.taken > 0 and Rates.batch_opens(batch, ms_of(best.jobs[best.taken + 1].score)) then
+      for i = #best.jobs, best.taken + 1, -1 do best.jobs[i] = nil end -- too few for a batch
+    end
+    for _ = 1, math.min(run, #best.jobs - best.taken, most - #chosen) do
       best.taken = best.taken + 1
       best.turn = best.turn + math.ceil(a_job / best.weight)
-      chosen[#chosen + 1] = job
+      chosen[#chosen + 1] = best.jobs[best.taken]
     end
-    if #chosen == number then break end
   end
   local ids, scores, times = verify(topic, chosen)
   return ids, scores, times, lanes

@@ -138,14 +138,22 @@ local function return_to_window(topic, rate, number, since)
   end
 end
 
+-- Returns when fewer jobs than a batch has may be attempted together, of which the first is due at this time. Returns
+-- nothing if they may be attempted now.
+function Rates.batch_opens(batch, first_due)
+  local at = math.ceil(first_due + (batch.wait or 0) * 1000)
+  if at > now then return at end
+end
+
 -- Returns when jobs may be attempted that are delivered together (setting batch of the topic): when as many as one batch
 -- are due, or the first of them has waited for batch.wait. Returns nothing if they may be attempted now. waiting: the key of
 -- the waiting jobs of the topic, or of one of its lanes.
 function Rates.batch_at(topic, waiting, first_due)
   local batch = settings_of(topic).batch
   if not batch then return end
+  local at = Rates.batch_opens(batch, first_due)
+  if not at then return end
   local last = call('ZRANGE', waiting, batch.size - 1, batch.size - 1, 'WITHSCORES')[2]
-  local at = math.ceil(first_due + (batch.wait or 0) * 1000)
   if last then at = math.min(at, math.floor(tonumber(last))) end
   if at > now then return integer(at) end
 end

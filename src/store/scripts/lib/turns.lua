@@ -107,7 +107,7 @@ local function held_by_settings(topic, first_due, is_offer)
   local line_at = own.order == 'fifo' and Fifo.wait_until(topic)
   if line_at then return line_at end
   local batch_at = own.batch and not (has_lanes and Lanes.are_used(topic)) and Rates.batch_at(topic, bucket_of(topic), first_due)
-  if batch_at then return batch_at end
+  if batch_at then return batch_at, 'batch' end
   local tokens, next_at = math.huge, nil
   if own.rate then tokens, next_at = Rates.tokens(topic, first_due, is_offer) end
   if tokens < 1 then return integer(next_at) end
@@ -121,7 +121,7 @@ end
 -- For a topic whose first job is due: returns nothing if the topic may be served now, else the time until which it may
 -- not be in turns. 'inf' means that the topic is paused, its settings cannot be read, its windows (openings.lua) are not known yet, its limit of jobs in flight is
 -- reached, a limit that it shares holds it (limits.lua), or workers lease its jobs. A time in ms comes from the topic's rate, or from its line (see fifo.lua) if it
--- is fifo. first_due: due time of the first job, ms.
+-- is fifo, or from its batches. Then 'batch' is also returned. first_due: due time of the first job, ms.
 function Turns.held_until(topic, first_due, is_offer)
   if has_settings() then return held_by_settings(topic, first_due, is_offer) end
   Turns.in_flight[topic] = Turns.in_flight[topic] or call('HLEN', holders_of(topic))
