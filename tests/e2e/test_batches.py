@@ -490,3 +490,19 @@ def test_a_kill_repeats_with_the_same_attempt_number(start, redis, topic):
     numbers = collections.Counter((job["jobId"], job["attempt"]) for arrival in receiver.of(topic) for job in jobs_in(arrival))
     assert len(numbers) == 40 and set(numbers.values()) == {2}
     receiver.stop()
+
+
+def test_a_kill_after_the_answer_loses_no_job_of_the_batch(start, redis, topic):
+    """Some outcomes may be recorded, and others not: a repeat has the same number of the attempt."""
+    receiver, store = Receiver(), redis()
+    server = start(redis=store)
+    put(server, topic, url=receiver.url(), batch={"size": 20}).expect(200)
+    receiver.script(topic, by_id(lambda job: {"ok": True} if job["attempt"] == 1 else {"bury": "a second attempt"}))
+    schedule(server, topic, 60)
+    until(lambda: receiver.count(topic) >= 1, 10, "a request")
+    server.kill()
+    again = start(redis=store)
+    until(lambda: all(state(again, topic, f"{n:04}") is None for n in range(60)), 60, "the end of all jobs")
+    numbers = collections.Counter((job["jobId"], job["attempt"]) for arrival in receiver.of(topic) for job in jobs_in(arrival))
+    assert len(numbers) == 60 and set(numbers.values()) <= {1, 2}
+    receiver.stop()

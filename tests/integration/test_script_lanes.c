@@ -28,6 +28,40 @@ START_TEST(a_claim_takes_the_job_of_the_lane_whose_turn_it_is)
 }
 END_TEST
 
+#define BATCH      "{\"maxInFlight\":9,\"batch\":{\"size\":2,\"wait\":5}}"
+#define MARK_BATCH "78bcff168b7a" /* of a topic with these settings */
+
+START_TEST(each_lane_waits_for_its_batch)
+{
+    CHECK_EXAMPLES( //
+        /* The lane x has two due jobs, y has one. */
+        {"bucket:t: t/a@now-1000 t/b@now-900 t/c@now-800\njobs: t/a={r} t/b={r} t/c={r}\nlane:t|5x: "
+         "t/a@now-1000 t/c@now-800\n" IN_Y "lanes: t=inf,5," MARK_BATCH
+         "\nlanes_pending:t: x@2 y@1\nlanes_turns:t: x@1 y@2\nranks: t/a=5x t/b=5y t/c=5x\n" OF_T BATCH
+         "\nturns: t@1\n",
+         "claim 9 n5 5000 2 1000 0",
+         "0 0 2 t/a now-1000 {r} t/c now-800 {r} t {\"maxInFlight\":9,\"batch\":{\"size\":2,\"wait\":5}} "
+         "wake now+4100",
+         "bucket:t: t/b@now-900\ndue: t@now+4100\nholders:t: t/a=n5,now-1000 t/c=n5,now-800\njobs: t/a={r} "
+         "t/b={r} t/c={r}\nlane:t|5y: t/b@now-900\nlane_leases:t|x: t/a t/c\nlanes: "
+         "t=inf,5,78bcff168b7a\nlanes_due:t: y@now+4100\nlanes_pending:t: y@1 x@2\nleases: t/a@now+5000 "
+         "t/c@now+5000\nranks: t/a=5x t/b=5y t/c=5x\ntopics: "
+         "t={\"maxInFlight\":9,\"batch\":{\"size\":2,\"wait\":5}}\n"},
+        /* The first job of y has waited for 5 s. */
+        {"bucket:t: t/b@now-5000\njobs: t/b={r}\nlane:t|5y: t/b@now-5000\n"
+         "lanes: t=inf,5," MARK_BATCH "\nlanes_pending:t: y@1\nlanes_turns:t: y@2\nranks: t/b=5y\n" OF_T BATCH
+         "\nturns: t@1\n",
+         "claim 9 n5 5000 2 1000 0",
+         "0 0 1 t/b now-5000 {r} t {\"maxInFlight\":9,\"batch\":{\"size\":2,\"wait\":5}}",
+         "holders:t: t/b=n5,now-5000\njobs: t/b={r}\nlane_leases:t|y: t/b\nlanes: "
+         "t=inf,5,78bcff168b7a\nlanes_pending:t: y@1\nleases: t/b@now+5000\nranks: t/b=5y\ntopics: "
+         "t={\"maxInFlight\":9,\"batch\":{\"size\":2,\"wait\":5}}\n"},
+        {"bucket:t: t/b@now-900\njobs: t/b={r}\n" IN_Y "lanes: t=inf,5," MARK_BATCH
+         "\nlanes_due:t: y@now+4100\nlanes_pending:t: y@1\nranks: t/b=5y\n" OF_T BATCH "\ndue: t@now+4100\n",
+         "keys t y 1 '' 1", "0 0 y '' 1 0 now-900 now+4100 batch", NULL}, );
+}
+END_TEST
+
 START_TEST(the_end_of_an_attempt_ends_its_lane)
 {
     CHECK_EXAMPLES( //
@@ -90,6 +124,7 @@ Suite *suite(void)
     tcase_add_test(tests, keys_are_read_with_the_most_jobs_first);
     tcase_add_test(tests, a_worker_gets_jobs_of_one_key);
     tcase_add_test(tests, the_janitor_makes_the_index_right);
+    tcase_add_test(tests, each_lane_waits_for_its_batch);
     suite_add_tcase(suite, tests);
     return suite;
 }

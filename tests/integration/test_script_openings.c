@@ -50,12 +50,30 @@ START_TEST(openings_stores_spans_and_lists_topics)
 }
 END_TEST
 
+#define PULL_WINDOWS "{\"delivery\":\"pull\",\"windows\":[{\"from\":\"09:00\",\"to\":\"10:00\"}]}"
+#define PULL_READY(openings, wanted)                                                                         \
+    DUE_JOB "due: t@inf\njobs: t/a={r}\n" openings wanted "topics: t=" PULL_WINDOWS "\n"
+#define LEASE         "lease t 1 p1 5000 0 - ''"
+#define NOTHING(next) "(p1 0 0 " next " " PULL_WINDOWS ")"
+
+/* While workers may lease jobs of a topic, no other script offers it, so all its spans may be over when a
+ * worker comes. */
+START_TEST(workers_ask_for_spans)
+{
+    CHECK_EXAMPLES( //
+        {PULL_READY(OVER, ""), LEASE, NOTHING("-1"), PULL_READY(OVER, WANTED)},
+        {PULL_READY("", ""), LEASE, NOTHING("-1"), PULL_READY("", WANTED)},
+        {PULL_READY(CLOSED, ""), LEASE, NOTHING("now+5000"), NULL}, );
+}
+END_TEST
+
 Suite *suite(void)
 {
     Suite *suite = suite_create("script_openings");
     TCase *tests = examples_case("openings");
     tcase_add_test(tests, a_topic_is_closed_until_its_spans_are_known);
     tcase_add_test(tests, openings_stores_spans_and_lists_topics);
+    tcase_add_test(tests, workers_ask_for_spans);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -251,6 +251,77 @@ START_TEST(a_job_that_was_not_sent_goes_back_to_its_window)
 }
 END_TEST
 
+/* ---- jobs that are delivered together ---- */
+
+#define BATCH "{\"maxInFlight\":9,\"batch\":{\"size\":2,\"wait\":5}}"
+
+START_TEST(a_topic_waits_for_its_batch)
+{
+    CHECK_EXAMPLES( //
+        /* One job is due: the topic waits for 5 s from its due time on. */
+        {"due: t@now\nbucket:t: t/a@now-1000\njobs: t/a={1}\ntopics: t=" BATCH "\n",
+         "carry me 1 256 '' 0 5000 250", "me 1 now+4000 -1 1 ''",
+         "bucket:t: t/a@now-1000\ncarry: at=now beat=1 owner=me\ndue: t@now+4000\njobs: t/a={1}\ntopics: "
+         "t={\"maxInFlight\":9,\"batch\":{\"size\":2,\"wait\":5}}\n"},
+        /* These are over. */
+        {"due: t@now\nbucket:t: t/a@now-5000\njobs: t/a={1}\ntopics: t=" BATCH "\n",
+         "carry me 1 256 '' 0 5000 250", "me 1 -1 -1 1 t",
+         "bucket:t: t/a@now-5000\ncarry: at=now beat=1 owner=me\njobs: t/a={1}\nready: t\ntopics: "
+         "t={\"maxInFlight\":9,\"batch\":{\"size\":2,\"wait\":5}}\nturns: t@1\n"},
+        /* The batch will be whole in 2 s. */
+        {"due: t@now\nbucket:t: t/a@now-1000 t/b@now+2000\njobs: t/a={1} t/b={2}\ntopics: t=" BATCH "\n",
+         "carry me 1 256 '' 0 5000 250", "me 1 now+2000 -1 1 ''",
+         "bucket:t: t/a@now-1000 t/b@now+2000\ncarry: at=now beat=1 owner=me\ndue: t@now+2000\njobs: t/a={1} "
+         "t/b={2}\ntopics: t={\"maxInFlight\":9,\"batch\":{\"size\":2,\"wait\":5}}\n"},
+        /* It is whole. */
+        {"due: t@now\nbucket:t: t/a@now-1000 t/b@now-1\njobs: t/a={1} t/b={2}\ntopics: t=" BATCH "\n",
+         "carry me 1 256 '' 0 5000 250", "me 1 -1 -1 1 t",
+         "bucket:t: t/a@now-1000 t/b@now-1\ncarry: at=now beat=1 owner=me\njobs: t/a={1} t/b={2}\nready: "
+         "t\ntopics: t={\"maxInFlight\":9,\"batch\":{\"size\":2,\"wait\":5}}\nturns: t@1\n"},
+        /* A new job makes it whole. */
+        {"due: t@now+4000\nbucket:t: t/a@now-1000\njobs: t/a={1}\ntopics: t=" BATCH "\n",
+         "schedule 0 9 t/b 0 \"x\":1} -", "now",
+         "bucket:t: t/a@now-1000 t/b@now\njobs: t/a={1} t/b={\"createdAt\":now,\"x\":1}\nready: t\ntopics: "
+         "t={\"maxInFlight\":9,\"batch\":{\"size\":2,\"wait\":5}}\nturns: t@1\n"},
+        {"bucket:t: t/a@now-1000\ndue: t@now+4000\njobs: t/a={1}\ntopics: t=" BATCH "\n", "topics t '' 1",
+         "0 t {\"maxInFlight\":9,\"batch\":{\"size\":2,\"wait\":5}} 0 1 0 0 now-1000 now+4000 0 0 0 0 "
+         "{\"maxInFlight\":9,\"batch\":{\"size\":2,\"wait\":5}} '' '' 0 0 0 0 '' -1 -1 1",
+         NULL}, );
+}
+END_TEST
+
+START_TEST(a_claim_takes_whole_batches)
+{
+    CHECK_EXAMPLES( //
+        /* Three jobs are due: the third waits for the next batch. */
+        {"bucket:t: t/a@now-9 t/b@now-8 t/c@now-7\njobs: t/a={1} t/b={2} t/c={3}\ntopics: t=" BATCH
+         "\nturns: t@1\n",
+         CLAIM,
+         "0 0 2 t/a now-9 {1} t/b now-8 {2} t {\"maxInFlight\":9,\"batch\":{\"size\":2,\"wait\":5}} wake "
+         "now+4993",
+         "bucket:t: t/c@now-7\ndue: t@now+4993\nholders:t: t/a=n5,now-9 t/b=n5,now-8\njobs: t/a={1} t/b={2} "
+         "t/c={3}\nleases: t/a@now+5000 t/b@now+5000\ntopics: "
+         "t={\"maxInFlight\":9,\"batch\":{\"size\":2,\"wait\":5}}\n"},
+        /* It has waited for 5 s. */
+        {"bucket:t: t/a@now-5009 t/b@now-5008 t/c@now-5000\njobs: t/a={1} t/b={2} t/c={3}\ntopics: t=" BATCH
+         "\nturns: t@1\n",
+         CLAIM,
+         "0 0 3 t/a now-5009 {1} t/b now-5008 {2} t/c now-5000 {3} t "
+         "{\"maxInFlight\":9,\"batch\":{\"size\":2,\"wait\":5}}",
+         "holders:t: t/a=n5,now-5009 t/b=n5,now-5008 t/c=n5,now-5000\njobs: t/a={1} t/b={2} t/c={3}\nleases: "
+         "t/a@now+5000 t/b@now+5000 t/c@now+5000\ntopics: "
+         "t={\"maxInFlight\":9,\"batch\":{\"size\":2,\"wait\":5}}\n"},
+        /* A process with one free slot takes what it can. */
+        {"bucket:t: t/a@now-9 t/b@now-8 t/c@now-7\njobs: t/a={1} t/b={2} t/c={3}\ntopics: t=" BATCH
+         "\nturns: t@1\n",
+         "claim 1 n5 5000 2 1000 0",
+         "1 0 1 t/a now-9 {1} t {\"maxInFlight\":9,\"batch\":{\"size\":2,\"wait\":5}}",
+         "bucket:t: t/b@now-8 t/c@now-7\nholders:t: t/a=n5,now-9\njobs: t/a={1} t/b={2} t/c={3}\nleases: "
+         "t/a@now+5000\nready: t\ntopics: t={\"maxInFlight\":9,\"batch\":{\"size\":2,\"wait\":5}}\nturns: "
+         "t@1\n"}, );
+}
+END_TEST
+
 /* ---- attempts over a longer time, with late wake-ups ---- */
 
 enum { BACKLOG = 150, SECOND_US = 1000000 };
@@ -348,6 +419,8 @@ Suite *suite(void)
     tcase_add_test(tests, release_gives_a_rate_back_the_turns_of_what_it_holds_back);
     tcase_add_test(tests, a_window_has_its_jobs_at_any_time_of_it);
     tcase_add_test(tests, a_job_that_was_not_sent_goes_back_to_its_window);
+    tcase_add_test(tests, a_topic_waits_for_its_batch);
+    tcase_add_test(tests, a_claim_takes_whole_batches);
     tcase_add_loop_test(tests, a_rate_makes_up_for_wake_ups_that_are_late, 0, sizeof rates / sizeof *rates);
     suite_add_tcase(suite, tests);
     return suite;

@@ -1129,7 +1129,7 @@ START_TEST(outcomes_are_counted_for_an_hour)
                (const char *const[]){NULL}, " 10 90 0 '' '' '' 0 0 0 0 500 -1 -1 0");
     check_hour("hour:5666664: dt=9\nhour:5666665: dt=9 rt=1 at=timeout\nhour:5666660: at=500 rt=1\n"
                "numbers: hours=5666660,5666664,5666665\n",
-               (const char *const[]){NULL}, " 18 2 0 '' '' '' 0 0 0 1 timeout -1 -1");
+               (const char *const[]){NULL}, " 18 2 0 '' '' '' 0 0 0 1 timeout -1 -1 0");
     check_hour("hour:5666666: dt=91 rt=9\nnumbers: hours=5666666\n", (const char *const[]){NULL},
                " 91 9 0 '' '' '' 0 0 0 0 '' -1 -1 0");
     check_hour(old, (const char *const[]){"complete t/a n1 ''", NULL}, " 5 0 0 '' '' '' 0 0 0 0 '' -1 -1 0");

@@ -96,7 +96,7 @@ static const struct result_case {
     {"{\"results\":[{\"jobId\":\"a\",\"retry\":1e300}]}", true, BATCH_FAILED,
      .detail = "the result of the job has a retry that is not"},
     {"{\"results\":[{\"jobId\":\"a\",\"bury\":\"no \\\"such\\\" user\"}]}", true, BATCH_BURIED,
-     .detail = "no \"such\" user"},
+     .detail = "no 'such' user"},
     {"{\"results\":[{\"jobId\":\"a\",\"bury\":\"\"}]}", true, BATCH_BURIED, .detail = ""},
     {"{\"results\":[{\"jobId\":\"a\",\"bury\":true}]}", true, BATCH_FAILED,
      .detail = "the result of the job says neither"},

@@ -1,3 +1,5 @@
+#include <time.h>
+
 #include "support/schedule_times.h"
 #include "support/suite.h"
 #include "support/zone_file.h"
@@ -72,6 +74,25 @@ START_TEST(times_outside_the_windows_do_not_occur)
     set_cron("0 4 * * *", zone);
     ck_assert_int_eq(windows_parse(slice_of(json), &recurrence.windows, &problem), STATUS_OK);
     ck_assert_str_eq(next_of("2026-11-24T00:00:00Z"), "never");
+    time_zone_free(zone);
+}
+END_TEST
+
+/* A request of a client must not hold up the loop. */
+START_TEST(windows_without_times_are_searched_for_a_moment)
+{
+    char json[1024] = "";
+    for (size_t hour = 0, size = 0; hour < WINDOWS_MAX; hour++)
+        size +=
+            (size_t)snprintf(json + size, sizeof json - size, "%c{\"from\":\"%02zu:00\",\"to\":\"%02zu:01\"}",
+                             hour ? ',' : '[', hour, hour);
+    strcat(json, "]");
+    struct time_zone *zone = zone_from_file(SLICE("Europe/Berlin"));
+    set_cron("1-59/4 * * * *", zone);
+    ck_assert_int_eq(windows_parse(slice_of(json), &recurrence.windows, &problem), STATUS_OK);
+    clock_t start = clock();
+    ck_assert_str_eq(next_of("2026-11-24T00:00:00Z"), "never");
+    ck_assert((clock() - start) / CLOCKS_PER_SEC < 3);
     time_zone_free(zone);
 }
 END_TEST
@@ -255,6 +276,7 @@ Suite *suite(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, has_the_times_of_another_implementation);
     tcase_add_test(tests, times_outside_the_windows_do_not_occur);
+    tcase_add_test(tests, windows_without_times_are_searched_for_a_moment);
     tcase_add_test(tests, several_skipped_times_are_one);
     tcase_add_test(tests, a_repeated_time_counts_the_first_time);
     tcase_add_test(tests, milliseconds_round_up);

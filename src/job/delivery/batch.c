@@ -80,6 +80,9 @@ static void copy_detail(struct batch_result *result, struct slice text)
     while (size > 0 && size < text.size && ((unsigned char)text.data[size] & 0xc0) == 0x80)
         size--; /* no part of a character */
     memcpy(result->detail, text.data, size);
+    for (size_t i = 0; i < size; i++) /* a record has no detail that needs escapes, see attempt_result */
+        if ((unsigned char)result->detail[i] < ' ' || strchr("\"\\\x7f", result->detail[i]))
+            result->detail[i] = result->detail[i] == '"' ? '\'' : ' ';
     result->detail[size] = '\0';
 }
 

@@ -19,6 +19,10 @@
 /* More than the longest gap between two times of a schedule: 29 February falls on each day of the week within
  * 40 years, or within 52 years around the year 2100. */
 #define HORIZON_S (INT64_C(60) * 366 * 86400)
+
+/* Windows of a week in which no time of the schedule falls, several times over: they take up to a tenth of a
+ * second, in which the loop does nothing else. */
+enum { WINDOWS_TRIED_MAX = 1000 };
 #define GAP_MAX_S INT64_C(10800) /* as in cron(8); a larger change counts as a correction of the clock */
 
 uint64_t recurrence_seed(struct slice id)
@@ -119,10 +123,11 @@ int64_t recurrence_next_ms(const struct recurrence *recurrence, int64_t after_ms
     struct window_span spans[WINDOW_SPANS_MAX];
     int64_t next_ms = next_time_ms(recurrence, after_ms);
     const struct time_zone *zone = recurrence->zone;
+    int tried = 0;
     while (recurrence->windows.count && next_ms != RECURRENCE_NEVER_MS) {
         /* A window may be too short for any time of the schedule. */
         if (windows_spans(&recurrence->windows, next_ms, zone_of, &zone, spans) == 0 ||
-            next_ms - after_ms > WINDOWS_SEARCH_MS)
+            next_ms - after_ms > WINDOWS_SEARCH_MS || ++tried > WINDOWS_TRIED_MAX)
             return RECURRENCE_NEVER_MS;
         if (spans[0].opens_ms <= next_ms)
             break;

@@ -30,7 +30,7 @@ local KEPT_MS = 60000
 local function most_of(topic, most, first_due)
   local own = settings_of(topic)
   if own.paused then return 0, -1 end
-  local opens = own.windows and Openings.closed_until(topic)
+  local opens = own.windows and Openings.closed_until(topic, true) -- no other script offers a topic that waits for workers
   if opens then return 0, tonumber(opens) < math.huge and tonumber(opens) or -1 end
   most = math.min(most, Turns.limit_of(topic) - call('HLEN', holders_of(topic)))
   if most < 1 then return 0, -1 end
