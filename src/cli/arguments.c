@@ -75,6 +75,11 @@ static const struct {
     [ARGUMENT_DATA] = {"--data", NULL, ARGUMENT_TEXT},
     [ARGUMENT_CLOCK] = {"--clock", NULL, ARGUMENT_TEXT},
     [ARGUMENT_MOST] = {"--most", NULL, ARGUMENT_DURATION},
+    [ARGUMENT_THROTTLE_KEY] = {"--throttle-key", NULL, ARGUMENT_TEXT},
+    [ARGUMENT_THROTTLE_PER] = {"--throttle-per", NULL, ARGUMENT_DURATION},
+    [ARGUMENT_DEBOUNCE_KEY] = {"--debounce-key", NULL, ARGUMENT_TEXT},
+    [ARGUMENT_DEBOUNCE_WAIT] = {"--debounce-wait", NULL, ARGUMENT_DURATION},
+    [ARGUMENT_DEBOUNCE_MAX_WAIT] = {"--debounce-max-wait", NULL, ARGUMENT_DURATION},
     [ARGUMENT_SINCE] = {"--since", NULL, ARGUMENT_PAST},
 };
 
@@ -251,7 +256,7 @@ static bool are_together(const struct arguments *arguments, struct problem *prob
         {ARGUMENT_GROUP, ARGUMENT_URL},        {ARGUMENT_BODY_FILE, ARGUMENT_BODY},
         {ARGUMENT_BODY_BASE64, ARGUMENT_BODY}, {ARGUMENT_BODY_FILE, ARGUMENT_BODY_BASE64},
         {ARGUMENT_SINCE, ARGUMENT_DIED_AFTER}, {ARGUMENT_SINCE, ARGUMENT_ENDED_AFTER},
-        {ARGUMENT_SINCE, ARGUMENT_FROM},
+        {ARGUMENT_SINCE, ARGUMENT_FROM},       {ARGUMENT_DEBOUNCE_KEY, ARGUMENT_THROTTLE_KEY},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         if (!arguments->values[pairs[i][0]] || !arguments->values[pairs[i][1]])

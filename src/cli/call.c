@@ -47,6 +47,8 @@ static bool is_sound(struct call *call, enum argument argument)
                     argument_flag(argument), value);
         return false;
     }
+    if (argument == ARGUMENT_DUE_AT && call->arguments.values[ARGUMENT_TIMEZONE])
+        return true; /* a local time, which the server reads */
     if (!value || kind == ARGUMENT_TEXT || (kind == ARGUMENT_TIME && when_parse(value, time)) ||
         (kind == ARGUMENT_DURATION && duration_parse(slice_of(value), TIMESTAMP_MAX_MS, &ms)))
         return true;

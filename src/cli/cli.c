@@ -116,6 +116,15 @@ static const struct command {
      "  --group GROUP         sends the job to each endpoint of this group, instead of --url\n"
      "  --delay 15m           due this long from now; default: now\n"
      "  --due-at TIME         due at this time, instead of --delay: RFC 3339 or +15m\n"
+     "  --timezone ZONE       --due-at is a local time of this IANA time zone, such as 2030-01-01T09:00\n"
+     "  --throttle-key KEY    the first job with this key stands for all others of the topic within "
+     "--throttle-per\n"
+     "  --throttle-per 1m     how long the first job stands for the others\n"
+     "  --debounce-key KEY    the job replaces the one with this key that waits\n"
+     "  --debounce-wait 10s   due this long after the last command with the key\n"
+     "  --debounce-max-wait 1m  due at most this long after the first command with the key; default: 10 "
+     "times "
+     "--debounce-wait\n"
      "  --idempotency-key KEY  a repeated command with this key prints the first answer and schedules no "
      "second job\n" NEW_JOB_HELP},
     {"jobs", "[--state STATE] [FILTER]", "lists jobs: delayed, ready, leased and dead", jobs_run, 0,

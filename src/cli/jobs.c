@@ -189,6 +189,7 @@ static const struct {
      "duepost set %t url=URL, or delivery=pull, resumes"},
     {"PATCH /topics/", " with {\"paused\":null} resumes it.", "duepost resume %t resumes it."},
     {"PATCH /topics/", " with {\"paused\":null}.", "duepost resume %t."},
+    {"PATCH /topics/", " changes them.", "duepost set %t windows=JSON changes them, windows= removes them."},
     {"PATCH .../keys/", " with {\"paused\":null} resumes it.", "duepost keys %t %1 resume resumes it."},
     {"PATCH .../keys/", " with a higher maxInFlight or rate lets more begin.",
      "duepost keys %t %1 with a higher maxInFlight=N or rate=100/1m lets more begin."},

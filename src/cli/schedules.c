@@ -208,6 +208,26 @@ static bool job_add_members(struct new_job *job, struct json_writer *json, struc
 
 /* ---- the command schedule ---- */
 
+/* Adds throttle or debounce, if one of its options is given. The server says what is missing. */
+static void add_gate(struct json_writer *json, const struct call *call)
+{
+    const char *const *values = call->arguments.values;
+    if (values[ARGUMENT_THROTTLE_KEY] || values[ARGUMENT_THROTTLE_PER]) {
+        json_add_object(json, "throttle");
+        job_add_text(json, "key", values[ARGUMENT_THROTTLE_KEY]);
+        job_add_seconds(json, call, "per", ARGUMENT_THROTTLE_PER);
+        json_end_object(json);
+    }
+    if (values[ARGUMENT_DEBOUNCE_KEY] || values[ARGUMENT_DEBOUNCE_WAIT] ||
+        values[ARGUMENT_DEBOUNCE_MAX_WAIT]) {
+        json_add_object(json, "debounce");
+        job_add_text(json, "key", values[ARGUMENT_DEBOUNCE_KEY]);
+        job_add_seconds(json, call, "wait", ARGUMENT_DEBOUNCE_WAIT);
+        job_add_seconds(json, call, "maxWait", ARGUMENT_DEBOUNCE_MAX_WAIT);
+        json_end_object(json);
+    }
+}
+
 static bool make_job(struct new_job *job, struct call *call)
 {
     const char *due_at = call->arguments.values[ARGUMENT_DUE_AT];
@@ -223,7 +243,13 @@ static bool make_job(struct new_job *job, struct call *call)
     json_add_text(&json, "topic", topic);
     if (has_id)
         json_add_text(&json, "jobId", id);
-    job_add_text(&json, "dueAt", due_at && when_parse(due_at, due) ? due : NULL);
+    if (call->arguments.values[ARGUMENT_TIMEZONE]) {
+        job_add_text(&json, "dueAt", due_at);
+        job_add_text(&json, "timezone", call->arguments.values[ARGUMENT_TIMEZONE]);
+    } else {
+        job_add_text(&json, "dueAt", due_at && when_parse(due_at, due) ? due : NULL);
+    }
+    add_gate(&json, call);
     job_add_seconds(&json, call, "delay", ARGUMENT_DELAY);
     if (!job_add_members(job, &json, call))
         return false;
@@ -243,9 +269,12 @@ bool schedule_run(struct call *call)
     } else if (answer) {
         char span[WHEN_SPAN_SIZE] = "";
         const char *due = call_text(answer, "dueAt");
+        const char *gate = json_is_true(json_object_get(answer, "throttled"))   ? " (throttled)"
+                           : json_is_true(json_object_get(answer, "debounced")) ? " (debounced)"
+                                                                                : "";
         if (due && when_span(due, span))
-            table_print_line(stdout, "%s/%s is %s, due %s, at %s\n", call_text(answer, "topic"),
-                             call_text(answer, "jobId"), call_text(answer, "state"), span, due);
+            table_print_line(stdout, "%s/%s is %s, due %s, at %s%s\n", call_text(answer, "topic"),
+                             call_text(answer, "jobId"), call_text(answer, "state"), span, due, gate);
         else
             table_print_line(stdout, "%s/%s is %s\n", call_text(answer, "topic"), call_text(answer, "jobId"),
                              call_text(answer, "state"));

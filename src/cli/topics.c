@@ -127,6 +127,7 @@ static void print_hold(const json_t *topic, const char *name)
         {"noUrl", "; duepost set %s url=URL lets the jobs through"},
         {"rate", "; duepost set %s rate=100/1m sets a higher rate"},
         {"maxInFlight", "; duepost set %s maxInFlight=N sets a higher limit"},
+        {"windows", "; duepost set %s windows= lets the jobs through"},
         {"limit", ", which it shares with other topics; duepost limits shows who uses it"},
     };
     const char *hold = call_text(topic, "heldBy"), *until = call_text(topic, "heldUntil"), *way = "";

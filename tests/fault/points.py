@@ -39,6 +39,7 @@ def points():
 
 CLOSED_PORT = 9
 ENDPOINTS = ("a", "b")  # the group of each story has these endpoints
+ALWAYS = [{"from": "00:00", "to": "12:00"}, {"from": "12:00", "to": "24:00"}]  # windows: no attempt begins before they are computed
 
 
 class Story:
@@ -59,7 +60,7 @@ class Story:
         self.is_plain = is_plain
         self.numbers = itertools.count()
         topic = f"/topics/{self.lane.name}"
-        self.changes = ("free", topic, {"breaker": False, "maxInFlight": 100}), ("freed", topic + "*", {"breaker": False})
+        self.changes = ("free", topic, {"breaker": False, "maxInFlight": 100, "windows": ALWAYS}), ("freed", topic + "*", {"breaker": False})
         self.ticks = Ticks(self.lane)
         self.worker = PullStory(self.lane)
         self.over = threading.Event()
@@ -168,7 +169,7 @@ class Story:
         for method, target, body in (("PUT", job, {"url": lane.judge.url + "/200", "delay": 60}), ("PATCH", job, {"timeout": 5}),
                                      ("POST", job + "/run", None), ("GET", job, None), ("GET", job + "/attempts", None),
                                      ("GET", "/jobs?state=dead", None), ("GET", "/jobs?state=leased", None), ("GET", "/jobs?state=delayed", None),
-                                     ("GET", "/topics", None), ("PUT", f"/topics/{lane.name}", {"maxInFlight": 100}),
+                                     ("GET", "/topics", None), ("PUT", f"/topics/{lane.name}", {"maxInFlight": 100, "windows": ALWAYS}),
                                      ("PUT", f"/topics/{lane.name}-*", {"timeout": 20}),
                                      ("POST", f"/topics/{lane.name}/lease", {"max": 1}),  # refused, because the topic's jobs are POSTed
                                      ("POST", f"/topics/{lane.name}/retry", {"jobId": "run", "token": "p0"}),

@@ -29,7 +29,7 @@ export function attemptsOf(job, attempts) {
 
 // The words with which GET …/why explains that a due job is held, and their names on the timeline.
 const HELD = {
-  paused: "paused", breaker: "receiver fails", receiver_limit: "receiver is busy", max_in_flight: "limit in flight", rate: "rate", batch: "batch", order: "order", key: "key",
+  paused: "paused", windows: "closed", breaker: "receiver fails", receiver_limit: "receiver is busy", max_in_flight: "limit in flight", rate: "rate", batch: "batch", order: "order", key: "key",
   settings: "settings", later_version: "version", waits_for_worker: "no worker yet", in_turn: "in turn",
 };
 

@@ -76,6 +76,7 @@ const WORDS = [
   [/\bPATCH \/topics\/\S+ with \{"paused":null\} resumes it\./, `"Resume" on the page of the topic resumes it.`],
   [/\buntil PATCH \/topics\/\S+ with \{"paused":null\}\./, `until it is resumed on its page.`],
   [/\bPATCH \/topics\/\S+ with a url, or with \{"delivery":"pull"\}, resumes/, "A url on the page of the topic, or delivery by pull, resumes"],
+  [/\bPATCH \/topics\/\S+ changes them\./, "Change them on the page of the topic."],
   [/\bGET \.\.\.\/.+?\/why says what/, "Its own page says what"],
   [/\bPATCH \.\.\.\/keys\/.+ with \{"paused":null\} resumes it\./, `"Resume" of the key on the page of the topic resumes it.`],
   [/\bPATCH \.\.\.\/keys\/.+ with a higher maxInFlight or rate lets more begin\./, `A higher limit of the key lets more begin: "Change" on the page of the topic.`],

@@ -77,7 +77,7 @@ const numbers = ({ topic, jobs, lastHour }) =>
 
 const HELD_BY = {
   paused: "The topic is paused.", settings: "Its settings cannot be read: save them again.", maxInFlight: "As many attempts run as the topic allows.",
-  rate: "The rate of the topic is used up.", batch: "The jobs wait for others, which are sent in the same request.", order: "An earlier job has to end first.",
+  rate: "The rate of the topic is used up.", batch: "The jobs wait for others, which are sent in the same request.", order: "An earlier job has to end first.", windows: "The windows of the topic are closed.",
   noUrl: "Jobs without a url wait until the topic has a url, or workers lease its jobs (delivery).",
 };
 

@@ -6,19 +6,20 @@ import { time, utc } from "../format.js";
 import { changesOf, Dialog, Field, Form, faultOf, Raw, parseRaw } from "../parts/form.js";
 import { toast } from "../parts/toast.js";
 
-const NEW = { topic: "", scheduleId: "", kind: "cron", cron: "0 9 * * mon-fri", every: "1h", timezone: Intl.DateTimeFormat().resolvedOptions().timeZone, misfire: "one", overlap: "allow", jitter: "", grace: "", startAt: "", endAt: "", job: '{\n  "url": "https://example.com/hook",\n  "body": {}\n}' };
+const NEW = { topic: "", scheduleId: "", kind: "cron", cron: "0 9 * * mon-fri", every: "1h", timezone: Intl.DateTimeFormat().resolvedOptions().timeZone, misfire: "one", overlap: "allow", jitter: "", grace: "", startAt: "", endAt: "", windows: "", job: '{\n  "url": "https://example.com/hook",\n  "body": {}\n}' };
 
 const draftOf = (schedule) => ({
   ...NEW, topic: schedule.topic, scheduleId: schedule.scheduleId, kind: schedule.cron ? "cron" : "every",
   cron: schedule.cron ?? "", every: schedule.every ? `${schedule.every}s` : "", timezone: schedule.timezone ?? "UTC",
   misfire: schedule.misfire ?? "one", overlap: schedule.overlap ?? "allow", jitter: schedule.jitter ? `${schedule.jitter}s` : "",
-  grace: schedule.grace ? `${schedule.grace}s` : "", startAt: schedule.startAt ?? "", endAt: schedule.endAt ?? "", paused: schedule.paused,
+  grace: schedule.grace ? `${schedule.grace}s` : "", startAt: schedule.startAt ?? "", endAt: schedule.endAt ?? "", windows: schedule.windows ? JSON.stringify(schedule.windows) : "", paused: schedule.paused,
   job: JSON.stringify(schedule.job ?? {}, null, 2),
 });
 
 function definitionOf(draft, job) {
   const definition = { [draft.kind]: draft[draft.kind], misfire: draft.misfire, overlap: draft.overlap, job };
-  if (draft.kind === "cron") definition.timezone = draft.timezone;
+  if (draft.kind === "cron" || draft.windows.trim()) definition.timezone = draft.timezone;
+  if (draft.windows.trim()) definition.windows = parseRaw(draft.windows).value;
   if (draft.paused) definition.paused = true;
   for (const name of ["jitter", "grace", "startAt", "endAt"]) if (draft[name].trim()) definition[name] = draft[name].trim();
   return definition;
@@ -35,8 +36,10 @@ export function ScheduleDialog({ attrs: { schedule, etag, onclose } }) {
   let isBusy = false;
   const onsubmit = async () => {
     const read = parseRaw(draft.job);
+    const windows = draft.windows.trim() ? parseRaw(draft.windows) : {};
     fault = read.error;
-    if (fault) return;
+    error = windows.error ? new ApiError(400, { title: "Not sent", errors: [{ field: "windows", detail: windows.error }] }) : null;
+    if (fault || error) return;
     isBusy = true;
     error = null;
     try {
@@ -64,14 +67,15 @@ function fields(draft, error, fault, isNew) {
     m(".fields",
       field("kind", "Times", { type: "select", options: [{ value: "cron", text: "cron expression" }, { value: "every", text: "fixed interval" }] }),
       isCron ? field("cron", "Cron expression", { isCode: true, help: "minute hour day month weekday, or @daily; a sixth field, for seconds, may come first" }) : field("every", "Every", { help: "such as 30s, 15m or 1d" }),
-      isCron ? field("timezone", "Time zone", { list: zones() }) : null),
+      isCron || draft.windows.trim() ? field("timezone", "Time zone", { list: zones() }) : null),
     m(NextTimes, { query: isCron ? { expression: draft.cron, timezone: draft.timezone } : { every: draft.every } }),
     m("details", m("summary", "When times are missed, overlap, limits"),
       m(".fields",
         field("misfire", "Missed times", { type: "select", options: [{ value: "one", text: "one job for all" }, { value: "skip", text: "no job" }, { value: "all", text: "a job for each" }] }),
         field("overlap", "While the last job waits", { type: "select", options: [{ value: "allow", text: "create the next one" }, { value: "skip", text: "create none" }] }),
         field("jitter", "Jitter", { help: "due up to this much later, such as 30s" }), field("grace", "Grace", { help: "a time counts as missed if duepost is later than this; default 60s" }),
-        field("startAt", "Start", { help: "RFC 3339, such as 2030-01-01T00:00:00Z" }), field("endAt", "End"))),
+        field("startAt", "Start", { help: "RFC 3339, such as 2030-01-01T00:00:00Z" }), field("endAt", "End"),
+        field("windows", "Windows", { isCode: true, help: "times outside do not occur, such as [{\"from\": \"09:00\", \"to\": \"17:00\"}]" }))),
     m(Raw, { label: "Job", rows: 8, text: draft.job, error: fault ?? faultOf(error, "job"), oninput: (text) => (draft.job = text), help: isNew ? "As in POST /jobs, without topic, jobId and times." : "As in POST /jobs. *** stands for a hidden value. Leave *** to keep the value." }),
   ];
 }

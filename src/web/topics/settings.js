@@ -25,6 +25,7 @@ export const SETTINGS = [
   { name: "limit", title: "Shared limit", preset: "none", kind: "text", help: "The name of a limit that the topic shares with other topics; make it first under Limits." },
   { name: "batch", title: "Many jobs in one request", preset: "none", kind: "json", help: "An object with size (1 to 100 jobs), wait (at most 60 s for others) and maxBytes, such as {\"size\": 50, \"wait\": 2}." },
   { name: "weight", title: "Weight", preset: "1", kind: "integer", help: "Share of attempts among topics with due jobs, 1 to 100." },
+  { name: "windows", title: "Windows", preset: "always open", kind: "json", help: "Attempts begin only at these times of the week, such as [{\"days\": [\"mon\", \"fri\"], \"from\": \"09:00\", \"to\": \"17:00\", \"timezone\": \"Europe/Berlin\"}]." },
   { name: "order", title: "Order", preset: "due", kind: "choice", options: ["due", "fifo"], help: "fifo: strictly in order, one at a time." },
   { name: "onHeadDead", title: "When a job is dead", preset: "go", kind: "choice", options: ["go", "pause"], help: "Only with order fifo." },
   { name: "perKey", title: "Bounds of each key", preset: "none", kind: "json", help: "An object with maxInFlight, rate, order (fifo), maxPending, weight, such as {\"maxInFlight\": 2}. Not with order fifo." },
