@@ -18,6 +18,11 @@ static void check_job(struct job *job, struct slice text)
     struct job again;
     char id[JOB_KEY_MAX + 1];
     assert(lies_in(job->body, text));
+    assert(!job->is_due_local || job->timezone.size);
+    assert(!job->throttle_key.size || job->throttle_per_ms > 0);
+    assert(!job->debounce_key.size || (job->debounce_wait_ms > 0 && !job->job_id.size));
+    job->timezone = job->throttle_key = job->debounce_key = SLICE(""); /* the record does not have them */
+    job->throttle_per_ms = job->debounce_wait_ms = job->debounce_max_ms = 0;
     if (job->job_id.size == 0)
         job->job_id = SLICE("made");
     snprintf(id, sizeof id, "%.*s/%.*s", SLICE_ARG(job->topic), SLICE_ARG(job->job_id));
