@@ -115,6 +115,14 @@ def test_a_batch_in_real_time(server, receiver, topic):
     assert sizes(receiver, topic) == [50, 10] and 1 <= receiver.of(topic)[1].at_ms / 1000 - begin < 1 + SLOW
 
 
+def test_delayed_jobs_wait_for_each_other(server, receiver, topic):
+    put(server, topic, url=receiver.url(), batch={"size": 100, "wait": 2}).expect(200)
+    for n in range(6):
+        server.schedule(topic=topic, jobId=f"{n}", delay=1 + n / 10)
+    until(lambda: sum(sizes(receiver, topic)) == 6, 10 * SLOW, lambda: sizes(receiver, topic))
+    assert sizes(receiver, topic) == [6]
+
+
 def test_a_batch_has_no_more_bytes_than_allowed(turned, receiver, topic):
     put(turned, topic, url=receiver.url(), batch={"size": 100, "wait": 1, "maxBytes": 10000}).expect(200)
     for n in range(9):

@@ -289,7 +289,8 @@ end
 local CARRY_MAX = 64 -- topics
 local function carry()
   local topics = Turns.topics_to_carry(now, CARRY_MAX)
-  if #topics == 1 and not (has_lanes and Lanes.state(topics[1])) and call('EXISTS', TURNS) == 0 then
+  local waits = #topics == 1 and any_settings and settings_of(topics[1]).batch -- for its batch, see Turns.offer
+  if #topics == 1 and not waits and not (has_lanes and Lanes.state(topics[1])) and call('EXISTS', TURNS) == 0 then
     -- the time in due that follows this topic's
     if ARGV[7] == '1' then Turns.first_before = tonumber(call('ZRANGE', DUE, '1', '1', 'WITHSCORES')[2] or 'inf') end
     return {topics[1], '1'}
