@@ -311,6 +311,14 @@ START_TEST(a_claim_takes_whole_batches)
          "holders:t: t/a=n5,now-5009 t/b=n5,now-5008 t/c=n5,now-5000\njobs: t/a={1} t/b={2} t/c={3}\nleases: "
          "t/a@now+5000 t/b@now+5000 t/c@now+5000\ntopics: "
          "t={\"maxInFlight\":9,\"batch\":{\"size\":2,\"wait\":5}}\n"},
+        /* A claim of three jobs has room for one batch. */
+        {"bucket:t: t/a@now-9 t/b@now-8 t/c@now-7 t/d@now-6\njobs: t/a={1} t/b={2} t/c={3} t/d={4}\ntopics: "
+         "t=" BATCH "\nturns: t@1\n",
+         "claim 3 n5 5000 2 1000 0",
+         "1 0 2 t/a now-9 {1} t/b now-8 {2} t {\"maxInFlight\":9,\"batch\":{\"size\":2,\"wait\":5}}",
+         "bucket:t: t/c@now-7 t/d@now-6\nholders:t: t/a=n5,now-9 t/b=n5,now-8\njobs: t/a={1} t/b={2} t/c={3} "
+         "t/d={4}\nleases: t/a@now+5000 t/b@now+5000\nready: t\ntopics: "
+         "t={\"maxInFlight\":9,\"batch\":{\"size\":2,\"wait\":5}}\nturns: t@1\n"},
         /* A process with one free slot takes what it can. */
         {"bucket:t: t/a@now-9 t/b@now-8 t/c@now-7\njobs: t/a={1} t/b={2} t/c={3}\ntopics: t=" BATCH
          "\nturns: t@1\n",

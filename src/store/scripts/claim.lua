@@ -244,21 +244,28 @@ local function take_turns(carried)
   local topics, scores, turns, planned = {}, {}, {}, 0
   for i = 1, #found / 2 do topics[i], scores[i] = found[2 * i - 1], tonumber(found[2 * i]) end
   local is_alone = #topics == 1 -- no other topic waits for a turn
+  local is_full
   local due_again = math.huge -- virtual time of the next turn of a topic with a weight
   if #topics > 1 and any_settings then fetch_settings(topics) end
   Turns.look_at_holders(topics, left)
   for i = 1, #topics do
     if planned >= left or rounds < 1 or scores[i] > due_again then break end
+    local batch = any_settings and settings_of(topics[i]).batch
+    is_full = batch and left - planned < batch.size and leased + planned > 0
+    if is_full then break end -- the topic has the first turn of the next claim, which has room for its batch
     rounds = rounds - 1
     local weight = any_settings and settings_of(topics[i]).weight or 1
     local most = weight == 1 and share or Serving.share_before_next(i, weight, scores, turns, share)
     most = is_alone and left or math.min(most, left - planned)
-    local batch = any_settings and settings_of(topics[i]).batch
     if batch then most = math.min(left - planned, math.max(1, math.floor(most / batch.size)) * batch.size) end
     turns[i] = plan_turn(topics[i], most, scores[i], weight)
     local number = #turns[i].ids
     planned = planned + number
     if weight > 1 and number > 0 then due_again = math.min(due_again, scores[i] + number * Turns.A_JOB / weight) end
+  end
+  if is_full and #turns == 0 then
+    are_all_over = false
+    return false
   end
   local ended = lease_all(turns)
   Limits.end_plans()
@@ -279,7 +286,7 @@ local function take_turns(carried)
   end
   Turns.write(true)
   if not is_alone and scores[1] and scores[1] > VIRTUAL_MAX then Serving.renumber(scores[1]) end
-  return not are_all_over and not is_stuck
+  return not are_all_over and not is_stuck and not is_full
 end
 
 -- Offers topics whose time in "due" has come (lib/turns.lua), at most CARRY_MAX. No lock is needed, because it does
@@ -289,7 +296,8 @@ end
 local CARRY_MAX = 64 -- topics
 local function carry()
   local topics = Turns.topics_to_carry(now, CARRY_MAX)
-  if #topics == 1 and not (has_lanes and Lanes.state(topics[1])) and call('EXISTS', TURNS) == 0 then
+  local waits = #topics == 1 and any_settings and settings_of(topics[1]).batch -- for its batch, see Turns.offer
+  if #topics == 1 and not waits and not (has_lanes and Lanes.state(topics[1])) and call('EXISTS', TURNS) == 0 then
     -- the time in due that follows this topic's
     if ARGV[7] == '1' then Turns.first_before = tonumber(call('ZRANGE', DUE, '1', '1', 'WITHSCORES')[2] or 'inf') end
     return {topics[1], '1'}
