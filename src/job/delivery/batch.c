@@ -86,7 +86,8 @@ static void copy_detail(struct batch_result *result, struct slice text)
     size_t size = text.size < BATCH_DETAIL_MAX ? text.size : BATCH_DETAIL_MAX;
     while (size > 0 && size < text.size && ((unsigned char)text.data[size] & 0xc0) == 0x80)
         size--; /* no part of a character */
-    memcpy(result->detail, text.data, size);
+    if (size > 0)
+        memcpy(result->detail, text.data, size);
     for (size_t i = 0; i < size; i++) /* a record has no detail that needs escapes, see attempt_result */
         if ((unsigned char)result->detail[i] < ' ' || strchr("\"\\\x7f", result->detail[i]))
             result->detail[i] = result->detail[i] == '"' ? '\'' : ' ';
