@@ -49,7 +49,8 @@ class Link:
         if kind == b":":
             return int(rest)
         if kind == b"$":
-            return None if rest == b"-1" else self.stream.read(int(rest) + 2)[:-2].decode()
+            # words of a receiver, such as the details of an attempt, may have any bytes
+            return None if rest == b"-1" else self.stream.read(int(rest) + 2)[:-2].decode(errors="backslashreplace")
         if kind == b"*":
             return None if rest == b"-1" else [self.receive() for _ in range(int(rest))]
         raise ConnectionError(f"not RESP: {line!r}")
