@@ -15,12 +15,13 @@ static void send_step(struct clock_walk *walk, bool is_move);
 
 static void clock_end(struct store_call *call, enum status status, const struct redis_reply *reply)
 {
-    static const enum clock_state states[] = {CLOCK_BUSY, CLOCK_MOVED, CLOCK_REACHED};
     struct clock_walk *walk = call->arg;
     bool was_look = call->note == 0;
     int64_t state = redis_reply_integer(redis_reply_at(reply, 1));
     struct store_clock clock = {
-        .state = state == 1 || state == 2 ? states[state] : CLOCK_BUSY,
+        .state = state == 1   ? CLOCK_MOVED
+                 : state == 2 ? CLOCK_REACHED
+                              : CLOCK_BUSY,
         .now_ms = redis_reply_integer(redis_reply_at(reply, 0)) / 1000,
         .next_ms = redis_reply_integer(redis_reply_at(reply, 2)),
         .in_flight = redis_reply_integer(redis_reply_at(reply, 3)),

@@ -71,6 +71,23 @@ def start():
 
 
 @pytest.fixture
+def manual(start):
+    """manual(...) starts a server, and returns it with its clock."""
+    def one(*options, **named):
+        server = start(*MANUAL, *options, **named)
+        return server, ManualClock(server)
+    return one
+
+
+@pytest.fixture
+def own():
+    """A receiver that no other test uses."""
+    started = Receiver()
+    yield started
+    started.stop()
+
+
+@pytest.fixture
 def redis():
     """redis(...) starts a redis-server for this test only."""
     started = []

@@ -13,30 +13,13 @@ import pytest
 import pull
 from clock import MANUAL, ManualClock, MovableClock, attempts, seconds_after
 from patience import until, watch
-from receiver import Answer, Receiver
+from receiver import Answer
 from test_cli import ask
 from timestamp import from_ms, to_ms
 
 JSON = {"Content-Type": "application/json"}
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 UTC = datetime.timezone.utc
-
-
-@pytest.fixture
-def manual(start):
-    """manual(...) starts a server, and returns it with its clock."""
-    def one(*options, **named):
-        server = start(*MANUAL, *options, **named)
-        return server, ManualClock(server)
-    return one
-
-
-@pytest.fixture
-def own():
-    """A receiver that no other test uses."""
-    started = Receiver()
-    yield started
-    started.stop()
 
 
 def put(server, target, **document):

@@ -119,9 +119,10 @@ local function held_by_settings(topic, first_due, is_offer)
 end
 
 -- For a topic whose first job is due: returns nothing if the topic may be served now, else the time until which it may
--- not be in turns. 'inf' means that the topic is paused, its settings cannot be read, its windows (openings.lua) are not known yet, its limit of jobs in flight is
--- reached, a limit that it shares holds it (limits.lua), or workers lease its jobs. A time in ms comes from the topic's rate, or from its line (see fifo.lua) if it
--- is fifo, or from its batches. Then 'batch' is also returned. first_due: due time of the first job, ms.
+-- not be in turns. 'inf' means that the topic is paused, its settings cannot be read, its windows (openings.lua) are not
+-- known yet, its limit of jobs in flight is reached, a limit that it shares holds it (limits.lua), or workers lease its
+-- jobs. A time in ms comes from the topic's windows, its batch or its rate, or from its line (see fifo.lua) if it is
+-- fifo. first_due: due time of the first job, ms.
 function Turns.held_until(topic, first_due, is_offer)
   if has_settings() then return held_by_settings(topic, first_due, is_offer) end
   Turns.in_flight[topic] = Turns.in_flight[topic] or call('HLEN', holders_of(topic))
