@@ -293,6 +293,29 @@ static void on_ended(void *arg, const struct app_verdict *verdict, const struct 
 
 /* ---- the request that ends leases ---- */
 
+/* Checks the right of a request without a token of the server. Returns false after ending the item. */
+static bool is_guest_admitted(struct lease_item *item, const struct lease_end *end)
+{
+    enum app_lease_right right = app_lease_admit(app_of(item->of->exchange), end);
+    if (right == APP_LEASE_MAY_END)
+        return true;
+    if (item->of->is_many) {
+        struct json_writer json = json_writer_to(&item->members);
+        add_names(&json, item);
+        json_put(&json);
+    }
+    if (right == APP_LEASE_TOO_OFTEN) {
+        problem_write(&item->members, "The token is used more often than once a second; nothing changed.");
+        end_item(item, 429);
+    } else {
+        problem_write(&item->members,
+                      "The request needs a token of the server (\"Authorization: Bearer ...\"), "
+                      "or the Duepost-Token of an attempt at this job; nothing changed.");
+        end_item(item, 401);
+    }
+    return false;
+}
+
 static void begin_item(struct lease_item *item, struct slice text)
 {
     struct exchange *exchange = item->of->exchange;
@@ -314,7 +337,11 @@ static void begin_item(struct lease_item *item, struct slice text)
         .has_delay = item->text.has_delay,
         .delay_ms = item->text.delay_ms,
         .lease_ms = item->text.lease_ms,
+        .progress = item->text.progress,
+        .result = item->text.result,
     };
+    if (exchange_is_guest(exchange) && !is_guest_admitted(item, &end))
+        return;
     app_lease_end(app_of(exchange), &exchange->caller, &end, on_ended, item);
 }
 

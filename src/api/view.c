@@ -118,6 +118,10 @@ static void put_job(struct json_writer *json, const struct stored_job *stored, c
     add_body(json, stored, job);
     /* The record does not count the attempt that delivered the job, so it is added here. */
     json_add_number(json, "attempts", job->attempts + (stored->state == JOB_STATE_DELIVERED));
+    if (stored->progress.size) {
+        json_put_name(json, "progress");
+        json_put_raw(json, stored->progress);
+    }
     add_last_attempt(json, stored, job);
     json_end_object(json);
 }

@@ -53,7 +53,11 @@ struct app {
     struct lease_board *lease_board;
     struct live_board *live; /* figures of all processes */
     struct tracer *tracer;   /* NULL: no spans are recorded */
+    struct token_rate
+        *token_rates; /* APP_TOKEN_RATES; how often tokens of attempts are used, by their hash */
 };
+
+enum { APP_TOKEN_RATES = 1024 };
 
 enum {
     APP_FROM_SIZE = 64,

@@ -352,7 +352,7 @@ static enum status write_record(struct rerun *rerun, struct job *job)
     job->attempts = job->uncounted = job->rounds = 0;
     job->last_attempt = (struct attempt_result){.at_ms = 0};
     job->wait_ms = 0;
-    job->reason = job->answer_headers = (struct slice){NULL, 0};
+    job->reason = job->answer_headers = job->progress = job->result = (struct slice){NULL, 0};
     job_write(job, &rerun->record);
     return rerun->record.failed ? STATUS_NO_MEMORY : STATUS_OK;
 }

@@ -74,6 +74,11 @@ void app_grant_end(struct app_grant *, bool was_sent);
  * NOT_HELD means that nothing has changed. */
 typedef void app_lease_ended_fn(void *arg, const struct app_verdict *, const struct lease_ended *);
 
+/* Whether a request without a token of the server may end the lease with this token: it must be that of an
+ * attempt (lease_text.h), which may not be used too often. */
+enum app_lease_right { APP_LEASE_MAY_END, APP_LEASE_UNKNOWN, APP_LEASE_TOO_OFTEN };
+enum app_lease_right app_lease_admit(struct app *, const struct lease_end *);
+
 /* Ends or extends a lease. The schedule of the struct lease_end is ignored. */
 void app_lease_end(struct app *, const struct app_caller *, const struct lease_end *, app_lease_ended_fn *,
                    void *arg);

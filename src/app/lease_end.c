@@ -4,10 +4,13 @@
 #include "app/app_private.h"
 #include "app/lease.h"
 #include "base/buffer.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/metrics.h"
+#include "base/system.h"
 #include "job/job_id.h"
+#include "job/token.h"
 #include "store/pull.h"
 
 /* ---- ends ---- */
@@ -70,6 +73,19 @@ static void on_pull_ended(void *arg, enum status status, const struct lease_ende
         use_case_end(ending->app, ending->what.id, status, NULL, on_refusal, ending);
     }
     free(ending);
+}
+
+enum app_lease_right app_lease_admit(struct app *app, const struct lease_end *end)
+{
+    enum { OFTEN_PER_MINUTE = 60 };
+    int64_t wait_ns;
+    struct token_rate *rate = &app->token_rates[hash_of(end->token) % APP_TOKEN_RATES];
+    if (!store_knows_token(app->store, end->id, end->token))
+        return APP_LEASE_UNKNOWN;
+    if (rate->period_ns == 0)
+        *rate = (struct token_rate){.period_ns = INT64_C(60000000000),
+                                    .step_ns = INT64_C(60000000000) / OFTEN_PER_MINUTE};
+    return token_rate_take(rate, clock_boot_us() * 1000, &wait_ns) ? APP_LEASE_MAY_END : APP_LEASE_TOO_OFTEN;
 }
 
 void app_lease_end(struct app *app, const struct app_caller *caller, const struct lease_end *what,

@@ -49,6 +49,9 @@ struct method {
     /* The method needs no token, although its requests can change something. Called before the body is read;
      * the function must answer, or call exchange_proceed. NULL: not such a method. */
     exchange_fn *admit_guest;
+    /* The method needs no token if its body has the token of an attempt (lease_text.h), which the handler
+     * checks. */
+    bool takes_lease_token;
     bool takes_query; /* the handler checks the query; otherwise any parameter is refused */
     /* Returns whether the body may have up to large_bytes instead of the site's max_body_bytes. The function
      * reads only the beginning of the body. NULL: never. */

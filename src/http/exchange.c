@@ -42,6 +42,12 @@ struct exchange *exchange_new(struct site *site, struct http_request *request)
     return exchange;
 }
 
+bool exchange_is_guest(const struct exchange *exchange)
+{
+    return exchange->site->options.tokens && exchange->method->takes_lease_token && !exchange->token &&
+           !http_request_has_header(exchange->request, "Authorization");
+}
+
 void exchange_keep(struct exchange *exchange, void *state, void (*free_state)(void *))
 {
     exchange->state = state;

@@ -75,6 +75,9 @@ struct exchange {
 /* Begins an exchange, and sets it as the context of the request. */
 struct exchange *exchange_new(struct site *, struct http_request *);
 
+/* Returns whether the request has no token although the server has some, and its method allows this. */
+bool exchange_is_guest(const struct exchange *);
+
 /* Keeps the data of a handler until the exchange ends; then calls free_state with it. */
 void exchange_keep(struct exchange *, void *state, void (*free_state)(void *));
 

@@ -166,6 +166,12 @@ static void refuse_method(struct exchange *exchange, const struct route *route)
     buffer_fini(&allow);
 }
 
+static void refuse_guest(struct exchange *exchange)
+{
+    exchange_refuse_with(exchange, 429, &exchange_retry_after,
+                         "Too many requests without a token; nothing changed.");
+}
+
 /* Lets the method decide about a request without a token before its body is read. */
 static void hold_guest(struct exchange *exchange)
 {
@@ -174,8 +180,7 @@ static void hold_guest(struct exchange *exchange)
         http_request_hold(request);
         exchange->method->admit_guest(exchange);
     } else {
-        exchange_refuse_with(exchange, 429, &exchange_retry_after,
-                             "Too many requests without a token; nothing changed.");
+        refuse_guest(exchange);
     }
 }
 
@@ -207,6 +212,8 @@ static void take_head(struct exchange *exchange, bool for_probes)
         exchange->query = (struct slice){NULL, 0};
     if (exchange->method->admit_guest)
         hold_guest(exchange);
+    else if (exchange_is_guest(exchange) && !http_request_set_guest(request))
+        refuse_guest(exchange);
 }
 
 static void on_head(void *arg, struct http_request *request)

@@ -154,6 +154,8 @@ enum job_member {
     JOB_ALONE,
     JOB_REASON,
     JOB_ANSWER_HEADERS,
+    JOB_PROGRESS,
+    JOB_RESULT,
     JOB_TRACE_PARENT,
     JOB_TRACE_STATE,
 #ifdef DUEPOST_TEST_NEXT
@@ -211,7 +213,8 @@ struct job {
 
     int64_t created_ms; /* by Redis's clock; 0 in a request */
     bool is_alone; /* a batch with this job was answered with a failure, so it is sent alone from now on */
-    int attempts;  /* number of failed attempts so far, in this round */
+    struct slice progress, result; /* raw JSON; of a job that has ended, see lease_text.h; empty: none */
+    int attempts;                  /* number of failed attempts so far, in this round */
     int uncounted; /* number of failed attempts in this round that used up no retry, see ending.h */
     int rounds;    /* number of rounds that the receiver ended with "not yet", see delivery_form.h */
     struct attempt_result last_attempt;
@@ -340,6 +343,7 @@ struct stored_job {
     int64_t losses;        /* number of consecutive consumers that were lost while they had the job */
     struct slice settings; /* current settings of the job's topic, see topic_settings.h; empty: none */
     int64_t now_ms;        /* time of reading */
+    struct slice progress; /* leased: how far the worker is, JSON; empty: unknown */
     /* until_ms and last_lines are set for a job that has left the pool; else they are 0 and empty. */
     int64_t until_ms;        /* time at which the job is removed; 0: there is no limit */
     struct slice last_lines; /* line of its last attempt, if known: see attempt_line.h */

@@ -1,7 +1,12 @@
 #include "job/lease_text.h"
 
+#include <openssl/crypto.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/encoding.h"
+#include "job/delivery/digest.h"
 #include "job/job_id.h"
 #include "job/job_parse.h"
 #include "job/text/json.h"
@@ -50,6 +55,61 @@ enum status lease_request_parse(struct slice text, struct lease_request *request
     return status;
 }
 
+/* ---- tokens of attempts: d<nonce>.<began>.<proof> ---- */
+
+#define DEFER_MARK 'd'
+
+static void prove(struct slice secret, struct slice id, struct slice claim, struct buffer *token)
+{
+    unsigned char mac[SHA256_BYTES];
+    struct buffer text;
+    buffer_init(&text, JOB_KEY_MAX + DEFER_TOKEN_MAX);
+    buffer_append(&text, id);
+    buffer_append_byte(&text, '\0');
+    buffer_append(&text, claim);
+    sha256_hmac(secret, buffer_slice(&text), mac);
+    buffer_fini(&text);
+    base64url_append(token, slice_from((const char *)mac, sizeof mac));
+}
+
+void defer_token_write(struct slice secret, struct slice id, struct slice nonce, int64_t began_ms,
+                       struct buffer *token)
+{
+    size_t start = token->size;
+    buffer_append_byte(token, DEFER_MARK);
+    buffer_append(token, nonce);
+    buffer_append_byte(token, '.');
+    buffer_append_number(token, began_ms);
+    struct slice claim = slice_skip(buffer_slice(token), start);
+    char room[DEFER_TOKEN_MAX];
+    struct buffer copy = buffer_of(room, sizeof room);
+    buffer_append(&copy, claim);
+    buffer_append_byte(token, '.');
+    prove(secret, id, buffer_slice(&copy), token);
+}
+
+bool defer_token_is_one(struct slice token)
+{
+    return token.size > 1 && token.data[0] == DEFER_MARK && memchr(token.data, '.', token.size);
+}
+
+bool defer_token_read(struct slice secret, struct slice id, struct slice token, struct slice *nonce,
+                      int64_t *began_ms)
+{
+    struct slice rest, began, proof;
+    uint64_t number;
+    char room[DEFER_TOKEN_MAX];
+    struct buffer expected = buffer_of(room, sizeof room);
+    if (secret.size == 0 || !defer_token_is_one(token) || token.size > DEFER_TOKEN_MAX ||
+        !slice_cut(slice_skip(token, 1), '.', nonce, &rest) || !slice_cut(rest, '.', &began, &proof) ||
+        !slice_to_number(began, INT64_MAX, &number))
+        return false;
+    *began_ms = (int64_t)number;
+    prove(secret, id, slice_from(token.data, token.size - proof.size - 1), &expected);
+    return !expected.failed && expected.size == proof.size &&
+           CRYPTO_memcmp(expected.data, proof.data, proof.size) == 0;
+}
+
 /* ---- ends ---- */
 
 static void check_job_id(struct member_parse *parse, const struct member *member)
@@ -85,7 +145,43 @@ static void check_token(struct member_parse *parse, const struct member *member)
                                                 .max = LEASE_ERROR_MAX                                       \
     }
 
+static void check_size(struct member_parse *parse, const struct member *member, struct slice value,
+                       size_t max)
+{
+    char detail[48];
+    if (value.size <= max)
+        return;
+    snprintf(detail, sizeof detail, "must be JSON of at most %zu bytes", max);
+    job_errors_add(parse->errors, member->path, detail);
+}
+
+static void check_result(struct member_parse *parse, const struct member *member)
+{
+    const struct lease_end_text *end = parse->of;
+    check_size(parse, member, end->result, LEASE_RESULT_MAX);
+}
+
+/* A number is a share of the work. */
+static void check_progress(struct member_parse *parse, const struct member *member)
+{
+    const struct lease_end_text *end = parse->of;
+    char first = end->progress.size ? end->progress.data[0] : 'n', text[32];
+    check_size(parse, member, end->progress, LEASE_PROGRESS_MAX);
+    if (first != '-' && (first < '0' || first > '9'))
+        return;
+    snprintf(text, sizeof text, "%.*s", SLICE_ARG(end->progress));
+    double share = strtod(text, NULL);
+    if (end->progress.size >= sizeof text || share < 0 || share > 1)
+        job_errors_add(parse->errors, member->path, "must be a number from 0 to 1, or other JSON");
+}
+
 static const struct member name_rows[] = {JOB_ID_ROW, TOKEN_ROW};
+static const struct member complete_rows[] = {
+    JOB_ID_ROW,
+    TOKEN_ROW,
+    {MEMBER_NAMED("", "result"), MEMBER_JSON, .flags = MEMBER_SENT, END(result), HAS(result.size),
+     .check = check_result},
+};
 static const struct member retry_rows[] = {
     JOB_ID_ROW,
     TOKEN_ROW,
@@ -99,10 +195,12 @@ static const struct member extend_rows[] = {
     TOKEN_ROW,
     {MEMBER_NAMED("", "lease"), MEMBER_SECONDS, .flags = MEMBER_SENT, END(lease_ms), .min = LEASE_MIN_MS,
      .max = LEASE_MAX_MS, .fallback = LEASE_DEFAULT_MS},
+    {MEMBER_NAMED("", "progress"), MEMBER_JSON, .flags = MEMBER_SENT, END(progress), HAS(progress.size),
+     .check = check_progress},
 };
 
 static const struct members ends[LEASE_END_COUNT] = {
-    [LEASE_END_COMPLETE] = {MEMBER_ROWS(name_rows), .noun = "field", .prefix = ""},
+    [LEASE_END_COMPLETE] = {MEMBER_ROWS(complete_rows), .noun = "field", .prefix = ""},
     [LEASE_END_RETRY] = {MEMBER_ROWS(retry_rows), .noun = "field", .prefix = ""},
     [LEASE_END_BURY] = {MEMBER_ROWS(bury_rows), .noun = "field", .prefix = ""},
     [LEASE_END_EXTEND] = {MEMBER_ROWS(extend_rows), .noun = "field", .prefix = ""},

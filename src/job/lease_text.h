@@ -11,6 +11,8 @@ enum {
     LEASE_JOBS_MAX = 100,  /* maximum number of jobs in one request */
     LEASE_TOKEN_MAX = 128, /* bytes */
     LEASE_ERROR_MAX = 256, /* bytes */
+    LEASE_PROGRESS_MAX = 4 * 1024,
+    LEASE_RESULT_MAX = 64 * 1024,
 };
 #define LEASE_MIN_MS      INT64_C(1000)
 #define LEASE_MAX_MS      (INT64_C(12) * 3600 * 1000)
@@ -29,6 +31,27 @@ struct lease_request {
 /* Parses the body of a request for jobs. If the body is empty, all members have their defaults. If INVALID,
  * errors has all faults. The request must not be moved, because it borrows its own room. */
 enum status lease_request_parse(struct slice text, struct lease_request *, struct job_errors *) MUST_USE;
+
+/* ---- tokens of attempts ----
+ *
+ * A receiver that answers 202 with Duepost-Defer ends its attempt later, with a token that its request
+ * carried. The token has the nonce of the attempt's lease, the time at which the attempt began, and a proof:
+ * an HMAC-SHA256 of both and the job's id, with a secret that is in Redis. So nothing is stored for a token,
+ * and the token of one job says nothing about other jobs of the same claim. */
+
+enum { DEFER_TOKEN_MAX = 100, DEFER_SECRET_SIZE = 65 /* 32 random bytes in hex, and a NUL */ };
+
+void defer_token_write(struct slice secret, struct slice id, struct slice nonce, int64_t began_ms,
+                       struct buffer *);
+
+/* Returns false unless defer_token_write has written the token for this id with this secret. */
+bool defer_token_read(struct slice secret, struct slice id, struct slice token, struct slice *nonce,
+                      int64_t *began_ms);
+
+/* Returns whether the text looks like such a token. Tokens of leases that a worker has requested do not. */
+bool defer_token_is_one(struct slice token);
+
+/* ---- ends ---- */
 
 enum lease_end_kind {
     LEASE_END_COMPLETE,
@@ -58,6 +81,8 @@ struct lease_end {
     bool has_delay;     /* RETRY: wait delay_ms instead of the time in the retry schedule */
     int64_t delay_ms;
     int64_t lease_ms;                      /* EXTEND: length of the lease from now on */
+    struct slice progress;                 /* EXTEND: JSON; empty: none */
+    struct slice result;                   /* COMPLETE: JSON; empty: none */
     const struct retry_schedule *schedule; /* RETRY: for jobs and topics without a retry schedule */
 };
 
@@ -79,6 +104,7 @@ struct lease_ended {
  * empty. */
 struct lease_end_text {
     struct slice job_id, token, error;
+    struct slice progress, result; /* raw JSON */
     bool has_delay;
     int64_t delay_ms, lease_ms;
     struct buffer text; /* owned: unescaped strings */

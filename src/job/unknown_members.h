@@ -18,7 +18,7 @@
 #include "base/json_writer.h"
 #include "base/slice.h"
 
-enum { UNKNOWN_SPANS_MAX = 48 };
+enum { UNKNOWN_SPANS_MAX = 56 };
 
 struct unknown_members {
     struct slice spans[UNKNOWN_SPANS_MAX]; /* spans of unknown members, without the commas around them */

@@ -1,9 +1,12 @@
 #include "server/server_private.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "api/api.h"
@@ -19,6 +22,7 @@
 #include "io/http/client.h"
 #include "io/http/server.h"
 #include "io/time_zones.h"
+#include "job/token.h"
 #include "qstash/qstash.h"
 #include "store/clock.h"
 #include "store/shard.h"
@@ -55,7 +59,9 @@ struct reactor {
     struct history *history; /* NULL: no history */
     struct app app;
     struct app_leases *leases;
-    struct app_clock *clock; /* NULL: no manual clock */
+    struct token_rate *token_rates; /* see struct app */
+    char own_url[JOB_URL_MAX + 1];  /* see struct attempt_policy */
+    struct app_clock *clock;        /* NULL: no manual clock */
     struct site *site;
     struct api *api;
     struct qstash *qstash; /* NULL: the QStash API is off */
@@ -171,6 +177,7 @@ static void set_app(struct reactor *reactor)
         .lease_board = reactor->options.lease_board,
         .tracer = reactor->options.tracer,
         .is_redis_private = options->is_embedded,
+        .token_rates = reactor->token_rates,
     };
 }
 
@@ -187,6 +194,8 @@ static void start_api(struct reactor *reactor)
                                  reactor->options.limits, reactor->options.live);
     reactor->zones = time_zones_new(TIME_ZONES_FOLDER);
     reactor->app.store = reactor->store;
+    reactor->token_rates = NEW_ARRAY(struct token_rate, APP_TOKEN_RATES);
+    reactor->app.token_rates = reactor->token_rates;
     reactor->leases = app_leases_new(reactor->loop, &reactor->app);
     if (clock_is_manual())
         reactor->clock = app_clock_new(reactor->loop, &reactor->app);
@@ -211,14 +220,36 @@ static void start_api(struct reactor *reactor)
     }
 }
 
-static struct attempt_policy attempt_policy(const struct reactor *reactor)
+/* Writes the url of this API for receivers, or nothing if it is not known. */
+static void find_own_url(struct reactor *reactor)
 {
     const struct options *options = reactor->options.options;
+    const char *host = options->listen.host;
+    struct sockaddr_storage bound;
+    socklen_t size = sizeof bound;
+    bool is_v6 = host && strchr(host, ':');
+    reactor->own_url[0] = '\0';
+    if (options->public_url && options->public_url[0]) {
+        snprintf(reactor->own_url, sizeof reactor->own_url, "%s", options->public_url);
+    } else if (host && strcmp(host, "0.0.0.0") != 0 && strcmp(host, "::") != 0 &&
+               getsockname(reactor->options.listen_fd, (struct sockaddr *)&bound, &size) == 0) {
+        uint16_t port = ntohs(bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&bound)->sin6_port
+                                                          : ((struct sockaddr_in *)&bound)->sin_port);
+        snprintf(reactor->own_url, sizeof reactor->own_url, "http%s://%s%s%s:%u", options->tls ? "s" : "",
+                 is_v6 ? "[" : "", host, is_v6 ? "]" : "", port);
+    }
+}
+
+static struct attempt_policy attempt_policy(struct reactor *reactor)
+{
+    const struct options *options = reactor->options.options;
+    find_own_url(reactor);
     return (struct attempt_policy){
         .targets = options->targets,
         .schedule = &options->retry_schedule,
         .forms = &forms,
         .keys = &options->signing_keys,
+        .own_url = slice_of(reactor->own_url),
         .is_breaker_on = options->is_breaker_on,
         .has_history = reactor->history,
         .tracer = reactor->options.tracer,
@@ -586,6 +617,7 @@ void reactor_stop(struct reactor *reactor)
     api_free(reactor->api);
     qstash_free(reactor->qstash);
     app_leases_free(reactor->leases);
+    free(reactor->token_rates);
     app_clock_free(reactor->clock);
     job_counts_free(reactor->counts);
     live_free(reactor->live);

@@ -46,6 +46,7 @@ enum { OWNER_RUNS_MAX = 1, LEASE_RUNS_MAX = 4, PULL_RUNS_MAX = 2 };
     BATCH(PULL_RETRY, RETRY, OWNER_RUNS_MAX, true, NULL, changes)                                            \
     BATCH(PULL_BURY, BURY, OWNER_RUNS_MAX, true, NULL, changes)                                              \
     BATCH(PULL_RELEASE, RELEASE, OWNER_RUNS_MAX, true, NULL, changes)                                        \
+    BATCH(PULL_DEFER, DEFER, OWNER_RUNS_MAX, true, NULL, changes)                                            \
     BATCH(PULL_RENEW, RENEW, OWNER_RUNS_MAX, true, NULL, changes)                                            \
     BATCH(READ, READ, OWNER_RUNS_MAX, false, NULL, reads)                                                    \
     BATCH(PULLED, PULLED, OWNER_RUNS_MAX, false, NULL, reads)                                                \
@@ -55,6 +56,7 @@ enum { OWNER_RUNS_MAX = 1, LEASE_RUNS_MAX = 4, PULL_RUNS_MAX = 2 };
     BATCH(BURY, BURY, LEASE_RUNS_MAX, false, NULL, worker)                                                   \
     BATCH(RELEASE, RELEASE, LEASE_RUNS_MAX, false, NULL, worker)                                             \
     BATCH(RENEW, RENEW, LEASE_RUNS_MAX, false, NULL, worker)                                                 \
+    BATCH(DEFER, DEFER, LEASE_RUNS_MAX, false, NULL, worker)                                                 \
     BATCH(PULL, LEASE, PULL_RUNS_MAX, false, NULL, worker)                                                   \
     BATCH(REPORT, REPORT, OWNER_RUNS_MAX, false, shard_add_first_wait, worker)                               \
     BATCH(FIRE, FIRE, OWNER_RUNS_MAX, false, shard_add_limits, worker)

@@ -379,7 +379,7 @@ static enum status write_fresh_record(struct run *run, const struct stored_job *
     job.attempts = 0;
     job.uncounted = 0;
     job.rounds = 0;
-    job.reason = job.answer_headers = (struct slice){NULL, 0};
+    job.reason = job.answer_headers = job.progress = job.result = (struct slice){NULL, 0};
     job_write(&job, &run->new_record);
     job_fini(&job);
     return run->old_record.failed || run->new_record.failed ? STATUS_NO_MEMORY : STATUS_OK;

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/system.h"
+#include "job/lease_text.h"
 #include "store/store_private.h"
 
 /* ---- ending a lease ---- */
@@ -93,7 +94,29 @@ void shard_renew(struct shard *shard, const struct lease *lease, shard_done_fn *
     struct store_call *call = lease_call(shard, SHARD_BATCH_RENEW, lease, lease_end, ANY_FN(fn), arg);
     call->topic = SLICE("");
     store_call_number(call, STORE_LEASE_MS);
+    store_call_text(call, SLICE(""));
     store_call_send(call);
+}
+
+static void send_defer(struct store_call *call, const struct shard_deferral *deferral)
+{
+    store_call_number(call, deferral->lease_ms);
+    store_call_number(call, deferral->began_ms);
+    store_call_text(call, deferral->has_callbacks ? SLICE("+") : SLICE("-"));
+    store_call_send(call);
+}
+
+void shard_defer(struct shard *shard, const struct lease *lease, const struct shard_deferral *deferral,
+                 shard_done_fn *fn, void *arg)
+{
+    send_defer(lease_call(shard, SHARD_BATCH_DEFER, lease, lease_end, ANY_FN(fn), arg), deferral);
+}
+
+void shard_defer_token(const struct shard *shard, const struct lease *lease, int64_t began_ms,
+                       struct buffer *token)
+{
+    defer_token_write(redis_state_secret(shard->redis_state), lease->id, slice_of(lease->nonce.text),
+                      began_ms, token);
 }
 
 /* ---- ending a lease at the request of a worker, with the configured durability ---- */
@@ -101,6 +124,12 @@ void shard_renew(struct shard *shard, const struct lease *lease, shard_done_fn *
 static void confirmed_end(struct store_call *call, enum status status, const struct redis_reply *result)
 {
     CALL_FN(call, lease_confirmed_fn)(call->arg, status, redis_reply_integer(result), call->now_us);
+}
+
+void lease_take(struct shard *shard, const struct lease *lease, const struct shard_deferral *deferral,
+                lease_confirmed_fn *fn, void *arg)
+{
+    send_defer(lease_call(shard, SHARD_BATCH_PULL_DEFER, lease, confirmed_end, ANY_FN(fn), arg), deferral);
 }
 
 void lease_confirm(struct shard *shard, enum lease_end_kind kind, const struct lease *lease, int64_t ms,
@@ -130,6 +159,7 @@ void lease_confirm(struct shard *shard, enum lease_end_kind kind, const struct l
         break;
     case LEASE_END_EXTEND:
         store_call_number(call, ms);
+        store_call_text(call, end->progress);
         store_call_send(call);
         break;
     }

@@ -11,6 +11,9 @@
  *                      ├──────▶ release       the job waits with its old due time; no attempt counts
  *                      └──────▶ deadline      a failed attempt with the error lease_expired
  *
+ * The token of an attempt (lease_text.h) ends the attempt of a consumer in the same way: the lease then
+ * becomes that of a worker, as it does when the receiver answers 202 (shard_defer).
+ *
  * After the deadline, the carry worker ends the lease within a second (worker/recovery.h). Until then, the
  * token can still complete, retry, bury or release the job, but not extend the lease.
  *
@@ -85,6 +88,9 @@ void store_on_pull_wake(struct store *, store_pull_wake_fn *, void *arg);
  * UNAVAILABLE, UNKNOWN or UNDURABLE (the change is made, but too few replicas have it). The struct is NULL
  * unless the status is OK, UNDURABLE or STALE. OK means that the change has the configured durability. */
 typedef void store_pull_end_fn(void *arg, enum status, const struct lease_ended *);
+
+/* Returns whether the token is that of an attempt at this job (lease_text.h). The attempt may be over. */
+bool store_knows_token(struct store *, struct slice id, struct slice token);
 
 /* Ends or extends a lease. Borrows the slices and the schedule until the callback. All calls of one turn
  * of the loop are sent together. */

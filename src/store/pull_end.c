@@ -20,14 +20,23 @@ struct pull_call {
     struct lease_end what;
     struct lease lease;
     struct lease_ended ended;
+    struct buffer result; /* a newline and the result for complete.lua, or empty */
+    /* The token is that of an attempt. first: the consumer's lease, which may be the worker's by now;
+     * was_taken: it is, because of this call */
+    bool is_of_attempt, was_taken;
+    struct lease first;
+    int64_t began_ms;
     store_pull_end_fn *fn;
     void *arg;
 };
+
+static void pull_call_run(struct pull_call *);
 
 static void pull_call_end(struct pull_call *call, enum status status)
 {
     bool has_result = status_is_done(status) || status == STATUS_STALE;
     call->fn(call->arg, status, has_result ? &call->ended : NULL);
+    buffer_fini(&call->result);
     free(call);
 }
 
@@ -46,8 +55,40 @@ static void on_state(void *arg, enum status status, const struct stored_job *job
     pull_call_end(call, STATUS_STALE);
 }
 
+/* How long the lease of an attempt lasts whose token comes before the receiver's answer. The call ends or
+ * extends it at once. */
+#define TAKEN_LEASE_MS INT64_C(10000)
+
+static void on_taken(void *arg, enum status status, int64_t code, int64_t now_us)
+{
+    struct pull_call *call = arg;
+    call->ended.now_ms = now_us / 1000;
+    if (status_is_done(status) && code > 0) {
+        pull_call_run(call);
+    } else if (status_is_done(status)) {
+        call->ended.was_replaced |= code == RESULT_REPLACED;
+        shard_read(call->shard, call->what.id, true, on_state, call);
+    } else {
+        pull_call_end(call, status);
+    }
+}
+
+/* The token of an attempt may come before the answer to its request: the lease is that of the consumer then.
+ * Makes it a worker's, and runs the call once more. Returns false if this is not the case. */
+static bool pull_call_take(struct pull_call *call)
+{
+    if (!call->is_of_attempt || call->was_taken)
+        return false;
+    call->was_taken = true;
+    lease_take(call->shard, &call->first, &(struct shard_deferral){TAKEN_LEASE_MS, call->began_ms, true},
+               on_taken, call);
+    return true;
+}
+
 static void pull_call_refuse(struct pull_call *call)
 {
+    if (pull_call_take(call))
+        return;
     shard_read(call->shard, call->what.id, true, on_state, call);
 }
 
@@ -64,6 +105,8 @@ static void on_lingering_ended(void *arg, enum status status, int64_t code, int6
 
 static void pull_call_end_lingering(struct pull_call *call)
 {
+    if (pull_call_take(call))
+        return;
     lease_confirm(call->shard, LEASE_END_RELEASE, &call->lease, 0, NULL, on_lingering_ended, call);
 }
 
@@ -104,6 +147,7 @@ static void end_pulled(struct pull_call *call, const struct redis_reply *result)
         .cause = causes[call->what.kind],
         .now_ms = call->ended.now_ms,
         .error = call->what.error,
+        .result = call->what.result,
         .has_delay = call->what.has_delay,
         .delay_ms = call->what.delay_ms,
         .schedule = call->what.schedule,
@@ -180,6 +224,27 @@ static void on_pull_changed(void *arg, enum status status, int64_t code, int64_t
 
 /* ---- the call ---- */
 
+static void pull_call_run(struct pull_call *call)
+{
+    struct shard_end end = {.attempt = buffer_slice(&call->result), .progress = call->what.progress};
+    switch (call->what.kind) {
+    case LEASE_END_COMPLETE:
+        lease_confirm(call->shard, LEASE_END_COMPLETE, &call->lease, 0, &end, on_pull_completed, call);
+        break;
+    case LEASE_END_RETRY:
+    case LEASE_END_BURY:
+        pull_call_read(call);
+        break;
+    case LEASE_END_EXTEND:
+        lease_confirm(call->shard, LEASE_END_EXTEND, &call->lease, call->what.lease_ms, &end, on_pull_changed,
+                      call);
+        break;
+    case LEASE_END_RELEASE:
+        lease_confirm(call->shard, LEASE_END_RELEASE, &call->lease, 0, NULL, on_pull_changed, call);
+        break;
+    }
+}
+
 /* Copies a token. Returns false if the text cannot be a token. */
 static bool read_token(struct slice token, struct nonce *nonce)
 {
@@ -192,32 +257,51 @@ static bool read_token(struct slice token, struct nonce *nonce)
     return true;
 }
 
+/* Beginning of the nonce of a deferred attempt, see scripts/defer.lua. The token of a lease that a worker has
+ * requested has another form, so only the token of the attempt ends it. */
+#define DEFERRED_MARK "p-"
+
+/* Reads the token of an attempt, and writes the nonce of the worker's lease that it becomes. */
+static bool read_attempt_token(struct pull_call *call)
+{
+    struct slice nonce;
+    if (!defer_token_read(redis_state_secret(call->shard->redis_state), call->what.id, call->what.token,
+                          &nonce, &call->began_ms) ||
+        nonce.size == 0 || nonce.size + 2 > STORE_NONCE_MAX)
+        return false;
+    call->is_of_attempt = true;
+    call->first.id = call->what.id;
+    memcpy(call->first.nonce.text, nonce.data, nonce.size);
+    memcpy(call->lease.nonce.text, DEFERRED_MARK, 2);
+    memcpy(call->lease.nonce.text + 2, nonce.data, nonce.size);
+    return true;
+}
+
+bool store_knows_token(struct store *store, struct slice id, struct slice token)
+{
+    struct slice nonce;
+    int64_t began_ms;
+    return defer_token_read(redis_state_secret(store_shard_of(store, id)->redis_state), id, token, &nonce,
+                            &began_ms);
+}
+
 void store_pull_end(struct store *store, const struct lease_end *what, store_pull_end_fn *fn, void *arg)
 {
     struct pull_call *call = NEW(struct pull_call);
     call->shard = store_shard_of(store, what->id);
+    buffer_init_fallible(&call->result, what->result.size + 1);
+    if (what->result.size) {
+        buffer_append_byte(&call->result, '\n');
+        buffer_append(&call->result, what->result);
+    }
     call->what = *what;
     call->lease.id = what->id;
     call->fn = fn;
     call->arg = arg;
-    if (!read_token(what->token, &call->lease.nonce)) {
+    if (call->result.failed)
+        pull_call_end(call, STATUS_NO_MEMORY);
+    else if (read_attempt_token(call) || read_token(what->token, &call->lease.nonce))
+        pull_call_run(call);
+    else
         pull_call_refuse(call);
-        return;
-    }
-    switch (what->kind) {
-    case LEASE_END_COMPLETE:
-        lease_confirm(call->shard, LEASE_END_COMPLETE, &call->lease, 0, NULL, on_pull_completed, call);
-        break;
-    case LEASE_END_RETRY:
-    case LEASE_END_BURY:
-        pull_call_read(call);
-        break;
-    case LEASE_END_EXTEND:
-        lease_confirm(call->shard, LEASE_END_EXTEND, &call->lease, what->lease_ms, NULL, on_pull_changed,
-                      call);
-        break;
-    case LEASE_END_RELEASE:
-        lease_confirm(call->shard, LEASE_END_RELEASE, &call->lease, 0, NULL, on_pull_changed, call);
-        break;
-    }
 }

@@ -177,6 +177,7 @@ static void send_ending(struct pull_ending *ending)
     case ENDING_BURY:
         shard_bury(ending->shard, &ending->lease, &ending->end, on_pull_end_done, ending);
         break;
+    case ENDING_DEFER: /* only the answer to a POST defers */
     case ENDING_RELEASE:
         ending->hold =
             (struct shard_hold){.wait_ms = ending->ending.wait_ms, .claimed_ms = ending->leased_ms};
@@ -253,6 +254,7 @@ static struct ending_input facts_of(struct pull_ending *ending, const struct pul
         .result = &ending->result,
         .judgement = {.at_least_ms = -1, .has_wait = facts->has_delay, .wait_ms = facts->delay_ms},
         .is_rejected = facts->cause == PULL_CAUSE_REJECTED,
+        .own_result = facts->result,
     };
 }
 

@@ -3,9 +3,11 @@
 #include <string.h>
 
 #include "base/duration.h"
+#include "base/encoding.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/system.h"
+#include "job/lease_text.h"
 #include "store/store_private.h"
 #include "store/clock.h"
 
@@ -29,9 +31,10 @@ struct redis_state {
     struct redis_info info;
     struct rights *rights;
     bool aof_is_broken;
-    char trouble[160];             /* Redis's error when it refuses writes; empty: none */
-    char refusal[RIGHTS_TEXT_MAX]; /* reason why Redis cannot be used, from the last complete round of
-                                      queries; empty: it can be used */
+    char secret[DEFER_SECRET_SIZE]; /* see shard_secret; empty: not known yet */
+    char trouble[160];              /* Redis's error when it refuses writes; empty: none */
+    char refusal[RIGHTS_TEXT_MAX];  /* reason why Redis cannot be used, from the last complete round of
+                                       queries; empty: it can be used */
 };
 
 /* Returns the value of a "name:value" line of INFO. */
@@ -126,6 +129,7 @@ static void read_layout(struct redis_state *state, const struct redis_reply *rep
     state->info.format = redis_reply_integer(redis_reply_at(reply, 1));
     state->info.shards = redis_reply_integer(redis_reply_at(reply, 2));
     state->info.is_clock_manual = redis_reply_integer(redis_reply_at(reply, 4)) == 1;
+    copy(state->secret, sizeof state->secret, redis_reply_text(redis_reply_at(reply, 5)));
     int64_t born_ms = redis_reply_integer(redis_reply_at(reply, 3));
     if (state->info.born_ms && born_ms != state->info.born_ms)
         state->info.losses++;
@@ -152,6 +156,10 @@ static void on_opened(void *arg, enum status status, const struct redis_reply *r
 static void open_data(struct redis_state *state)
 {
     struct problem problem;
+    unsigned char random[(DEFER_SECRET_SIZE - 1) / 2];
+    char secret[DEFER_SECRET_SIZE];
+    random_fill(random, sizeof random);
+    hex_write(secret, random, sizeof random);
     struct script_call *open = script_call_new(SCRIPT_OPEN, state->jobs_key);
     struct script_args *args = script_call_args(open);
     script_args_number(args, 0);
@@ -160,6 +168,7 @@ static void open_data(struct redis_state *state)
     script_args_number(args, state->may_lay_out && is_usable(state, &problem));
     script_args_number(args, store_options_part(state->options, state->options->history_backlog_bytes));
     script_args_text(args, slice_of(state->options->history_bodies ? state->options->history_bodies : "on"));
+    script_args_text(args, slice_from(secret, sizeof secret - 1));
     script_call_send(open, state->link, on_opened, state);
 }
 
@@ -226,6 +235,11 @@ struct redis_state *redis_state_new(struct loop *loop, struct redis_link *link, 
     state->again = timer_new(loop, redis_state_ask, state);
     state->rights = rights_new(link, jobs_key, options, on_rights_known, state);
     return state;
+}
+
+struct slice redis_state_secret(const struct redis_state *state)
+{
+    return slice_of(state->secret);
 }
 
 void redis_state_free(struct redis_state *state)

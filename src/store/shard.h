@@ -81,8 +81,11 @@ enum { SHARD_NO_WAIT = -1 };
 
 /* Data written with the end of a lease. The call borrows the data until its callback. */
 struct shard_end {
-    struct slice record;  /* the job's new record; not used by shard_complete */
-    struct slice attempt; /* the attempt's line to keep, see attempt_line.h; empty: none */
+    struct slice record; /* the job's new record; not used by shard_complete */
+    /* The attempt's line to keep, see attempt_line.h; empty: none. With shard_complete, a newline and the
+     * result of the job may follow (job.h). */
+    struct slice attempt;
+    struct slice progress; /* EXTEND: JSON; empty: none */
     /* jobs that the same script schedules, unless the status is STALE; max_jobs does not apply, and an
      * existing job with the same id is not changed */
     struct shard_follow_ups follow;
@@ -128,6 +131,19 @@ void shard_resume(struct shard *, struct slice receiver, size_t max, shard_resum
  * cancelled, and REPLACED if a client has replaced it. Such a job must not be sent any more. If its attempt
  * is still running, it counts as in flight as long as its lease is renewed. */
 void shard_renew(struct shard *, const struct lease *, shard_done_fn *, void *arg);
+
+/* Makes the lease that of a worker: the receiver ends the attempt later, with its token (store/pull.h). The
+ * status is as with the ends of leases. If a request has already used the token, the status is OK, too, and
+ * the lease does not become shorter. */
+struct shard_deferral {
+    int64_t lease_ms, began_ms;
+    bool has_callbacks;
+};
+void shard_defer(struct shard *, const struct lease *, const struct shard_deferral *, shard_done_fn *,
+                 void *arg);
+
+/* Writes the token with which the attempt of this lease can be ended, see lease_text.h. */
+void shard_defer_token(const struct shard *, const struct lease *, int64_t began_ms, struct buffer *);
 
 /* Calls fn when records of receivers have changed, see store_news. If the shard misses a change, the next
  * claim reports it. There is one listener. */

@@ -179,6 +179,10 @@ struct store {
 /* Called with the status of the call. code is the script's result for the item. */
 typedef void lease_confirmed_fn(void *arg, enum status, int64_t code, int64_t now_us);
 
+/* Makes the lease of a consumer that of a worker, see shard_defer. */
+void lease_take(struct shard *, const struct lease *, const struct shard_deferral *, lease_confirmed_fn *,
+                void *arg);
+
 /* Ends or extends a lease with the configured durability. ms is the wait before the next attempt (RETRY) or
  * the length of the lease (EXTEND). end may be NULL. Borrows all arguments until the callback. */
 void lease_confirm(struct shard *, enum lease_end_kind, const struct lease *, int64_t ms,
@@ -207,8 +211,9 @@ enum pull_cause {
 struct pull_ending_facts {
     enum pull_cause cause;
     int64_t now_ms;
-    struct slice error; /* FAILED or REJECTED: the worker's description of the error; empty: none */
-    bool has_delay;     /* FAILED: wait delay_ms instead of the time in the retry schedule */
+    struct slice error;  /* FAILED or REJECTED: the worker's description of the error; empty: none */
+    struct slice result; /* COMPLETED: JSON; empty: none */
+    bool has_delay;      /* FAILED: wait delay_ms instead of the time in the retry schedule */
     int64_t delay_ms;
     /* FAILED, LAPSED or UNFIT: default retry schedule for jobs and topics that have none. */
     const struct retry_schedule *schedule;
@@ -266,6 +271,9 @@ const struct redis_info *redis_state_get(const struct redis_state *);
 
 /* Returns whether Redis provides the configured durability, as far as known. */
 bool redis_state_give_durability(const struct redis_state *);
+
+/* Returns the secret of the tokens of attempts (lease_text.h); empty: not known yet. */
+struct slice redis_state_secret(const struct redis_state *);
 
 /* Returns Redis's error while Redis refuses writes, as far as known, or NULL while Redis accepts writes. The
  * text is valid until the next round of queries. */

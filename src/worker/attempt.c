@@ -95,6 +95,8 @@ static void note_fired(const struct attempt *attempt)
     const struct attempt_result *last = &attempt->job.last_attempt;
     bool was_made = last->at_ms == attempt->claimed_ms;
     bool is_dead = ending->verdict == ENDING_BURY;
+    if (ending->verdict == ENDING_DEFER)
+        return;
     if (!clock_is_manual() || (!was_made && !is_dead))
         return;
     struct clock_fired fired = {.at_ms = attempt->claimed_ms, .job = attempt->lease.id};
@@ -182,6 +184,14 @@ void attempt_record(struct attempt *attempt)
     case ENDING_BURY:
         shard_bury(shard, lease, &end, attempt_on_recorded, attempt);
         break;
+    case ENDING_DEFER:
+        shard_defer(shard, lease,
+                    &(struct shard_deferral){.lease_ms = ending->wait_ms,
+                                             .began_ms = attempt->claimed_ms,
+                                             .has_callbacks =
+                                                 callback_jobs_are_wanted(&attempt->job, attempt->settings)},
+                    attempt_on_recorded, attempt);
+        break;
     case ENDING_RELEASE:
         hold.wait_ms = wait_ms;
         shard_release(shard, lease, &hold, attempt_on_recorded, attempt);
@@ -198,6 +208,8 @@ static void log_ending(const struct attempt *attempt, enum ending_cause cause)
         log_error("record_unreadable", LOG_SLICE("job", attempt->lease.id));
     else if (cause == ENDING_CAUSE_EXPIRED || cause == ENDING_CAUSE_EXHAUSTED || cause == ENDING_CAUSE_OVER)
         attempt_log_unsent(attempt);
+    else if (attempt->ending.verdict == ENDING_DEFER)
+        attempt_log_deferral(attempt);
     else if (cause == ENDING_CAUSE_RESULT && attempt->ending.is_round)
         attempt_log_round(attempt);
     else if (cause == ENDING_CAUSE_RESULT && attempt->ending.verdict != ENDING_COMPLETE)
@@ -274,7 +286,8 @@ static void judge_own(const struct attempt *attempt, const struct batch_result *
 {
     (void)attempt;
     judgement->again_ms = 0;
-    judgement->again_fault = NULL;
+    judgement->reply_fault = NULL;
+    judgement->defer_ms = 0;
     if (own->verdict == BATCH_DELIVERED)
         return;
     result->error = FAILURE_WORKER;
@@ -295,8 +308,11 @@ static void end_by_result(struct attempt *attempt, const struct http_outcome *ht
         .job = &attempt->job,
         .result = &result,
         .retry_after_ms = http->retry_after_ms,
-        .has_again = http->has_again,
-        .again = http->again,
+        .has_again = http->replies[HTTP_REPLY_AGAIN].is_there,
+        .again = http->replies[HTTP_REPLY_AGAIN].value,
+        .has_defer = http->replies[HTTP_REPLY_DEFER].is_there,
+        .defer = http->replies[HTTP_REPLY_DEFER].value,
+        .may_defer = attempt_may_defer(attempt),
         .headers = http->headers,
     };
     delivery_form_judge(attempt->form, &answer, &judgement);
@@ -304,16 +320,17 @@ static void end_by_result(struct attempt *attempt, const struct http_outcome *ht
         judge_own(attempt, own, &result, &judgement);
     else if (attempt->was_in_company && result.error == FAILURE_NONE && !attempt_result_is_success(&result))
         attempt->job.is_alone = true;
-    if (judgement.again_fault) {
+    if (judgement.reply_fault) {
         result.error = FAILURE_PROTOCOL;
         result.status = 0;
-        result.detail = slice_of(judgement.again_fault);
+        result.detail = slice_of(judgement.reply_fault);
     } else if (http->error == FAILURE_TARGET_REFUSED) {
         result.detail = slice_of(attempt->refusal);
     }
     bool has_detail = judgement.final.size && judgement.detail.size;
-    metrics_attempt(attempt->context->metrics, attempt->job.topic,
-                    attempt_metric_of(&result, judgement.again_ms > 0), http->duration_ms * 1000);
+    if (judgement.defer_ms == 0) /* otherwise it counts when it ends */
+        metrics_attempt(attempt->context->metrics, attempt->job.topic,
+                        attempt_metric_of(&result, judgement.again_ms > 0), http->duration_ms * 1000);
     attempt_end(attempt, (struct ending_input){.cause = ENDING_CAUSE_RESULT,
                                                .is_rejected = own && own->verdict == BATCH_BURIED,
                                                .random = has_jitter ? random_bits() : 0,

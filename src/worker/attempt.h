@@ -32,7 +32,8 @@ struct attempt_policy {
     const struct signing_keys *keys; /* signing keys for topics without their own keys; may be empty */
     bool is_breaker_on;              /* default for topics without a setting of their own */
     struct tracer *tracer;           /* NULL: no spans are recorded */
-    bool has_history; /* there is a history, so the last attempt of a delivered job is also kept */
+    struct slice own_url; /* url of this server for receivers, without a slash at its end; empty: unknown */
+    bool has_history;     /* there is a history, so the last attempt of a delivered job is also kept */
 };
 
 /* ---- an attempt ----

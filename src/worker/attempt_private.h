@@ -15,6 +15,9 @@
 struct http_call *attempt_request_send(struct attempt *, int64_t timeout_ms, bool (*may_send)(void *),
                                        void (*on_done)(void *, const struct http_outcome *));
 
+/* Returns whether the request has a token, with which the receiver may end the attempt later. */
+bool attempt_may_defer(const struct attempt *);
+
 /* attempt_result_of converts an outcome of the HTTP client to the result that is stored in the job's record.
  * attempt_metric_of converts the stored result to the result that the metrics count. Do not call them for
  * FAILURE_UNSENT and FAILURE_CROWDED, which are not attempts. The result borrows the outcome's detail. at_ms:
@@ -51,6 +54,9 @@ void attempt_log_failure(const struct attempt *);
 
 /* Writes job_not_yet for a job that the receiver wants to get again later. */
 void attempt_log_round(const struct attempt *);
+
+/* Writes job_deferred: the receiver reports later what became of the job. */
+void attempt_log_deferral(const struct attempt *);
 
 /* Writes job_dead for a job that was not attempted. */
 void attempt_log_unsent(const struct attempt *);

@@ -79,6 +79,17 @@ void attempt_log_round(const struct attempt *attempt)
     log_event(LOG_LEVEL_INFO, "job_not_yet", line.fields, line.count);
 }
 
+void attempt_log_deferral(const struct attempt *attempt)
+{
+    struct line line;
+    if (!log_is_on(LOG_LEVEL_INFO))
+        return;
+    attempt_log_begin(&line, attempt);
+    put(&line, LOG_NUMBER("attempt", attempt->job.attempts + 1));
+    put(&line, LOG_NUMBER("lease_ms", attempt->ending.wait_ms));
+    log_event(LOG_LEVEL_INFO, "job_deferred", line.fields, line.count);
+}
+
 void attempt_log_unsent(const struct attempt *attempt)
 {
     struct line line;
@@ -127,10 +138,8 @@ struct attempt_span {
 };
 
 static const char *const verdicts[] = {
-    [ENDING_COMPLETE] = "delivered",
-    [ENDING_RETRY] = "retry",
-    [ENDING_BURY] = "dead",
-    [ENDING_RELEASE] = "released",
+    [ENDING_COMPLETE] = "delivered", [ENDING_RETRY] = "retry",    [ENDING_BURY] = "dead",
+    [ENDING_RELEASE] = "released",   [ENDING_DEFER] = "deferred",
 };
 
 void attempt_span_begin(struct attempt *attempt, char context[TRACE_PARENT_BYTES])

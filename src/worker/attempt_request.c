@@ -2,8 +2,10 @@
  * result. */
 #include <netinet/in.h>
 
+#include "base/encoding.h"
 #include "base/system.h"
 #include "io/local_address.h"
+#include "job/lease_text.h"
 #include "job/request.h"
 #include "job/target/url.h"
 #include "worker/attempt_private.h"
@@ -81,12 +83,38 @@ static void add_trace(struct attempt *attempt, bool has_own, struct header_lines
         header_lines_add(lines, SLICE("tracestate"), job->trace_state);
 }
 
+bool attempt_may_defer(const struct attempt *attempt)
+{
+    const struct topic_settings *settings = attempt->settings;
+    return settings && settings->is_deferring && !settings->batch_size && attempt->job.form.size == 0 &&
+           attempt->job.workflow.size == 0;
+}
+
+/* Writes the url under which the attempt can be ended: behind it, complete, retry, bury or extend. */
+static void write_end_url(const struct attempt *attempt, struct buffer *url)
+{
+    struct slice own = attempt->context->policy->own_url;
+    if (own.size == 0)
+        return;
+    buffer_append(url, own);
+    buffer_append(url, SLICE("/topics/"));
+    percent_append(url, attempt->job.topic);
+    buffer_append_byte(url, '/');
+}
+
 void attempt_write_headers(struct attempt *attempt, struct slice payload, size_t batch_count,
                            struct header_lines *lines)
 {
     const struct job *job = &attempt->job;
     struct job_header headers[TOPIC_DEFAULTS_HEADERS_MAX];
     size_t count = topic_defaults_headers(attempt->settings, job, headers);
+    char token_room[DEFER_TOKEN_MAX], url_room[JOB_URL_MAX + 3 * JOB_TOPIC_MAX + sizeof "/topics//"];
+    struct buffer token = buffer_of(token_room, sizeof token_room);
+    struct buffer end_url = buffer_of(url_room, sizeof url_room);
+    if (batch_count == 0 && attempt_may_defer(attempt)) {
+        shard_defer_token(attempt->context->shard, &attempt->lease, attempt->claimed_ms, &token);
+        write_end_url(attempt, &end_url);
+    }
     const struct form_attempt facts = {
         .job = job,
         .id = attempt->lease.id,
@@ -100,6 +128,8 @@ void attempt_write_headers(struct attempt *attempt, struct slice payload, size_t
         .header_count = count,
         .batch_count = batch_count,
         .batch_id = slice_of(attempt->lease.nonce.text),
+        .token = buffer_slice(&token),
+        .end_url = buffer_slice(&end_url),
     };
     attempt->form->write_headers(&facts, lines);
     for (size_t i = 0; i < count; i++)
@@ -154,7 +184,8 @@ struct http_call *attempt_request_send(struct attempt *attempt, int64_t timeout_
         .body = payload,
         .timeout_ms = timeout_ms,
         .needs_fresh = needs_fresh(attempt),
-        .wants_large_answer = callback_jobs_are_wanted(&attempt->job, attempt->settings),
+        .wants_large_answer = callback_jobs_are_wanted(&attempt->job, attempt->settings) ||
+                              (attempt->settings && attempt->settings->are_results_kept),
         .wants_headers = attempt->form->wants_headers,
         .may_connect = attempt_may_connect,
         .may_send = may_send,

@@ -12,7 +12,7 @@ from redis_link import RedisError, call_script
 
 NAMES = {"jobs": "hash", "due": "zset", "turns": "zset", "ready": "list", "leases": "zset", "lingering": "zset", "crashes": "hash",
          "suspects": "zset", "pulled": "zset", "pull_lingering": "zset", "pull_waiters": "zset",
-         "attempts": "hash", "kept": "hash", "kept_until": "zset", "dead": "zset", "dead_due": "zset", "patterns": "hash", "topics": "hash", "carry": "hash",
+         "attempts": "hash", "progress": "hash", "kept": "hash", "kept_until": "zset", "dead": "zset", "dead_due": "zset", "patterns": "hash", "topics": "hash", "carry": "hash",
          "meta": "hash", "receivers": "hash", "reported": "zset", "numbers": "hash", "behind": "zset", "names": "zset", "held": "zset", "resumed": "zset", "survey": "hash",
          "groups": "hash", "group_names": "zset", "sends": "hash", "sends_until": "zset",
          "history": "hash", "ended": "hash", "ended_ids": "list", "ended_read": "list", "ended_last": "hash", "expiries": "zset",
@@ -115,6 +115,8 @@ def faults(books):
     for key, holder in held.items():
         if not re.fullmatch(r"\S+ \d+ [+-] -?\d+(\.\d+)?" if key in pulled else r"\S+ -?\d+(\.\d+)?", holder):
             yield f"{key} has the holder {holder!r}"
+    for key in books.get("progress").keys() - pulled.keys():
+        yield f"{key} has a progress, and no worker has it"
     for key in books.get("crashes").keys() - jobs:
         yield f"{key} has crashes, and there is no such job"
     for key, lines in books.get("attempts").items():

@@ -711,7 +711,7 @@ static void on_workflows(void *arg, enum status status, const struct workflow *w
 
 static const struct lease lease = {{"mail/1", 6}, {"n1"}};
 static const struct shard_follow_up follow_up = {{"mail~callbacks/1", 16}, 0, {"\"x\":1}", 6}};
-static const struct shard_end end = {{"{}", 2}, {"", 0}, {&follow_up, 1}, false};
+static const struct shard_end end = {{"{}", 2}, {"", 0}, {"", 0}, {&follow_up, 1}, false};
 
 static const struct workflow_entry some_entry = {
     .job = SLICE_INIT("mail~messages/1"), .record = SLICE_INIT("\"x\":1}"), .element = SLICE_INIT("{}")};

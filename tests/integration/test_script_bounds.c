@@ -99,7 +99,7 @@ START_TEST(a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on)
     check_answer("abandon n5 9 -9000 9000", "1");
     check_answer("claim 1 n5 5000 2 1000 0", "0 0 1 t/a now-1000 {r}");
     check_answer("recover consumers 5000 now 1 1 !r", "1 0");
-    check_answer("renew t/a n5 5000", "now+5000");
+    check_answer("renew t/a n5 5000 ''", "now+5000");
     check_answer("retry t/a n5 5000 {longer} line", "1");
     check_answer("release u/a n1 -1 now - 0", "1");
     check_answer("bury u/b n1 {d} ''", "1");

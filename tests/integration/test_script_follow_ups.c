@@ -150,7 +150,7 @@ START_TEST(whoever_comes_before_the_burial_wins)
         {DOOMED("now+9"), "retry t/a n1 -1 {d} ''", "1",
          "bucket:t: t/a@now-1000\njobs: t/a={d}\nready: t\nturns: t@1\n"},
         {DOOMED("now+9"), "release t/a n1 -1 now - 0", "0", NULL},
-        {DOOMED("now+9"), "renew t/a n1 5000", "0", NULL},
+        {DOOMED("now+9"), "renew t/a n1 5000 ''", "0", NULL},
         /* A client cancels the job. No attempt is running, so none counts as in flight afterwards. */
         {DOOMED("now+9"), "cancel t/a ''", "1", ABSENT}, );
 }

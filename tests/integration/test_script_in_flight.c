@@ -55,7 +55,7 @@ START_TEST(the_attempt_of_a_replaced_job_keeps_its_place_and_cannot_touch_the_ne
         {REPLACED, "complete t/a n1 2", "-36", NEW}, {REPLACED, "retry t/a n1 5 {x} 2", "-36", NEW},
         {REPLACED, "bury t/a n1 {x} 2", "-36", NEW}, {REPLACED, "release t/a n1 5 now - 0", "-36", NEW},
         {REPLACED, "complete t/a n2 2", "0", NULL}, {REPLACED, "abandon n1 100 -9000 9000", "0", NEW},
-        {REPLACED, "renew t/a n1 5000", "-36",
+        {REPLACED, "renew t/a n1 5000 ''", "-36",
          "bucket:t: t/a@now+5\ndue: t@now+5\nholders:t: t/a|n1=replaced\n"
          "jobs: t/a={\"createdAt\":now,\"x\"}\nlingering: t/a|n1@now+5000\n"},
         /* A second PUT replaces the job that waits; the attempt of the first one still lingers. */
@@ -95,9 +95,9 @@ END_TEST
 START_TEST(renew_keeps_the_place_of_a_lingering_attempt)
 {
     CHECK_EXAMPLES( //
-        {LINGERING, "renew t/a n1 5000", "-38", PLACE "lingering: t/a|n1@now+5000\n"},
-        {LINGERING, "renew t/a n2 5000", "0", NULL}, {LINGERING, "renew t/b n1 5000", "0", NULL},
-        {TWICE, "renew t/a n1 5000 t/a n2 5000", "-38 now+5000",
+        {LINGERING, "renew t/a n1 5000 ''", "-38", PLACE "lingering: t/a|n1@now+5000\n"},
+        {LINGERING, "renew t/a n2 5000 ''", "0", NULL}, {LINGERING, "renew t/b n1 5000 ''", "0", NULL},
+        {TWICE, "renew t/a n1 5000 '' t/a n2 5000 ''", "-38 now+5000",
          "holders:t: t/a=n2,now-7 t/a|n1=\njobs: t/a={r}\nleases: t/a@now+5000\nlingering: "
          "t/a|n1@now+5000\n"}, );
 }

@@ -280,10 +280,68 @@ END_TEST
 START_TEST(renew_moves_a_deadline)
 {
     CHECK_EXAMPLES( //
-        {PULLED, "renew t/a p1 60000", "now+60000",
+        {PULLED, "renew t/a p1 60000 ''", "now+60000",
          PULL "holders:t: t/a=p1,now-1000,-,now-1500\njobs: t/a={r}\npulled: t/a@now+60000\n"},
-        {PULLED, "renew t/a p2 60000", "0", NULL}, {LAPSED, "renew t/a p1 60000", "0", NULL},
-        {PULL_READY, "renew t/a p1 60000", "0", NULL}, {PULLED, "renew t/a p1 x", "ERR", NULL}, );
+        {PULLED, "renew t/a p2 60000 ''", "0", NULL}, {LAPSED, "renew t/a p1 60000 ''", "0", NULL},
+        {PULL_READY, "renew t/a p1 60000 ''", "0", NULL}, {PULLED, "renew t/a p1 x ''", "ERR", NULL}, );
+}
+END_TEST
+
+/* The receiver of a consumer's attempt tells the outcome later: the lease becomes that of a worker. */
+#define POSTED   "holders:t: t/a=n5,now-1500\njobs: t/a={r}\nleases: t/a@now+3000\n"
+#define DEFERRED "holders:t: t/a=p-n5,now-1000,-,now-1500\njobs: t/a={r}\npulled: t/a@now+60000\n"
+
+START_TEST(defer_makes_a_lease_that_of_a_worker)
+{
+    CHECK_EXAMPLES( //
+        {POSTED, "defer t/a n5 60000 now-1000 -", "now+60000", DEFERRED},
+        {POSTED "crashes: t/a=2,n1\n", "defer t/a n5 60000 now-1000 -", "now+60000", DEFERRED},
+        {POSTED, "defer t/a n6 60000 now-1000 -", "0", NULL},
+        {POSTED, "defer t/a n5 60000 now-1000 - t/b n5 60000 now-1000 -", "now+60000 0", DEFERRED},
+        /* The token of the attempt was used before the receiver's answer. */
+        {DEFERRED, "defer t/a n5 90000 now-1000 -", "now+90000",
+         "holders:t: t/a=p-n5,now-1000,-,now-1500\njobs: t/a={r}\npulled: t/a@now+90000\n"},
+        {DEFERRED, "defer t/a n5 1000 now-1000 -", "now+60000", NULL},
+        {DEFERRED, "defer t/a n6 1000 now-1000 -", "0", NULL},
+        /* The job was cancelled or replaced during the attempt, which is over for duepost then. */
+        {"holders:t: t/a|n5=\nlingering: t/a|n5@now+3000\n", "defer t/a n5 60000 now-1000 -", "0", ""},
+        {"holders:t: t/a|n5=replaced\nlingering: t/a|n5@now+3000\n", "defer t/a n5 60000 now-1000 -", "-36",
+         ""},
+        {POSTED, "defer t/a p5 60000 now-1000 -", "ERR", NULL},
+        {POSTED, "defer t/a n5 60000 x -", "ERR", NULL}, {POSTED, "defer t/a n5 x now-1000 -", "ERR", NULL},
+        {POSTED, "defer t/a n5 60000 now-1000", "ERR", NULL},
+        /* The end of the attempt. */
+        {DEFERRED, "complete t/a p-n5 ''", "now-1000", "completed:p-n5: t/a=\n"},
+        {DEFERRED, "complete t/a n5 ''", "0", NULL}, {DEFERRED, "renew t/a n5 5000 ''", "0", NULL}, );
+}
+END_TEST
+
+/* How far the attempt is, is kept until its end. */
+#define TOLD "progress: t/a=0.5\n"
+
+START_TEST(progress_is_kept_with_the_lease)
+{
+    CHECK_EXAMPLES( //
+        {PULLED, "renew t/a p1 60000 0.5", "now+60000",
+         PULL TOLD "holders:t: t/a=p1,now-1000,-,now-1500\njobs: t/a={r}\npulled: t/a@now+60000\n"},
+        {PULLED, "renew t/a p2 60000 0.5", "0", NULL}, {LAPSED, "renew t/a p1 60000 0.5", "0", NULL},
+        {PULLED TOLD, "read t/a", "(leased now+3000 {r} 0 {\"delivery\":\"pull\"} 0 '' 0.5)", NULL},
+        {PULL_READY TOLD, "read t/a", "(ready now-1000 {r} 0 {\"delivery\":\"pull\"})", NULL},
+        {PULLED TOLD, "complete t/a p1 ''", "now-1000", PULL "completed:p1: t/a=\n"},
+        {PULLED TOLD, "retry t/a p1 500 {x} line", "1 wake now+501",
+         PULL "attempts: t/a=line|\nbucket:t: t/a@now+501\ndue: t@now+501\njobs: t/a={x}\n"},
+        {PULLED TOLD, "release t/a p1 -1 0 - 0", "1", PULL READY_AGAIN},
+        {PULLED TOLD, "bury t/a p1 {x} line", "1", PULL DIED("now", "0,18,{x,\"progress\":0.5}line|")},
+        {PULLED TOLD, "cancel t/a ''", "1", PULL "holders:t: t/a|p1=\npull_lingering: t/a|p1@now+3000\n"},
+        /* The result follows the line. */
+        {WITH("\"retention\":60") HELD_BY_WORKER, "complete t/a p1 '|17'", "now-1000",
+         WITH("\"retention\":60") "completed:p1: t/a=\ndelivered:t: t/a@now\nkept_until: t/a@now+60000\n"
+                                  "kept: t/a=delivered,now,0,15,{r,\"result\":17}1 now-1000 1000 200|\n"},
+        {PULLED, "complete t/a p1 '|17'", "now-1000", PULL "completed:p1: t/a=\n"},
+        {"topics: t={\"retention\":60}\n" POSTED, "complete t/a n5 'line|17'", "1",
+         "topics: t={\"retention\":60}\ndelivered:t: t/a@now\nkept_until: t/a@now+60000\n"
+         "kept: t/a=delivered,now,0,15,{r,\"result\":17}line|\n"},
+        {POSTED, "complete t/a n5 'line|17'", "1", ""}, );
 }
 END_TEST
 
@@ -329,7 +387,7 @@ START_TEST(owners_meet_a_leased_job)
     CHECK_EXAMPLES( //
         {PULLED, "cancel t/a ''", "1", PULL PULL_PLACE}, {PULL PULL_PLACE, "complete t/a p1 ''", "0", PULL},
         {PULL PULL_PLACE, "release t/a p1 -1 0 - 0", "0", PULL},
-        {PULL PULL_PLACE, "renew t/a p1 60000", "-38", NULL},
+        {PULL PULL_PLACE, "renew t/a p1 60000 ''", "-38", NULL},
         {PULL "holders:t: t/a|p1=\npull_lingering: t/a|p1@now\n", RECOVER, "0 0", PULL},
         {PULL "holders:t: t/a|p1=\npull_lingering: t/a|p1@now\n", "carry me 1 9 '' 0 5000 500",
          "me 1 -1 0 0 ''",
@@ -339,7 +397,7 @@ START_TEST(owners_meet_a_leased_job)
         {PULLED, "replace 0 t/a 0 \"x\"} *", "(now now 2)", REPLACED},
         {PULLED, "replace 0 t/a 0 \"x\"} !*", "-4", NULL},
         /* The worker of the replaced job is refused, and the new job is not touched. */
-        {REPLACED, "renew t/a p1 60000", "-36", NULL}, {REPLACED, "renew t/a p2 60000", "0", NULL},
+        {REPLACED, "renew t/a p1 60000 ''", "-36", NULL}, {REPLACED, "renew t/a p2 60000 ''", "0", NULL},
         {REPLACED, "complete t/a p1 ''", "-36", NEW},
         {REPLACED, "complete t/a p1 '' t/a p1 ''", "-36 0", NEW},
         {REPLACED, "retry t/a p1 5 {x} ''", "-36", NEW}, {REPLACED, "bury t/a p1 {x} ''", "-36", NEW},
@@ -425,6 +483,8 @@ Suite *suite(void)
     tcase_add_test(tests, complete_ends_a_lease);
     tcase_add_test(tests, retry_bury_and_release_end_a_lease);
     tcase_add_test(tests, renew_moves_a_deadline);
+    tcase_add_test(tests, defer_makes_a_lease_that_of_a_worker);
+    tcase_add_test(tests, progress_is_kept_with_the_lease);
     tcase_add_test(tests, pulled_reads_what_a_token_holds);
     tcase_add_test(tests, leases_that_ran_out_are_listed);
     tcase_add_test(tests, owners_meet_a_leased_job);

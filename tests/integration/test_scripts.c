@@ -1313,12 +1313,12 @@ END_TEST
 
 START_TEST(renew_lets_a_held_lease_live_on)
 {
-    static const char stale[] = "renew t/a nx 5000", renew[] = "renew t/a n1 5000";
+    static const char stale[] = "renew t/a nx 5000 ''", renew[] = "renew t/a n1 5000 ''";
     CHECK_EXAMPLES( //
         {ABSENT, renew, "0", NULL}, {DELAYED, renew, "0", NULL}, {COME, renew, "0", NULL},
         {READY, renew, "0", NULL}, {LEASED, renew, "now+5000", RENEWED("n1")}, {LEASED, stale, "0", NULL},
         {LEASED_AGAIN, renew, "0", NULL},
-        {LEASED_AGAIN, "renew t/a n2 5000", "now+5000", "crashes: t/a=1,n1\n" RENEWED("n2")},
+        {LEASED_AGAIN, "renew t/a n2 5000 ''", "now+5000", "crashes: t/a=1,n1\n" RENEWED("n2")},
         {LEASED_AGAIN, stale, "0", NULL}, {EXPIRED, renew, "now+5000", RENEWED("n1")},
         {EXPIRED, stale, "0", NULL}, {LOST, renew, "0", NULL}, {LOST, stale, "0", NULL},
         {LOST_THRICE, renew, "0", NULL}, {LOST_THRICE, stale, "0", NULL}, {DEAD, renew, "0", NULL},
@@ -1342,7 +1342,8 @@ START_TEST(of_two_items_of_one_id_the_first_that_holds_the_lease_counts)
         {LEASED, "retry t/a nx 1 {x} '' t/a n1 5000 {e} '' t/a n1 1 {x} ''", "0 1 0 wake now+5001", RETRIED},
         {LEASED, "bury t/a nx {x} '' t/a n1 {d} '' t/a n1 {x} ''", "0 1 0", BURIED("{d}")},
         {LEASED, "release t/a nx -1 now - 0 t/a n1 -1 now - 0 t/a n1 5 now - 0", "0 1 0", READY},
-        {LEASED, "renew t/a n1 5000 t/a nx 5000 t/a n1 5000", "now+5000 0 now+5000", RENEWED("n1")}, );
+        {LEASED, "renew t/a n1 5000 '' t/a nx 5000 '' t/a n1 5000 ''", "now+5000 0 now+5000",
+         RENEWED("n1")}, );
 }
 END_TEST
 
@@ -1844,12 +1845,12 @@ END_TEST
 START_TEST(open_learns_the_layout_of_the_data)
 {
     CHECK_EXAMPLES( //
-        {ABSENT, "open 1 1 1", "1 1 now 0", "meta: born=now format=1 shards=1\n"},
-        {"meta: born=7 format=1 shards=1\n", "open 2 1 1", "2 1 7 0", "meta: born=7 format=2 shards=1\n"},
-        {"meta: format=1 shards=1\n", "open 2 1 0", "1 1 0 0", NULL},
-        {ABSENT, "open 1 16 0", "0 0 0 0", NULL},
-        {"meta: format=1 shards=1\n", "open 1 1 1", "1 1 now 0", "meta: born=now format=1 shards=1\n"},
-        {"meta: born=7 format=2 shards=16\n", "open 1 1 1", "2 16 7 0", NULL}, );
+        {ABSENT, "open 1 1 1", "1 1 now 0 ''", "meta: born=now format=1 shards=1\n"},
+        {"meta: born=7 format=1 shards=1\n", "open 2 1 1", "2 1 7 0 ''", "meta: born=7 format=2 shards=1\n"},
+        {"meta: format=1 shards=1\n", "open 2 1 0", "1 1 0 0 ''", NULL},
+        {ABSENT, "open 1 16 0", "0 0 0 0 ''", NULL},
+        {"meta: format=1 shards=1\n", "open 1 1 1", "1 1 now 0 ''", "meta: born=now format=1 shards=1\n"},
+        {"meta: born=7 format=2 shards=16\n", "open 1 1 1", "2 16 7 0 ''", NULL}, );
 }
 END_TEST
 
@@ -2043,10 +2044,10 @@ START_TEST(data_of_a_newer_format_is_not_changed)
         {LEASED NEWER, "retry t/a n1 60000 {r} ''", "1 wake now+60001",
          "bucket:t: t/a@now+60001\ndue: t@now+60001\njobs: t/a={r}\n" NEWER},
         {LEASED NEWER, "release t/a n1 -1 now - 0", "1", READY NEWER},
-        {LEASED NEWER, "renew t/a n1 5000", "now+5000",
+        {LEASED NEWER, "renew t/a n1 5000 ''", "now+5000",
          "holders:t: t/a=n1,now-1000\njobs: t/a={r}\nleases: t/a@now+5000\n" NEWER},
         {LEASED "meta: format=4\n", "complete t/a n1 ''", "1", "meta: format=4\n"},
-        {NEWER, "open 2 1 0 0 on", "7 0 0 0", NULL}, );
+        {NEWER, "open 2 1 0 0 on", "7 0 0 0 ''", NULL}, );
 }
 END_TEST
 

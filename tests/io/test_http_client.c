@@ -40,7 +40,7 @@ struct result {
     bool is_done;
     struct http_outcome outcome;
     char answer[HTTP_ANSWER_MAX]; /* copy of outcome.answer */
-    char again[HTTP_AGAIN_MAX];   /* copy of outcome.again */
+    char again[HTTP_REPLY_MAX];   /* copy of outcome.again */
     char detail[HTTP_DETAIL_MAX]; /* copy of outcome.detail */
 };
 
@@ -173,9 +173,10 @@ static void on_done(void *arg, const struct http_outcome *outcome)
     if (outcome->answer.size)
         memcpy(answer, outcome->answer.data, outcome->answer.size);
     result->outcome.answer.data = answer;
-    if (outcome->again.size)
-        memcpy(result->again, outcome->again.data, outcome->again.size);
-    result->outcome.again.data = result->again;
+    if (outcome->replies[HTTP_REPLY_AGAIN].value.size)
+        memcpy(result->again, outcome->replies[HTTP_REPLY_AGAIN].value.data,
+               outcome->replies[HTTP_REPLY_AGAIN].value.size);
+    result->outcome.replies[HTTP_REPLY_AGAIN].value.data = result->again;
     if (outcome->detail.size)
         memcpy(result->detail, outcome->detail.data, outcome->detail.size);
     result->outcome.detail.data = result->detail;
@@ -621,8 +622,9 @@ START_TEST(an_answer_may_ask_for_the_job_again)
     answer_index = _i;
     const struct http_outcome *outcome = post_against(serve_again);
     ck_status(outcome, 202);
-    ck_assert(outcome->has_again == agains[_i].has_again);
-    ck_assert_msg(slice_equal(outcome->again, slice_of(agains[_i].again)), "%.*s", SLICE_ARG(outcome->again));
+    ck_assert(outcome->replies[HTTP_REPLY_AGAIN].is_there == agains[_i].has_again);
+    ck_assert_msg(slice_equal(outcome->replies[HTTP_REPLY_AGAIN].value, slice_of(agains[_i].again)), "%.*s",
+                  SLICE_ARG(outcome->replies[HTTP_REPLY_AGAIN].value));
 }
 END_TEST
 

@@ -613,7 +613,7 @@ class World:
             self.check("pulled", items, self.call("pulled", *[word for item in items for word in item]), self.pool.read_pulled(items))
             return
         more = {"complete": ("",), "retry": (self.chance.choice((0, 500, 4000)), '{"p":1}', "1 1 2 worker"), "bury": ('{"p":2}', ""),
-                "renew": (self.chance.choice((1000, 9000)),), "release": (-1, 0, "-", 0)}[script]
+                "renew": (self.chance.choice((1000, 9000)), ""), "release": (-1, 0, "-", 0)}[script]
         if script == "complete":
             self.complete_pulled(leases)
             return
@@ -712,7 +712,7 @@ class World:
         attempts = [attempt for attempt in consumer.attempts if not attempt.is_lost or attempt.is_lingering]
         if not attempts:
             return
-        items = [(attempt.id, attempt.nonce, LEASE_MS) for attempt in attempts]
+        items = [(attempt.id, attempt.nonce, LEASE_MS, "") for attempt in attempts]
         for attempt, verdict in zip(attempts, self.call_items("renew", (), items)):
             attempt.is_lost, attempt.is_lingering = verdict <= 0, verdict < 0
             if verdict:

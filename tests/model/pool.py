@@ -1979,7 +1979,7 @@ class Pool(Workflows):
 
     def renew(self, items):
         answers = []
-        for job_id, nonce, lease_ms in items:
+        for job_id, nonce, lease_ms, _ in items:
             deadline, is_worker = self.now + lease_ms, is_pulled(nonce)
             is_held = self.holders.get(job_id, ("",))[0] == nonce and (not is_worker or self.pulled.get(job_id, 0) > self.now)
             answers.append(deadline if is_held else -36 if (job_id, nonce) in self.replaced else -38 if (job_id, nonce) in self.lingering else 0)

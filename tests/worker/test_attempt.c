@@ -174,8 +174,10 @@ START_TEST(a_2xx_that_says_not_yet_is_retried_as_a_new_round)
 {
     start();
     ck_assert(world_send());
-    world_end_post((struct http_outcome){
-        .status = 202, .retry_after_ms = -1, .was_sent = true, .has_again = true, .again = SLICE("1m")});
+    world_end_post((struct http_outcome){.status = 202,
+                                         .retry_after_ms = -1,
+                                         .was_sent = true,
+                                         .replies[HTTP_REPLY_AGAIN] = {true, SLICE("1m")}});
     const struct world_call *call = check_ending(WORLD_RETRY);
     ck_assert_int_eq(call->wait_ms, 60000);
     ck_assert_ptr_nonnull(strstr(call->record, "\"rounds\":1"));
@@ -192,8 +194,10 @@ START_TEST(a_not_yet_that_cannot_be_read_is_a_failure)
 {
     start();
     ck_assert(world_send());
-    world_end_post((struct http_outcome){
-        .status = 200, .retry_after_ms = -1, .was_sent = true, .has_again = true, .again = SLICE("soon")});
+    world_end_post((struct http_outcome){.status = 200,
+                                         .retry_after_ms = -1,
+                                         .was_sent = true,
+                                         .replies[HTTP_REPLY_AGAIN] = {true, SLICE("soon")}});
     const struct world_call *call = check_ending(WORLD_RETRY);
     ck_assert_int_eq(call->wait_ms, 15000);
     ck_assert_ptr_nonnull(strstr(call->record, "\"attempts\":1"));

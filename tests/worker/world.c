@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/log.h"
+
+#include "job/lease_text.h"
 #include "base/memory.h"
 #include "base/system.h"
 #include "job/job_id.h"
@@ -540,6 +542,20 @@ void shard_resume(struct shard *shard, struct slice receiver, size_t max, shard_
 void shard_renew(struct shard *shard, const struct lease *lease, shard_done_fn *fn, void *arg)
 {
     add_lease_call(WORLD_RENEW, shard, lease, fn, arg);
+}
+
+void shard_defer(struct shard *shard, const struct lease *lease, const struct shard_deferral *deferral,
+                 shard_done_fn *fn, void *arg)
+{
+    struct world_call *call = add_lease_call(WORLD_DEFER, shard, lease, fn, arg);
+    call->wait_ms = deferral->lease_ms, call->claimed_ms = deferral->began_ms;
+}
+
+void shard_defer_token(const struct shard *shard, const struct lease *lease, int64_t began_ms,
+                       struct buffer *token)
+{
+    (void)shard;
+    defer_token_write(SLICE("secret"), lease->id, slice_of(lease->nonce.text), began_ms, token);
 }
 
 void shard_wait_bell(struct shard *shard, shard_done_fn *fn, void *arg)

@@ -53,6 +53,7 @@ enum world_kind {
     WORLD_RELEASE,
     WORLD_RESUME,
     WORLD_RENEW,
+    WORLD_DEFER,
     WORLD_END_LOST,
     WORLD_BELL,
     WORLD_ARRIVE,

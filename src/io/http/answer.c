@@ -52,15 +52,23 @@ static int64_t call_retry_after(struct slice value)
     return seconds >= 0 ? seconds : call_seconds_until(value);
 }
 
-static void keep_again(struct http_call *call, struct slice value)
+void http_call_clear_replies(struct http_call *call)
 {
-    struct slice parts[] = {call->has_again ? SLICE(", ") : SLICE(""), value};
-    call->has_again = true;
+    for (size_t i = 0; i < HTTP_REPLIES; i++) {
+        call->replies[i].is_there = false;
+        call->replies[i].bytes = 0;
+    }
+}
+
+static void keep_reply(struct http_call *call, enum http_reply reply, struct slice value)
+{
+    struct slice parts[] = {call->replies[reply].is_there ? SLICE(", ") : SLICE(""), value};
+    call->replies[reply].is_there = true;
     for (size_t i = 0; i < 2; i++) {
-        size_t room = HTTP_AGAIN_MAX - call->again_bytes;
+        size_t room = HTTP_REPLY_MAX - call->replies[reply].bytes;
         size_t size = parts[i].size < room ? parts[i].size : room;
-        memcpy(call->again + call->again_bytes, parts[i].data, size);
-        call->again_bytes += size;
+        memcpy(call->replies[reply].text + call->replies[reply].bytes, parts[i].data, size);
+        call->replies[reply].bytes += size;
     }
 }
 
@@ -94,8 +102,7 @@ static void take_status(struct http_call *call)
     call->status = call->reader.status;
     buffer_clear(&call->headers);
     call->has_retry_after = false;
-    call->has_again = false;
-    call->again_bytes = 0;
+    http_call_clear_replies(call);
 }
 
 static void take_line(struct http_call *call, struct slice line)
@@ -105,7 +112,9 @@ static void take_line(struct http_call *call, struct slice line)
         call->has_retry_after = true;
         call->retry_after_s = call_retry_after(slice_skip(line, strlen("Retry-After:")));
     } else if (line.size >= 14 && slice_equal_nocase(slice_from(line.data, 14), SLICE("Duepost-Again:"))) {
-        keep_again(call, header_value(line, "Duepost-Again:"));
+        keep_reply(call, HTTP_REPLY_AGAIN, header_value(line, "Duepost-Again:"));
+    } else if (line.size >= 14 && slice_equal_nocase(slice_from(line.data, 14), SLICE("Duepost-Defer:"))) {
+        keep_reply(call, HTTP_REPLY_DEFER, header_value(line, "Duepost-Defer:"));
     } else if (line.data[0] == '\r' || line.data[0] == '\n') {
         call->has_head = call->status >= 200;
         if (call->has_head)
@@ -287,8 +296,10 @@ void http_call_fill_outcome(struct http_call *call, CURLcode code)
     if (call->has_head) {
         outcome->status = call->status;
         outcome->retry_after_ms = call->has_retry_after ? call->retry_after_s * 1000 : -1;
-        outcome->has_again = call->has_again;
-        outcome->again = slice_from(call->again, call->again_bytes);
+        for (size_t i = 0; i < HTTP_REPLIES; i++) {
+            outcome->replies[i].is_there = call->replies[i].is_there;
+            outcome->replies[i].value = slice_from(call->replies[i].text, call->replies[i].bytes);
+        }
         outcome->headers = buffer_slice(&call->headers);
         fill_answer(call, code);
     } else {

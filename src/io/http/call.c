@@ -367,8 +367,7 @@ static void forget(struct http_call *call)
     call->has_head = false;
     call->is_ended = false;
     call->has_retry_after = false;
-    call->has_again = false;
-    call->again_bytes = 0;
+    http_call_clear_replies(call);
     call->open_errno = 0;
     call->was_opened = false;
     call->was_refused = false;

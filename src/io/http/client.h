@@ -17,9 +17,9 @@
 struct http_call;
 
 enum {
-    HTTP_ANSWER_MAX = 1024,            /* maximum size in bytes of the answer's body in an outcome */
-    HTTP_AGAIN_MAX = 100,              /* maximum size in bytes of the header Duepost-Again in an outcome */
-    HTTP_ANSWER_HEAD_MAX = 16 * 1024,  /* maximum size in bytes of all headers in an outcome */
+    HTTP_ANSWER_MAX = 1024,           /* maximum size in bytes of the answer's body in an outcome */
+    HTTP_REPLY_MAX = 100,             /* maximum size in bytes of a header of enum http_reply in an outcome */
+    HTTP_ANSWER_HEAD_MAX = 16 * 1024, /* maximum size in bytes of all headers in an outcome */
     HTTP_LARGE_ANSWER_MAX = 64 * 1024, /* like HTTP_ANSWER_MAX, for a call with wants_large_answer */
     /* Maximum number of calls with a large answer at a time, in one client. Further calls get HTTP_ANSWER_MAX
      * bytes of the answer. */
@@ -28,13 +28,23 @@ enum {
                               no backslashes */
 };
 
+/* The headers of answers that say what becomes of the job. */
+enum http_reply {
+    HTTP_REPLY_AGAIN, /* Duepost-Again */
+    HTTP_REPLY_DEFER, /* Duepost-Defer */
+    HTTP_REPLIES,
+};
+
 struct http_outcome {
     enum failure error;
     int status;             /* status of the answer, when error is NONE */
     int64_t retry_after_ms; /* value of the Retry-After header; -1: no such header */
-    bool has_again;         /* when error is NONE: the answer has the header Duepost-Again */
-    struct slice again;  /* value of the answer's header Duepost-Again; several values are joined by commas;
-                            valid until on_done returns */
+    /* When error is NONE: the headers with which receivers reply. Several values of a header are joined by
+     * commas; valid until on_done returns. */
+    struct {
+        bool is_there;
+        struct slice value;
+    } replies[HTTP_REPLIES];
     int64_t duration_ms; /* time from the name lookup to the end */
     bool was_sent;       /* at least a part of the request was passed to the network */
     bool is_reused;      /* the call used a connection that an earlier call had opened */

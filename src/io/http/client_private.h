@@ -245,9 +245,11 @@ struct http_call {
     bool is_ended;                    /* the call has ended, and on_done will be called */
     bool has_retry_after;
     int64_t retry_after_s;
-    bool has_again;
-    char again[HTTP_AGAIN_MAX]; /* the values of Duepost-Again */
-    size_t again_bytes;
+    struct {
+        bool is_there;
+        size_t bytes;
+        char text[HTTP_REPLY_MAX];
+    } replies[HTTP_REPLIES];
     int local_port;   /* local port of the connection that sends the request */
     int open_errno;   /* why the last socket could not be opened; 0: it was opened */
     bool was_opened;  /* a socket to an allowed address was opened */
@@ -279,6 +281,9 @@ void http_call_renew_name(struct http_call *);
 
 /* Frees the easy handle, or gives it back. The call is not in the multi handle any more. */
 void http_call_release(struct http_call *);
+
+/* Forgets the replies of an earlier answer. */
+void http_call_clear_replies(struct http_call *);
 
 /* Prepares the call again, for a fresh connection and the remaining time of the call. */
 void http_call_prepare_again(struct http_call *);

@@ -168,6 +168,8 @@ static void write_document(struct buffer *out, enum callback_event event, bool h
     if (report->attempt)
         put_attempt(&json, report->attempts, report->attempt);
     json_end_array(&json);
+    if (report->result.size)
+        json_add_raw(&json, "result", report->result);
     if (report->attempt && report->attempt->error == FAILURE_NONE)
         add_answer(&json, report);
     if (report->job && report->job->labels.count > 0)

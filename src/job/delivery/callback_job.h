@@ -48,6 +48,7 @@ struct callback_report {
     int64_t due_ms;                                  /* 0: unknown */
     int64_t claimed_ms, ended_ms;
     int64_t wait_ms;     /* outcomes FAILED and AGAIN: wait until the next attempt */
+    struct slice result; /* result that a worker gave, JSON; empty: none */
     struct slice answer; /* answer of the attempt */
     struct slice
         headers; /* headers of the answer, one per line, if the job's form wants them; see delivery_form.h */

@@ -6,6 +6,7 @@
 #include "base/duration.h"
 #include "base/encoding.h"
 #include "base/timestamp.h"
+#include "job/lease_text.h"
 
 /* ---- dates in headers ---- */
 
@@ -78,22 +79,32 @@ static void show(struct slice value, char shown[SHOWN_MAX + sizeof "..."])
     snprintf(shown + size, sizeof "...", "%s", is_cut ? "..." : "");
 }
 
-bool again_parse(struct slice value, int64_t now_ms, int64_t *wait_ms, char detail[AGAIN_DETAIL_SIZE])
+/* Parses a time from now on: 1 s to max_ms. */
+static bool parse_ahead(struct slice value, int64_t now_ms, int64_t max_ms, const char *name,
+                        const char *most, int64_t *wait_ms, char detail[AGAIN_DETAIL_SIZE])
 {
     char shown[SHOWN_MAX + sizeof "..."];
     int64_t ms = 0;
     bool is_date = http_date_parse(value, &ms);
     *wait_ms = is_date ? ms - now_ms : 0;
-    if ((is_date || duration_parse(value, AGAIN_MAX_MS, wait_ms)) && *wait_ms >= AGAIN_MIN_MS &&
-        *wait_ms <= AGAIN_MAX_MS)
+    if ((is_date || duration_parse(value, max_ms, wait_ms)) && *wait_ms >= AGAIN_MIN_MS && *wait_ms <= max_ms)
         return true;
     show(value, shown);
-    snprintf(
-        detail, AGAIN_DETAIL_SIZE,
-        "The answer has Duepost-Again: %s; expected are seconds, a duration such as 5m, or an HTTP date, "
-        "1 s to 365 days ahead",
-        shown);
+    snprintf(detail, AGAIN_DETAIL_SIZE,
+             "The answer has %s: %s; expected are seconds, a duration such as 5m, or an HTTP date, "
+             "1 s to %s ahead",
+             name, shown, most);
     return false;
+}
+
+bool again_parse(struct slice value, int64_t now_ms, int64_t *wait_ms, char detail[AGAIN_DETAIL_SIZE])
+{
+    return parse_ahead(value, now_ms, AGAIN_MAX_MS, "Duepost-Again", "365 days", wait_ms, detail);
+}
+
+bool defer_parse(struct slice value, int64_t now_ms, int64_t *lease_ms, char detail[AGAIN_DETAIL_SIZE])
+{
+    return parse_ahead(value, now_ms, LEASE_MAX_MS, "Duepost-Defer", "12 hours", lease_ms, detail);
 }
 
 /* ---- lines of headers ---- */
@@ -206,7 +217,25 @@ static void write_headers(const struct form_attempt *attempt, struct header_line
     if (attempt->settings && attempt->settings->next.size)
         header_lines_add(lines, SLICE("Duepost-Next-Topic"), attempt->settings->next);
 #endif
+    if (attempt->token.size)
+        header_lines_add(lines, SLICE("Duepost-Token"), attempt->token);
+    if (attempt->token.size && attempt->end_url.size)
+        header_lines_add(lines, SLICE("Duepost-End-Url"), attempt->end_url);
     sign(attempt, lines);
+}
+
+/* A receiver that wants to end the attempt later must be able to: without the token, or with another status,
+ * its job would count as delivered. So such an answer is a failed attempt. */
+static void judge_defer(const struct form_answer *answer, int64_t ended_ms, struct form_judgement *judgement)
+{
+    if (!answer->may_defer)
+        judgement->reply_fault =
+            "The answer has Duepost-Defer, but the request had no Duepost-Token: set defer of the topic to "
+            "true";
+    else if (answer->result->status != 202)
+        judgement->reply_fault = "The answer has Duepost-Defer, which needs the status 202";
+    else if (!defer_parse(answer->defer, ended_ms, &judgement->defer_ms, judgement->room))
+        judgement->reply_fault = judgement->room;
 }
 
 static void standard_judge(const struct form_answer *answer, struct form_judgement *judgement)
@@ -216,7 +245,9 @@ static void standard_judge(const struct form_answer *answer, struct form_judgeme
         /* If the value of Duepost-Again ("not yet") is unreadable, the attempt has failed. */
         int64_t ended_ms = result->at_ms + result->duration_ms;
         if (answer->has_again && !again_parse(answer->again, ended_ms, &judgement->again_ms, judgement->room))
-            judgement->again_fault = judgement->room;
+            judgement->reply_fault = judgement->room;
+        else if (answer->has_defer && !answer->has_again)
+            judge_defer(answer, ended_ms, judgement);
     } else if (result->error == FAILURE_NONE && result->status == 410) {
         judgement->final = SLICE("gone");
     }

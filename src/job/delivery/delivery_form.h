@@ -34,11 +34,17 @@ enum { AGAIN_DETAIL_SIZE = ATTEMPT_DETAIL_MAX + 1 };
  * without quotes and backslashes. */
 bool again_parse(struct slice value, int64_t now_ms, int64_t *wait_ms, char detail[AGAIN_DETAIL_SIZE]);
 
+/* ---- deferred ends ----
+ *
+ * Parses the header Duepost-Defer of a 202, in the same way: how long the attempt stays open (LEASE_MIN_MS to
+ * LEASE_MAX_MS, lease_text.h) until a request with its token ends it. */
+bool defer_parse(struct slice value, int64_t now_ms, int64_t *lease_ms, char detail[AGAIN_DETAIL_SIZE]);
+
 /* ---- lines of headers ----
  *
  * The headers of a request while it is being written: lines "Name: value" in one text. */
 
-enum { HEADER_LINES_MAX = TOPIC_DEFAULTS_HEADERS_MAX + 14 };
+enum { HEADER_LINES_MAX = TOPIC_DEFAULTS_HEADERS_MAX + 16 };
 
 struct header_lines {
     struct buffer *text; /* borrowed; is marked as failed if the lines do not fit */
@@ -71,6 +77,8 @@ struct form_attempt {
     /* With a batch (batch.h): number of its jobs, and its id for the signature. 0: one job */
     size_t batch_count;
     struct slice batch_id;
+    /* The token of the attempt, with which a receiver may end it later, and the url for that; empty: none */
+    struct slice token, end_url;
 };
 
 /* An answer, or an attempt without an answer. The struct borrows the data of its pointers and slices. */
@@ -80,6 +88,9 @@ struct form_answer {
     int64_t retry_after_ms; /* -1: no such header */
     bool has_again;         /* the header Duepost-Again, and its value */
     struct slice again;
+    bool has_defer; /* the header Duepost-Defer, and its value */
+    struct slice defer;
+    bool may_defer;       /* the request had a token with which the attempt can be ended */
     struct slice headers; /* lines "Name: value", if the form wants them */
 };
 
@@ -88,15 +99,17 @@ struct form_answer {
 struct form_judgement {
     int64_t again_ms; /* for a 2xx: the job is to be sent again after this wait ("not yet"); 0: the job is
                          delivered */
-    const char *again_fault; /* for a 2xx: the error if the wait cannot be read, so that the attempt has
-                                failed; NULL: no error */
+    int64_t defer_ms; /* for a 202: the attempt stays open so long, and is ended with its token; 0: the answer
+                         ends it */
+    const char *reply_fault; /* for a 2xx: the error if a header of the answer cannot be read, so that the
+                                attempt has failed; NULL: no error */
     struct slice final;      /* the literal reason why the answer buries the job; else empty */
     struct slice detail; /* with final: a literal that is reported in place of the answer's body; empty: no
                             such text */
     int64_t at_least_ms; /* minimum wait before the next attempt; -1: none */
     bool has_wait;       /* the wait before the next attempt is exactly wait_ms */
     int64_t wait_ms;
-    char room[AGAIN_DETAIL_SIZE]; /* again_fault points into it */
+    char room[AGAIN_DETAIL_SIZE]; /* reply_fault points into it */
 };
 
 struct callback_report;

@@ -1,7 +1,10 @@
 #include "job/delivery/ending.h"
 
+#include "base/json_writer.h"
 #include "base/utf8.h"
 #include "job/attempt_line.h"
+#include "job/lease_text.h"
+#include "job/text/json.h"
 #include "job/topic/topic_settings.h"
 
 /* ---- decision ---- */
@@ -108,6 +111,12 @@ static void decide_attempt(struct ending *ending, const struct job *job, const s
     const struct attempt_result *result = input->result;
     ending->attempts++;
     bool is_success = attempt_result_is_success(result) && input->judgement.final.size == 0;
+    if (is_success && input->judgement.defer_ms) {
+        ending->verdict = ENDING_DEFER;
+        ending->wait_ms = input->judgement.defer_ms;
+        ending->attempts--; /* the attempt counts when it ends */
+        return;
+    }
     if (is_success && input->judgement.again_ms) {
         decide_round(ending, job, input);
     } else if (is_success) {
@@ -168,10 +177,12 @@ struct ending ending_decide(const struct job *job, const struct ending_input *in
 
 /* ---- texts ---- */
 
+enum { RESULT_TEXT_MAX = 6 * LEASE_RESULT_MAX + 2 /* bytes; JSON may need six for one */ };
+
 void ending_texts_init(struct ending_texts *texts)
 {
     buffer_init_fallible(&texts->record, JOB_RECORD_MAX);
-    buffer_init(&texts->line, ATTEMPT_LINE_MAX);
+    buffer_init_fallible(&texts->line, ATTEMPT_LINE_MAX + 1 + RESULT_TEXT_MAX);
     callback_jobs_init(&texts->callbacks);
 }
 
@@ -222,12 +233,38 @@ static struct callback_report report_of(const struct ending *ending, const struc
         .claimed_ms = input->now_ms,
         .ended_ms = input->now_ms + (attempt ? attempt->duration_ms : 0),
         .wait_ms = ending->wait_ms,
+        .result = ending->verdict == ENDING_COMPLETE ? input->own_result : SLICE(""),
         .answer = input->answer,
         .headers = input->headers,
         .form = input->form,
         .is_answer_cut = input->is_answer_cut,
         .elements = input->elements,
     };
+}
+
+/* Writes the result of a delivered job: the one that a worker gave, or if the topic keeps results, the
+ * receiver's answer. An answer that is not JSON becomes a string. An answer that is not
+ * UTF-8, or too long, is left out. */
+static void write_result(const struct ending_input *input, struct buffer *line)
+{
+    static const struct json_limits limits = {JOB_DEPTH_MAX, JOB_MEMBERS_MAX};
+    struct json_fault fault;
+    struct slice answer = input->answer;
+    bool is_kept = input->settings && input->settings->are_results_kept && !input->is_answer_cut;
+    size_t start = line->size;
+    if (input->own_result.size == 0 && (!is_kept || slice_trim(answer).size == 0))
+        return;
+    buffer_append_byte(line, '\n');
+    if (input->own_result.size) {
+        buffer_append(line, input->own_result);
+    } else if (json_check(answer, &limits, &fault) == STATUS_OK) {
+        buffer_append(line, slice_trim(answer));
+    } else if (utf8_is_sound_text(answer.data, answer.size)) {
+        struct json_writer json = json_writer_to(line);
+        json_put_text(&json, answer);
+    } else {
+        line->size = start;
+    }
 }
 
 bool ending_write(const struct ending *ending, const struct ending_input *input, struct job *job,
@@ -242,6 +279,10 @@ bool ending_write(const struct ending *ending, const struct ending_input *input,
     if (ending->has_line)
         attempt_line_write(&texts->line, job->rounds + 1, job->attempts + 1, input->result, input->answer,
                            input->is_answer_cut);
+    if (ending->verdict == ENDING_DEFER)
+        return true;
+    if (ending->verdict == ENDING_COMPLETE)
+        write_result(input, &texts->line);
     if (input->cause == ENDING_CAUSE_RESULT) {
         job->last_attempt = *input->result;
         job->wait_ms = ending->wait_ms;
@@ -256,7 +297,7 @@ bool ending_write(const struct ending *ending, const struct ending_input *input,
         job->answer_headers = kept_headers(ending, input);
         job_write(job, &texts->record);
     }
-    if (texts->record.failed)
+    if (texts->record.failed || texts->line.failed)
         return false;
     report.previous = previous.at_ms ? &previous : NULL;
     bool has_callbacks = ending->verdict != ENDING_RELEASE && input->cause != ENDING_CAUSE_DONE &&

@@ -4,6 +4,7 @@
  *     ENDING_CAUSE_RESULT, 2xx                       complete
  *     ENDING_CAUSE_RESULT, 2xx and not yet           retry    after again_ms; a new round
  *                          JOB_ROUNDS_MAX rounds     bury     rounds
+ *     ENDING_CAUSE_RESULT, 202 and deferred          defer    for defer_ms
  *     ENDING_CAUSE_RESULT, a final answer            bury     the form's reason, such as gone
  *     ENDING_CAUSE_RESULT, target refused            bury     target_refused
  *     ENDING_CAUSE_RESULT, first reset while idle    retry    due time unchanged; uses up no retry
@@ -65,15 +66,22 @@ struct ending_input {
     bool is_answer_cut;
     struct slice elements; /* elements of the job's workflow, see callback_job.h */
     /* Only for the RESULT that a worker reports for a job that it has leased. */
-    bool is_rejected; /* the worker gave up the job */
+    bool is_rejected;        /* the worker gave up the job */
+    struct slice own_result; /* the result of the job, JSON; empty: none */
 };
 
-enum ending_verdict { ENDING_COMPLETE, ENDING_RETRY, ENDING_BURY, ENDING_RELEASE };
+enum ending_verdict {
+    ENDING_COMPLETE,
+    ENDING_RETRY,
+    ENDING_BURY,
+    ENDING_RELEASE,
+    ENDING_DEFER, /* the attempt continues: its lease becomes that of a worker */
+};
 
 struct ending {
     enum ending_verdict verdict;
     bool keeps_place;    /* RETRY, RELEASE: the due time does not change; wait_ms is 0 */
-    int64_t wait_ms;     /* RETRY, RELEASE: delay from now */
+    int64_t wait_ms;     /* RETRY, RELEASE: delay from now; DEFER: length of the lease */
     struct slice reason; /* BURY: why the job is dead, a literal; empty if the record is unreadable */
     int attempts; /* new number of attempts, including this attempt if it was made; 0 if a new round begins */
     int uncounted;   /* new number of attempts of this round that used up no retry */
@@ -85,8 +93,8 @@ struct ending {
 
 /* The texts of an ending. The call of the store that ends the lease borrows them until its callback. */
 struct ending_texts {
-    struct buffer record;           /* RETRY, BURY */
-    struct buffer line;             /* empty: no line is kept */
+    struct buffer record; /* RETRY, BURY */
+    struct buffer line; /* empty: no line is kept. COMPLETE: a newline and the result of the job may follow */
     struct callback_jobs callbacks; /* COMPLETE, RETRY, BURY */
 };
 

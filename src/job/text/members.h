@@ -55,7 +55,7 @@ enum {
 
 enum { MEMBER_OFF = -1 }; /* value of the field of a member that is "off" */
 
-enum { MEMBERS_MAX = 48 }; /* maximum number of rows in one table */
+enum { MEMBERS_MAX = 56 }; /* maximum number of rows in one table */
 
 struct member_parse;
 

@@ -124,6 +124,15 @@ static void check_batch(struct member_parse *parse, const struct member *member)
         job_errors_add(parse->errors, member->path, "must not be larger than maxInFlight, which counts jobs");
 }
 
+/* A batch has one answer for all of its jobs, and a worker ends its leases anyway. */
+static void check_defer(struct member_parse *parse, const struct member *member)
+{
+    const struct topic_settings *settings = parse->of;
+    if (!parse->unknown && settings->is_deferring &&
+        (settings->batch_size || topic_settings_are_pull(settings)))
+        job_errors_add(parse->errors, member->path, "cannot be combined with batch or delivery \"pull\"");
+}
+
 /* The bounds of a key: in the setting perKey, and in the settings of the key itself. */
 #define LANE_FIELD(member) FIELD(per_key.member)
 #define LANE_HAS(member)   HAS(per_key.member)
@@ -205,6 +214,8 @@ static const struct member rows[] = {
      HAS(delivery.size), .min = 1, .max = sizeof "pull" - 1, .check = check_delivery},
     {NAMED("batch"), MEMBER_OBJECT, EVERYWHERE, HAS(batch_size), .object = &batch_members,
      .unknown = offsetof(struct topic_settings, batch_unknown), .check = check_batch},
+    {NAMED("defer"), MEMBER_BOOL, EVERYWHERE, FIELD(is_deferring), HAS(has_defer), .check = check_defer},
+    {NAMED("results"), MEMBER_BOOL, EVERYWHERE, FIELD(are_results_kept), HAS(has_results)},
     {NAMED("retrySchedule"), MEMBER_WAITS, EVERYWHERE, FIELD(schedule), HAS(has_schedule),
      .max = JOB_WAIT_MAX_MS},
     {NAMED("timeout"), MEMBER_SECONDS, EVERYWHERE, FIELD(timeout_ms), HAS(has_timeout),
@@ -356,6 +367,8 @@ static void write_needs(const struct topic_settings *settings, struct json_write
         needs_add(&needs, "limits");
     if (settings->batch_size)
         needs_add(&needs, "batch");
+    if (settings->is_deferring)
+        needs_add(&needs, "defer");
     if (settings->windows.size)
         needs_add(&needs, "windows");
     if (settings->has_per_key || settings->priority_age_ms || settings->has_retry_priority)

@@ -150,6 +150,7 @@ void options_fini(struct options *options)
                            options->egress_proxy,
                            options->receiver_ca,
                            options->hosts,
+                           options->public_url,
                            options->history_path,
                            options->history_url};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)

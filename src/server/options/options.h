@@ -43,6 +43,7 @@ enum option_id {
     OPTION_SHARE_PORT,
     OPTION_TOKENS,
     OPTION_HOSTS,
+    OPTION_PUBLIC_URL,
     OPTION_TLS_CERT,
     OPTION_TLS_KEY,
     OPTION_REDIS,
@@ -135,6 +136,7 @@ struct options {
     bool shares_port; /* other processes of this user may listen on the same port */
     char *tokens_file;
     struct token_table *tokens;         /* the tokens in tokens_file; NULL: no tokens are needed */
+    char *public_url;                   /* for receivers, without a slash at its end; empty: unknown */
     char *hosts;                        /* names of this host, separated by commas */
     char *tls_cert, *tls_key;           /* paths of the files */
     struct http_tls *tls;               /* the certificate in tls_cert and tls_key; NULL: plain HTTP */

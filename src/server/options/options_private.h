@@ -21,6 +21,7 @@ enum option_kind {
     OPTION_KIND_HISTORY_BODIES,
     OPTION_KIND_SCHEDULE,
     OPTION_KIND_HOSTS,
+    OPTION_KIND_SITE,
     OPTION_KIND_TARGETS, /* may be given several times; all values are used */
     OPTION_KIND_PROXY,
     OPTION_KIND_PLAIN_HTTP,

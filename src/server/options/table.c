@@ -54,6 +54,19 @@ const struct option option_table[OPTION_COUNT] = {
                 "use any name.",
             .may_reload = true,
         },
+    [OPTION_PUBLIC_URL] =
+        {
+            .name = "public-url",
+            .placeholder = "URL",
+            .kind = OPTION_KIND_SITE,
+            .offset = MEMBER(public_url),
+            .help = "url under which receivers reach this API, such as https://jobs.example.com",
+            .text =
+                "Receivers of topics with the setting defer get it in the header Duepost-End-Url, to end an\n"
+                "attempt later. Without this option it is the address of listen, unless that is a wildcard\n"
+                "such as 0.0.0.0; the header is then left out.",
+            .may_reload = true,
+        },
     [OPTION_TLS_CERT] =
         {
             .name = "tls-cert",

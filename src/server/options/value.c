@@ -297,6 +297,20 @@ static enum status set_hosts(struct options *options, const struct option *optio
     return set_text(options, option, source, text, problem);
 }
 
+static enum status set_site(struct options *options, const struct option *option, enum option_source source,
+                            struct slice text, struct problem *problem)
+{
+    struct url url;
+    const char *detail;
+    while (text.size && text.data[text.size - 1] == '/')
+        text.size--;
+    if (text.size == 0 || (url_parse(text, &url, &detail) == STATUS_OK && url.query.size == 0))
+        return set_text(options, option, source, text, problem);
+    problem_set(problem, "must be a url such as https://jobs.example.com, without a query, not '%.*s'",
+                SLICE_ARG(text));
+    return STATUS_INVALID;
+}
+
 static enum status set_targets(struct options *options, const struct option *option,
                                enum option_source source, struct slice text, struct problem *problem)
 {
@@ -439,6 +453,7 @@ enum status option_set(struct options *options, enum option_id id, enum option_s
         [OPTION_KIND_DURABILITY] = set_durability,
         [OPTION_KIND_SCHEDULE] = set_schedule,
         [OPTION_KIND_HOSTS] = set_hosts,
+        [OPTION_KIND_SITE] = set_site,
         [OPTION_KIND_TARGETS] = set_targets,
         [OPTION_KIND_PROXY] = set_proxy,
         [OPTION_KIND_PREFIX] = set_prefix,

@@ -1,7 +1,7 @@
 -- complete.lua - ends delivered jobs: removes them from the pool (the jobs that have not ended).
 --
--- ARGV from 2: id, nonce, the attempt's line if the topic had a retention or a history is on, or '', ...; then the follow-ups,
---      see follow_ups.lua
+-- ARGV from 2: id, nonce, the attempt's line if the topic had a retention or a history is on, or '', perhaps with a newline and the
+--      job's result, as JSON, behind it, ...; then the follow-ups, see follow_ups.lua
 -- A line describes an attempt (attempt_line.h). If the line of a worker's attempt is needed and empty, this script
 -- writes it. If it is not empty, the caller has read the job's record.
 -- Returns {now_us, result ...}. A result is 1 (done), 0 (stale), REPLACED, AGAIN or NO_RECORD; for a worker's lease,
@@ -27,6 +27,8 @@ local function complete(id, verdict, line, nonce, holder, claim, is_kept)
   local topic = topic_of(id)
   if not verdict then return holder == WORKERS and Pull.was_completed(id, nonce, pulled, pulled_by) and 2 or 0 end
   if is_kept and Records.has_read_enough() then return RESULT.AGAIN end
+  local cut, result = string.find(line, '\n', 1, true), nil
+  if cut then line, result = string.sub(line, 1, cut - 1), string.sub(line, cut + 1) end
   local its_worker, began, callbacks = verdict == 'lease' and holder == WORKERS, nil, nil
   if its_worker then
     local _
@@ -36,7 +38,7 @@ local function complete(id, verdict, line, nonce, holder, claim, is_kept)
     if line == '' and is_kept then line = Pull.line_of_completed(id, began) end
   end
   if verdict == 'dead' then Ended.bring_back(id) end
-  if is_kept then Ended.keep_job(id, 'delivered', line) end
+  if is_kept then Ended.keep_job(id, 'delivered', line, nil, result) end
   local list = (verdict ~= 'lease' or its_worker) and others or leased
   list[#list + 1] = id
   if verdict == 'lease' then
@@ -89,7 +91,7 @@ script('complete', {'allow-oom'}, {
       topic = topics_of[id]
       is_kept, ended = has_settings() and Ended.keeps_all(topic), nil
     end
-    if not is_kept and verdicts[number] == 'lease' and holder == CONSUMERS then
+    if not is_kept and verdicts[number] == 'lease' and holder == CONSUMERS and not string.find(ARGV[i + 2], '\n', 1, true) then
       local at = #plain + 1
       plain[at], plain_lines[at], plain_numbers[at] = id, ARGV[i + 2], number
       ended = ended or ended_of(topic)

@@ -30,7 +30,7 @@ local function is_free(topic, receiver, by_setting)
   return breaker == false or by_setting == '1' and not breaker
 end
 
-script('release', {'allow-oom'}, {Fence, Holds, Lanes, Limits, Lingering, Places, Ranks, Rates, Records}, function()
+script('release', {'allow-oom'}, {Attempts, Fence, Holds, Lanes, Limits, Lingering, Places, Ranks, Rates, Records}, function()
   check_ends(2, 6, 3)
   for i = 5, #ARGV, 6 do
     if not string.match(ARGV[i], '^%d+$') then error('not a number') end
@@ -45,6 +45,7 @@ script('release', {'allow-oom'}, {Fence, Holds, Lanes, Limits, Lingering, Places
     if has_lease then
       local due, wait = string.match(claims[number], '(%S+)$'), tonumber(ARGV[i + 2])
       Places.take(id)
+      Attempts.forget_progress(id)
       if wait >= 0 then
         note_unsent(topic_of(id), ARGV[i + 1], tonumber(ARGV[i + 3]))
         local lane = has_lanes and Lanes.name(topic_of(id), Ranks.key_in(Ranks.of(id)))

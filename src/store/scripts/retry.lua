@@ -30,6 +30,7 @@ script('retry', {'allow-oom'}, {Attempts, Ended, Expiries, Fence, Fifo, FollowUp
       if verdicts[number] == 'dead' then Ended.bring_back(id) end
       Places.take(id)
       Attempts.forget_losses(id)
+      Attempts.forget_progress(id)
       Attempts.note(id, ARGV[i + 4])
       call('HSET', JOBS, id, ARGV[i + 3])
       Expiries.note_of(id, ARGV[i + 3])

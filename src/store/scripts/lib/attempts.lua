@@ -2,6 +2,23 @@
 
 local Attempts = {uses = {Ranks}}
 
+-- ---- progress ----
+
+-- A worker may report how far its attempt is: JSON text by id, until the attempt ends. Ended.keep then writes the last one
+-- into the record.
+local function progress() return base .. 'progress' end
+
+function Attempts.note_progress(id, text)
+  call('HSET', progress(), id, text)
+  is_there[progress()] = true
+end
+
+function Attempts.progress(id) return has(progress()) and call('HGET', progress(), id) or nil end
+
+function Attempts.forget_progress(id)
+  if has(progress()) then call('HDEL', progress(), id) end
+end
+
 -- ---- last attempts ----
 
 -- One line of text is stored for each of the last attempts of a job, see attempt_line.h.
@@ -31,6 +48,7 @@ end
 function Attempts.forget(ids)
   if has(EXPIRIES) then call('ZREM', EXPIRIES, unpack(ids)) end
   if has(ATTEMPTS) then call('HDEL', ATTEMPTS, unpack(ids)) end
+  if has(progress()) then call('HDEL', progress(), unpack(ids)) end
   if has_lanes then Ranks.forget(ids) end
 end
 

@@ -87,6 +87,7 @@ end
 -- is on, the job is also added to the outbox (outbox.lua).
 function Ended.keep(id, state, at, losses, record, lines, reason)
   local topic = topic_of(id)
+  record = Records.with(record, 'progress', Attempts.progress(id))
   if has_history() then Outbox.add(id, state, at, losses, record, lines, reason) end
   record = Records.with_reason(record, reason)
   if call('HEXISTS', KEPT, id) == 1 then Ended.drop(id) end
@@ -111,18 +112,20 @@ end
 function Ended.keeps_all(topic) return retention_of(topic) ~= nil end
 
 -- Keeps a job that ends now. line: the line of its last attempt, or nothing. reason: of a cancelled job, or nothing.
-function Ended.keep_job(id, state, line, reason)
+-- result: of a delivered job, as JSON, or nothing.
+function Ended.keep_job(id, state, line, reason, result)
   local is_kept, is_archived = has_settings() and retention_of(topic_of(id)), has_history()
   if not is_kept and not is_archived then return end
   local record, lines = call('HGET', JOBS, id), Attempts.lines(id)
   if not record then return end
   local losses = has(CRASHES) and Attempts.losses(id) or 0
   if line ~= '' then lines = Attempts.with_line(lines, line or '') end
+  record = Records.with(record, 'result', result)
   if is_kept then
     Ended.keep(id, state, now, losses, record, lines, reason)
   else
     Records.bytes_left = Records.bytes_left - #record - #lines
-    Outbox.add(id, state, now, losses, record, lines, reason)
+    Outbox.add(id, state, now, losses, Records.with(record, 'progress', Attempts.progress(id)), lines, reason)
   end
 end
 

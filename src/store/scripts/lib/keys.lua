@@ -70,7 +70,8 @@ local function name_job_keys()
   RANKS = base .. 'ranks' -- id -> priority and key of the job, see ranks.lua
   KEY_SETTINGS = base .. 'key_settings' -- topic, newline, key -> settings of this key, as JSON text
   RARE_KEYS = {base .. 'never', TOPICS, PATTERNS, CRASHES, ATTEMPTS, BEHIND, HELD, RESUMED, CONSUMERS.lingering, LINES, KEPT,
-    WORKERS.leases, WORKERS.lingering, PULL_WAITERS, SUSPECTS, WORKFLOW_JOBS, ENDED_LAST, EXPIRIES, LIMITS, LIMITED, LANES}
+    WORKERS.leases, WORKERS.lingering, PULL_WAITERS, SUSPECTS, WORKFLOW_JOBS, ENDED_LAST, EXPIRIES, LIMITS, LIMITED, LANES,
+    base .. 'progress'}
 end
 
 local function name_other_keys()

@@ -14,12 +14,15 @@ function Records.has_read_enough() return Records.bytes_left <= 0 end
 -- item.
 function Records.read_on() Records.bytes_left = math.max(Records.bytes_left, 1) end
 
--- Returns the record of a cancelled job with the reason why it ended. The body, if the record has one, stays where it
--- is.
-function Records.with_reason(record, reason)
-  if not reason or string.sub(record, -1) ~= '}' then return record end
-  return string.sub(record, 1, -2) .. ',"reason":"' .. reason .. '"}'
+-- Returns the record with one more member. value: as in JSON; nothing: the record stays as it is. The body, if the record has one,
+-- stays where it is.
+function Records.with(record, name, value)
+  if not value or string.sub(record, -1) ~= '}' then return record end
+  return string.sub(record, 1, -2) .. ',"' .. name .. '":' .. value .. '}'
 end
+
+-- Returns the record of a cancelled job with the reason why it ended.
+function Records.with_reason(record, reason) return Records.with(record, 'reason', reason and '"' .. reason .. '"') end
 
 -- Returns the record of a job, or nothing if this call has reached its limit of bytes.
 function Records.read(id)
