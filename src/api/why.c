@@ -197,7 +197,11 @@ static void tell_topic(const struct telling *telling)
         buffer_printf(
             telling->text,
             "It is due, but the windows of its topic are closed%s%s. PATCH /topics/%.*s changes them.",
-            finding->next_ms ? " until " : "", finding->next_ms ? opens : "", SLICE_ARG(telling->topic));
+            finding->lacks_zone ? ": the server does not know the time zone of one of them, and looks "
+                                  "for it every 10 minutes (window_without_zone in its log)"
+            : finding->next_ms  ? " until "
+                                : "",
+            finding->next_ms ? opens : "", SLICE_ARG(telling->topic));
         break;
     }
     case APP_WHY_BATCH: {

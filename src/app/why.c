@@ -101,6 +101,7 @@ static enum app_why find_hold(struct why *why, const struct topic *topic)
         return APP_WHY_PAUSED;
     if (topic->opens_ms > 0 || topic->opens_ms == TOPIC_HELD) {
         why->finding.next_ms = topic->opens_ms > 0 ? topic->opens_ms : 0;
+        why->finding.lacks_zone = topic->lacks_zone;
         return APP_WHY_WINDOWS;
     }
     if (topic->head.size)

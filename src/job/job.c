@@ -36,6 +36,13 @@ bool attempt_result_is_success(const struct attempt_result *result)
 
 /* ---- a job ---- */
 
+void job_init(struct job *job)
+{
+    memset(job, 0, offsetof(struct job, labels));
+    job->timeout_ms = JOB_TIMEOUT_MS;
+    job->labels.count = job->schedule.count = job->unknown.count = 0;
+}
+
 void job_fini(struct job *job)
 {
     buffer_fini(&job->text);

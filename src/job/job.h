@@ -188,11 +188,9 @@ struct job {
     struct slice timezone;
     int64_t ttl_ms; /* from created_ms */
     int64_t expires_at_ms;
-    int retry; /* value that the client sent; job_max_retries returns the number that counts */
-    struct retry_schedule schedule; /* value that the client sent; job_wait_ms returns the wait that counts */
-    struct slice retry_wait;        /* used instead of a schedule, see retry.h; empty: none */
-    int64_t timeout_ms;             /* the default unless has_timeout */
-    struct job_header headers[JOB_HEADERS_MAX];
+    int retry;               /* value that the client sent; job_max_retries returns the number that counts */
+    struct slice retry_wait; /* used instead of a schedule, see retry.h; empty: none */
+    int64_t timeout_ms;      /* the default unless has_timeout */
     size_t header_count;
     struct slice key;  /* empty: the job belongs to the lane without a key */
     bool has_priority; /* false if the priority is JOB_PRIORITY_DEFAULT */
@@ -204,7 +202,6 @@ struct job {
     struct slice debounce_key; /* the last job is delivered; empty: no debounce */
     int64_t debounce_wait_ms;  /* from each of the jobs on */
     int64_t debounce_max_ms;   /* from the first job on; 0: JOB_DEBOUNCE_WAITS times debounce_wait_ms */
-    struct job_labels labels;
     struct slice on_delivered, on_dead, on_attempt; /* see callback.h; empty: those of the topic */
 
     struct slice form;      /* form of delivery, see delivery_form.h; empty: the standard form */
@@ -229,10 +226,18 @@ struct job {
 #endif
     struct slice lacks; /* the first name in "needs" (unknown_members.h) that this version does not know;
                            empty: none */
-    struct unknown_members unknown; /* members that this version does not know */
-
     struct buffer text; /* owned: unescaped strings */
+
+    /* Lists, last in the struct: of these, job_init sets only the numbers of items, because zeroing all of
+     * them would be a large part of the work for a job. */
+    struct job_labels labels;
+    struct retry_schedule schedule; /* value that the client sent; job_wait_ms returns the wait that counts */
+    struct unknown_members unknown; /* members that this version does not know */
+    struct job_header headers[JOB_HEADERS_MAX];
 };
+
+/* Sets all members to 0 and empty, and timeout_ms to the default. */
+void job_init(struct job *);
 
 /* Parses a client's job. Its times must be within limits, which count from now_ms. If OK, job borrows text.
  * If INVALID, errors has all faults. If NO_MEMORY, errors is empty. After a failure job has nothing to free.

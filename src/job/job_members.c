@@ -497,7 +497,7 @@ static enum status read_record(struct slice id, struct slice record, const struc
                                      .unknown = &job->unknown,
                                      .lacks = &job->lacks,
                                      .checked = limits};
-    *job = (struct job){.timeout_ms = JOB_TIMEOUT_MS};
+    job_init(job);
     buffer_init(&job->text, record.size);
     bool is_id = job_key_parse(id, &job->topic, &job->job_id);
     bool is_read = members_read(&reading, record);
@@ -507,7 +507,7 @@ static enum status read_record(struct slice id, struct slice record, const struc
     job_fini(job);
     /* A later version may give the members values that this version cannot read. Then only the id and the
      * unknown name in "needs" are read. */
-    *job = (struct job){.timeout_ms = JOB_TIMEOUT_MS};
+    job_init(job);
     job_key_parse(id, &job->topic, &job->job_id);
     return !reading.has_broken_json && needs_find(record, &job->lacks) ? STATUS_OK : STATUS_INVALID;
 }

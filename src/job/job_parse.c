@@ -55,7 +55,9 @@ static enum status parse_text(struct slice text, const struct job_rules *rules, 
 {
     struct member_parse parse = {
         .table = &job_members, .of = job, .text = &job->text, .errors = errors, .context = rules};
-    *job = (struct job){.topic = rules->topic, .job_id = rules->job_id};
+    job_init(job);
+    job->topic = rules->topic;
+    job->job_id = rules->job_id;
     buffer_init_fallible(&job->text, text.size);
     enum status status = job_parse_document(text, errors);
     if (status == STATUS_OK)

@@ -113,6 +113,8 @@ static void on_wake_message(void *arg, struct slice channel, struct slice text)
         shard->on_receivers.fn(shard->on_receivers.arg);
     if (shard->on_lock_left.fn && slice_equal(text, SLICE("carry")))
         shard->on_lock_left.fn(shard->on_lock_left.arg);
+    if (shard->on_openings_wanted.fn && slice_equal(text, SLICE("openings")))
+        shard->on_openings_wanted.fn(shard->on_openings_wanted.arg);
     if (clock_is_manual() && slice_starts_with(text, SLICE("clock ")) &&
         slice_to_number(slice_skip(text, 6), INT64_MAX, &due_ms)) {
         clock_turn_to((int64_t)due_ms);
@@ -450,6 +452,12 @@ void shard_on_lock_left(struct shard *shard, loop_fn *fn, void *arg)
 {
     shard->on_lock_left.fn = fn;
     shard->on_lock_left.arg = arg;
+}
+
+void shard_on_openings_wanted(struct shard *shard, loop_fn *fn, void *arg)
+{
+    shard->on_openings_wanted.fn = fn;
+    shard->on_openings_wanted.arg = arg;
 }
 
 void shard_on_subscribed(struct shard *shard, loop_fn *fn, void *arg)

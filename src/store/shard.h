@@ -314,6 +314,9 @@ void shard_on_fire_wake(struct shard *, shard_wake_fn *fn, void *arg);
 /* Sets the only listener: fn is called when the owner of the carry lock has released it. */
 void shard_on_lock_left(struct shard *, loop_fn *, void *arg);
 
+/* Sets the only listener: fn is called when topics come into the list of those whose openings are wanted. */
+void shard_on_openings_wanted(struct shard *, loop_fn *, void *arg);
+
 /* Sets the only listener: fn is called when the subscription to wake-ups begins, also after a reconnection.
  * Wake-ups that were published before are lost. */
 void shard_on_subscribed(struct shard *, loop_fn *, void *arg);

@@ -75,7 +75,7 @@ struct shard {
     struct {
         loop_fn *fn;
         void *arg;
-    } on_lock_left, on_subscribed;
+    } on_lock_left, on_openings_wanted, on_subscribed;
     struct {
         shard_wake_fn *fn;
         void *arg;

@@ -56,6 +56,7 @@ static struct topic read_topic(const struct redis_reply *reply, size_t at, bool 
         .quota = redis_reply_integer(redis_reply_at(reply, at + 20)),
         .opens_ms = redis_reply_integer(redis_reply_at(reply, at + 21)),
         .is_gathering = redis_reply_integer(redis_reply_at(reply, at + 22)) == 1,
+        .lacks_zone = redis_reply_integer(redis_reply_at(reply, at + 22)) == 2,
         .now_ms = redis_reply_integer(redis_reply_at(reply, 0)) / 1000,
     };
 }

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/system.h"
@@ -218,7 +219,7 @@ static void log_ending(const struct attempt *attempt, enum ending_cause cause)
 
 /* Frees what only the request needed. If the ending has the new record, this includes the claimed record, so
  * an attempt never has two copies of its body while it waits for Redis: all attempts of a receiver may fail
- * at the same time. The host is copied, because log lines name it later. */
+ * at the same time. A host in the record is copied, because log lines name it later. */
 static void attempt_drop_request(struct attempt *attempt)
 {
     struct slice host = attempt->url.host;
@@ -227,8 +228,10 @@ static void attempt_drop_request(struct attempt *attempt)
     buffer_fini(&attempt->header_text);
     if (attempt->texts.record.size == 0)
         return;
-    attempt->host = slice_dup(host);
-    attempt->url.host = slice_from(attempt->host, host.size);
+    if (attempt->job.url.size && host.size) {
+        attempt->host = slice_dup(host);
+        attempt->url.host = slice_from(attempt->host, host.size);
+    }
     attempt->url.target = attempt->url.query = SLICE("");
     buffer_fini(&attempt->record);
 }
@@ -456,6 +459,65 @@ static void ask_permit(struct attempt *attempt)
         attempt_on_permit(attempt, answer == PERMIT_GIVEN ? -1 : permit->wait_ms);
 }
 
+/* ---- settings that attempts share ---- */
+
+static void settings_share_drop(struct settings_share *share)
+{
+    if (!share || --share->users > 0)
+        return;
+    topic_settings_fini(&share->settings);
+    free(share->text);
+    free(share);
+}
+
+void settings_shares_fini(struct settings_shares *shares)
+{
+    for (size_t i = 0; i < SETTINGS_SHARES_MAX; i++)
+        settings_share_drop(shares->items[i]);
+}
+
+/* Reads the settings of a topic. Does not keep settings that cannot be read, so that *share is then NULL. */
+static enum status settings_share_read(struct slice topic, struct slice written,
+                                       struct settings_share **share)
+{
+    struct settings_share *made = NEW(struct settings_share);
+    const char *ignored;
+    made->users = 1;
+    made->text = memory_resize(NULL, topic.size + written.size);
+    memcpy(made->text, topic.data, topic.size);
+    memcpy(made->text + topic.size, written.data, written.size);
+    made->topic = slice_from(made->text, topic.size);
+    made->written = slice_from(made->text + topic.size, written.size);
+    enum status status = topic_settings_read_for(made->topic, made->written, &made->settings);
+    *share = status == STATUS_OK ? made : NULL;
+    if (status != STATUS_OK) {
+        free(made->text);
+        free(made);
+        return status;
+    }
+    made->has_broken_url =
+        made->settings.url.size && url_parse(made->settings.url, &made->url, &ignored) != STATUS_OK;
+    return STATUS_OK;
+}
+
+/* Returns the settings of a topic as they are in a claim, with a use of them. */
+static enum status settings_share_find(struct settings_shares *shares, struct slice topic,
+                                       struct slice written, struct settings_share **share)
+{
+    struct settings_share **place = &shares->items[hash_of(topic) % SETTINGS_SHARES_MAX];
+    bool is_same = *place && slice_equal((*place)->topic, topic) && slice_equal((*place)->written, written);
+    enum status status = is_same ? STATUS_OK : settings_share_read(topic, written, share);
+    if (status != STATUS_OK)
+        return status;
+    if (!is_same) {
+        settings_share_drop(*place);
+        *place = *share;
+    }
+    *share = *place;
+    (*share)->users++;
+    return STATUS_OK;
+}
+
 /* ---- READING ---- */
 
 static void give_back_unserved(struct attempt *attempt, enum unserved_why why, struct slice lacks)
@@ -486,24 +548,30 @@ static void hold_without_url(struct attempt *attempt)
 static bool read_settings(struct attempt *attempt, struct slice text)
 {
     struct slice topic, job_id;
-    attempt->settings = NEW(struct topic_settings);
-    attempt->settings_text = slice_dup(text);
     slice_cut(attempt->lease.id, '/', &topic, &job_id);
-    enum status status =
-        topic_settings_read_for(topic, slice_from(attempt->settings_text, text.size), attempt->settings);
+    enum status status = settings_share_find(attempt->context->shares, topic, text, &attempt->share);
+    if (status == STATUS_OK)
+        attempt->settings = &attempt->share->settings;
     if (status == STATUS_OK && attempt->settings->lacks.size == 0)
         return true;
-    if (status == STATUS_OK) {
+    if (status == STATUS_OK)
         give_back_unserved(attempt, UNSERVED_TOPIC_LACKS, attempt->settings->lacks);
-        return false;
-    }
-    free(attempt->settings);
-    attempt->settings = NULL;
-    if (status == STATUS_NO_MEMORY)
+    else if (status == STATUS_NO_MEMORY)
         attempt_end_by(attempt, ENDING_CAUSE_NO_MEMORY);
     else
         give_back_unserved(attempt, UNSERVED_SETTINGS, SLICE(""));
     return false;
+}
+
+/* Sets the parts of the url, if the job or its topic has one. Returns false if the url is broken. */
+static bool read_url(struct attempt *attempt)
+{
+    const char *ignored;
+    if (attempt->job.url.size)
+        return url_parse(attempt->job.url, &attempt->url, &ignored) == STATUS_OK;
+    if (attempt->share)
+        attempt->url = attempt->share->url;
+    return !attempt->share || !attempt->share->has_broken_url;
 }
 
 /* Returns whether the job is sent in the form of a batch, which may have this job only. */
@@ -522,8 +590,6 @@ static void attempt_read(struct attempt *attempt, struct slice settings, int64_t
     bool is_job =
         is_whole && job_read(attempt->lease.id, buffer_slice(&attempt->record), &attempt->job) == STATUS_OK;
     bool lacks = is_job && attempt->job.lacks.size;
-    struct slice url = is_job ? topic_defaults_url(attempt->settings, &attempt->job) : SLICE("");
-    const char *ignored;
     attempt->form = delivery_form_find(attempt->context->policy->forms, attempt->job.form);
     if (!is_whole)
         attempt_end_by(attempt, ENDING_CAUSE_NO_MEMORY);
@@ -531,7 +597,7 @@ static void attempt_read(struct attempt *attempt, struct slice settings, int64_t
         give_back_unserved(attempt, UNSERVED_JOB_LACKS, attempt->job.lacks);
     else if (!attempt->form)
         give_back_unserved(attempt, UNSERVED_JOB_LACKS, attempt->job.form);
-    else if (!is_job || (url.size && url_parse(url, &attempt->url, &ignored) != STATUS_OK))
+    else if (!is_job || !read_url(attempt))
         attempt_end_by(attempt, ENDING_CAUSE_UNREADABLE);
     else if (job_is_expired(&attempt->job, now_ms))
         attempt_end_by(attempt, ENDING_CAUSE_EXPIRED);
@@ -550,7 +616,9 @@ static void attempt_read(struct attempt *attempt, struct slice settings, int64_t
 struct attempt *attempt_start(const struct attempt_context *context, const struct shard_claimed *claimed,
                               const struct nonce *nonce, int64_t claim_us, int64_t now_ms)
 {
-    struct attempt *attempt = NEW(struct attempt);
+    struct attempt *attempt = memory_resize(NULL, sizeof *attempt);
+    memset(attempt, 0, offsetof(struct attempt, job));
+    job_init(&attempt->job);
     clock_note_work(1);
     list_init(&attempt->link);
     attempt->context = context;
@@ -633,10 +701,7 @@ void attempt_free(struct attempt *attempt)
     permit_drop(&attempt->permit);
     list_remove(&attempt->link);
     job_fini(&attempt->job);
-    if (attempt->settings)
-        topic_settings_fini(attempt->settings);
-    free(attempt->settings);
-    free(attempt->settings_text);
+    settings_share_drop(attempt->share);
     free(attempt->held_by);
     free(attempt->host);
     free(attempt->span);

@@ -46,6 +46,26 @@ struct attempt_policy {
 struct attempt;
 struct attempt_span;
 
+/* The settings of a topic, read from the text that a claim had, see settings_share_find. The attempts of the
+ * topic share them. */
+struct settings_share {
+    size_t users;         /* number of attempts, and the table */
+    char *text;           /* owned; name and settings point into this text */
+    struct slice topic;   /* name of the topic */
+    struct slice written; /* the settings as the claim had them */
+    struct topic_settings settings;
+    struct url url; /* parts of the topic's url; an empty host means that there is no url */
+    bool has_broken_url;
+};
+
+/* The settings that attempts used last. Topics rarely change, so most claims have a text that was read
+ * before. */
+enum { SETTINGS_SHARES_MAX = 16 };
+struct settings_shares {
+    struct settings_share *items[SETTINGS_SHARES_MAX]; /* by the hash of the topic's name; NULL: none */
+};
+void settings_shares_fini(struct settings_shares *);
+
 /* The context that all attempts of a consumer on one shard share and borrow. */
 struct attempt_context {
     struct store *store;
@@ -54,6 +74,7 @@ struct attempt_context {
     const struct attempt_policy *policy;
     struct receivers *receivers;
     struct unserved *unserved;
+    struct settings_shares *shares;
     struct metrics *metrics;
     /* Returns whether few attempts are in flight, compared with the limits of the process and of a topic. */
     bool (*has_room)(const void *arg);
@@ -91,17 +112,16 @@ struct attempt {
     struct buffer record; /* record as claimed */
     size_t bytes;         /* size of the record, also after it was freed */
     struct buffer payload, header_text;
-    enum workflow_input_kind input_kind; /* which data of the workflow the request contains */
-    struct buffer elements;              /* see shard_arrive */
-    int64_t workflow_ms;                 /* time at which the workflow was created */
-    bool is_cut;                         /* see attempt_cut */
-    struct job job;
-    const struct delivery_form *form; /* how the request is built; set in READING */
-    struct topic_settings *settings;  /* settings of the topic; owned; NULL: the topic has none */
-    char *settings_text;              /* owned; settings point into this text */
-    struct url url;     /* the url's parts; they point into record or settings_text; an empty host means that
-                           there is no url */
-    char *host;         /* owned; from RECORDING on: the host in url, if the record was freed */
+    enum workflow_input_kind input_kind;   /* which data of the workflow the request contains */
+    struct buffer elements;                /* see shard_arrive */
+    int64_t workflow_ms;                   /* time at which the workflow was created */
+    bool is_cut;                           /* see attempt_cut */
+    const struct delivery_form *form;      /* how the request is built; set in READING */
+    struct settings_share *share;          /* a use of it; NULL: no settings */
+    const struct topic_settings *settings; /* settings of the topic, in share; NULL: the topic has none */
+    struct url url; /* the url's parts; they point into record or share; an empty host means that there is
+                       no url */
+    char *host;     /* owned; from RECORDING on: the host in url, if it was in the record, which is freed */
     int64_t claimed_ms; /* time of the claim, by Redis's clock */
     int64_t late_ms;    /* time between the job's due time and the claim */
     int64_t held_ms;    /* part of late_ms in which a hold or a pause kept the job from being claimed */
@@ -118,6 +138,7 @@ struct attempt {
     struct ending ending;          /* set from RECORDING on */
     struct ending_texts texts;
     struct shard_follow_up follow_ups[CALLBACK_JOBS_MAX]; /* the callbacks; slices point into texts */
+    struct job job; /* the last member, because it is not zeroed as a whole, see job_init */
 };
 
 /* ---- what happens to an attempt ---- */

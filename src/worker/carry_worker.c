@@ -391,6 +391,14 @@ static void on_lock_left(void *arg)
         carry(worker, true);
 }
 
+/* A tick finds out that openings are wanted. Due jobs may wait for them, so it comes at once. */
+static void on_openings_wanted(void *arg)
+{
+    struct carry_worker *worker = arg;
+    if (worker->is_owner && !worker->is_stopping)
+        carry(worker, true);
+}
+
 /* Called when the subscription to wake-ups begins. Carries now, because this process has missed the wake-ups
  * that were published before. A standby also tries to take the lock, because the owner may have released it
  * before the subscription. */
@@ -429,6 +437,7 @@ struct carry_worker *carry_worker_new(struct loop *loop, const struct carry_work
     worker->lost = timer_new(loop, on_lost, worker);
     shard_on_wake(options->shard, on_wake, worker);
     shard_on_lock_left(options->shard, on_lock_left, worker);
+    shard_on_openings_wanted(options->shard, on_openings_wanted, worker);
     shard_on_subscribed(options->shard, carry_worker_on_subscribed, worker);
     shard_on_up(options->shard, carry_worker_on_up, worker);
     timer_start(worker->tick, 0);

@@ -49,6 +49,7 @@ struct consumer {
     struct receivers *receivers;
     struct resumer *resumer;
     struct unserved unserved;
+    struct settings_shares shares;
     size_t in_flight; /* number of attempts in all lanes */
     size_t bytes;     /* size of their records over RECORD_FREE_BYTES */
     size_t claims;    /* number of claims under way */
@@ -329,6 +330,7 @@ static void start_lane(struct loop *loop, struct consumer *consumer, size_t shar
         .policy = &options->policy,
         .receivers = consumer->receivers,
         .unserved = &consumer->unserved,
+        .shares = &consumer->shares,
         .metrics = options->metrics,
         .has_room = has_room,
         .on_end = on_attempt_end,
@@ -410,6 +412,7 @@ void consumer_free(struct consumer *consumer)
     }
     receivers_free(consumer->receivers);
     resumer_free(consumer->resumer);
+    settings_shares_fini(&consumer->shares);
     hook_free(consumer->decide);
     timer_free(consumer->renew);
     slots_fini(&consumer->slots);

@@ -10,7 +10,10 @@
 #include "job/topic/topic_settings.h"
 #include "worker/sweep.h"
 
-enum { SPANS_TEXT_MAX = WINDOW_SPANS_MAX * 32 };
+enum {
+    SPANS_TEXT_MAX = (WINDOW_SPANS_MAX + 1) * 32,
+    AGAIN_MS = 600000, /* if a zone is unknown, the spans are computed again after this time */
+};
 
 /* A topic whose spans were computed, and that Redis has not stored yet. */
 struct known {
@@ -24,6 +27,7 @@ struct openings {
     struct time_zones *zones;
     struct pace *pace;
     int64_t now_ms;
+    bool lacks_zone; /* a zone of the topic whose spans are computed is unknown */
     size_t count;
     struct known known[SHARD_OPENINGS_MAX];
 };
@@ -37,13 +41,15 @@ static const struct time_zone *find_zone(void *arg, struct slice name)
     struct problem problem;
     if (time_zones_find(openings->zones, name, &zone, &problem) == STATUS_OK)
         return zone;
+    openings->lacks_zone = true;
     log_error("window_without_zone", LOG_SLICE("timezone", name), LOG_TEXT("why", problem.text),
-              LOG_TEXT("then", "the window never opens"),
-              LOG_TEXT("do", "install tzdata, then PUT the settings again"));
+              LOG_TEXT("then", "the window stays closed; the zone is looked for again in 10 minutes"),
+              LOG_TEXT("do", "install tzdata, or change the window"));
     return NULL;
 }
 
-/* Writes "-" if the topic never opens, or this version cannot read its settings. */
+/* Appends the time at which the spans are computed again if a zone is unknown, or this version cannot read
+ * the settings. */
 static void write_spans(struct openings *openings, struct slice settings_text, char text[SPANS_TEXT_MAX])
 {
     struct window_span spans[WINDOW_SPANS_MAX];
@@ -51,15 +57,18 @@ static void write_spans(struct openings *openings, struct slice settings_text, c
     struct windows windows;
     struct problem problem;
     size_t count = 0, size = 0;
-    snprintf(text, SPANS_TEXT_MAX, "-");
-    if (topic_settings_read(settings_text, &settings) != STATUS_OK)
-        return;
-    if (settings.windows.size && windows_parse(settings.windows, &windows, &problem) == STATUS_OK)
-        count = windows_spans(&windows, openings->now_ms, find_zone, openings, spans);
-    topic_settings_fini(&settings);
+    openings->lacks_zone = false;
+    if (topic_settings_read(settings_text, &settings) == STATUS_OK) {
+        if (settings.windows.size && windows_parse(settings.windows, &windows, &problem) == STATUS_OK)
+            count = windows_spans(&windows, openings->now_ms, find_zone, openings, spans);
+        topic_settings_fini(&settings);
+    }
     for (size_t i = 0; i < count; i++)
         size += (size_t)snprintf(text + size, SPANS_TEXT_MAX - size, "%s%" PRId64 " %" PRId64, i ? " " : "",
                                  spans[i].opens_ms, spans[i].closes_ms);
+    if (openings->lacks_zone || count == 0)
+        snprintf(text + size, SPANS_TEXT_MAX - size, "%s- %" PRId64, size ? " " : "",
+                 openings->now_ms + AGAIN_MS);
 }
 
 static void forget_known(struct openings *openings)

@@ -458,11 +458,16 @@ def test_a_topic_that_stops_batching_lets_its_jobs_go(turned, receiver, topic, k
     ({"batch": {"size": 5}, "retryPriority": 3}, "retryPriority"),
     ({"batch": {"size": 5}, "perKey": {"order": "fifo"}}, "perKey.order"),
     ({"batch": {"size": 5}, "maxInFlight": 4}, "maxInFlight"),
+    ({"batch": {"size": 5}, "rate": {"jobs": 9, "per": 1, "burst": 4}}, "rate.burst"),
+    ({"batch": {"size": 5}, "rate": {"jobs": 4, "per": 1, "window": True}}, "rate.jobs"),
+    ({"batch": {"size": 5}, "perKey": {"maxInFlight": 4}}, "perKey.maxInFlight"),
+    ({"batch": {"size": 5}, "perKey": {"rate": {"jobs": 9, "per": 1}}}, "perKey.rate.burst"),
     ({"batch": {"size": 0}}, "batch.size"),
     ({"batch": {"size": 101}}, "batch.size"),
     ({"batch": {"wait": 1}}, "batch.size"),
     ({"batch": {"size": 2, "wait": 61}}, "batch.wait"),
     ({"batch": {"size": 2, "maxBytes": 1023}}, "batch.maxBytes"),
+    ({"batch": {"size": 2, "maxBytes": 4194305}}, "batch.maxBytes"),
     ({"batch": {"size": 2, "other": 1}}, "batch.other"),
 ])
 def test_settings_that_are_refused(server, topic, settings, words):

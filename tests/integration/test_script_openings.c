@@ -19,13 +19,15 @@
 #define CLAIM                    "claim 16 n1 5000 16 1000000 0"
 #define WANTED                   "openings_wanted: t\n"
 #define RUNG                     "ready: t\n"
+#define TOLD                     " wake openings"
 
 START_TEST(a_topic_is_closed_until_its_spans_are_known)
 {
     CHECK_EXAMPLES( //
-        {READY TOPIC, CLAIM, "0 0 0", HELD_UNTIL("inf", "", WANTED, RUNG)},
+        {READY TOPIC, CLAIM, "0 0 0" TOLD, HELD_UNTIL("inf", "", WANTED, RUNG)},
+        {READY TOPIC WANTED, CLAIM, "0 0 0", HELD_UNTIL("inf", "", WANTED, RUNG)},
         /* The last span is over. */
-        {READY OVER TOPIC, CLAIM, "0 0 0", HELD_UNTIL("inf", OVER, WANTED, RUNG)},
+        {READY OVER TOPIC, CLAIM, "0 0 0" TOLD, HELD_UNTIL("inf", OVER, WANTED, RUNG)},
         {READY CLOSED TOPIC, CLAIM, "0 0 0 wake now+5000", HELD_UNTIL("now+5000", CLOSED, "", RUNG)},
         {READY OPEN TOPIC, CLAIM, "0 0 1 t/a now-1000 {r} t " WINDOWS,
          "holders:t: t/a=n1,now-1000\njobs: t/a={r}\nleases: t/a@now+5000\n" OPEN RUNG TOPIC}, );
@@ -42,11 +44,31 @@ START_TEST(openings_stores_spans_and_lists_topics)
          HELD_UNTIL("now+5000", CLOSED, "", "")},
         /* The settings have changed since the topic was listed. */
         {wanted, "openings 100 t {} 'now+5000,now+9000'", "t " WINDOWS, NULL},
-        /* The zone is unknown. */
-        {wanted, STORE " -", "", HELD_UNTIL("inf", "openings: t=-\n", "", "")},
         /* The last span is computed again within its last day only. */
         {wanted, STORE " 'now-5000,now+86400000'", "", MAY_GO(LONG, "")},
-        {wanted, STORE " 'now-5000,now+86399999'", "t " WINDOWS, MAY_GO(LAST_DAY, WANTED)}, );
+        {wanted, STORE " 'now-5000,now+86399999'", "t " WINDOWS TOLD, MAY_GO(LAST_DAY, WANTED)}, );
+}
+END_TEST
+
+START_TEST(spans_of_an_unknown_zone_are_computed_again)
+{
+    static const char wanted[] = HELD_UNTIL("inf", "", WANTED, "");
+#define UNKNOWN(spans) "openings: t=" spans "\n"
+    CHECK_EXAMPLES( //
+        {wanted, STORE " '-,now+600000'", " wake now+600000",
+         HELD_UNTIL("now+600000", UNKNOWN("-,now+600000"), "", "")},
+        {READY UNKNOWN("-,now") TOPIC, CLAIM, "0 0 0" TOLD,
+         HELD_UNTIL("inf", UNKNOWN("-,now"), WANTED, RUNG)},
+        {READY UNKNOWN("-") TOPIC, CLAIM, "0 0 0" TOLD, HELD_UNTIL("inf", UNKNOWN("-"), WANTED, RUNG)},
+        /* Another window of the topic is in a zone that is known. */
+        {wanted, STORE " 'now+5000,now+9000,-,now+600000'", " wake now+5000",
+         HELD_UNTIL("now+5000", UNKNOWN("now+5000,now+9000,-,now+600000"), "", "")},
+        {wanted, STORE " 'now+5000,now+9000,-,now+3000'", " wake now+3000",
+         HELD_UNTIL("now+3000", UNKNOWN("now+5000,now+9000,-,now+3000"), "", "")},
+        {wanted, STORE " 'now-5000,now+9000,-,now+3000'", "",
+         MAY_GO(UNKNOWN("now-5000,now+9000,-,now+3000"), "")},
+        {wanted, STORE " 'now-5000,now+9000,-,now'", "t " WINDOWS TOLD,
+         MAY_GO(UNKNOWN("now-5000,now+9000,-,now"), WANTED)}, );
 }
 END_TEST
 
@@ -61,8 +83,8 @@ END_TEST
 START_TEST(workers_ask_for_spans)
 {
     CHECK_EXAMPLES( //
-        {PULL_READY(OVER, ""), LEASE, NOTHING("-1"), PULL_READY(OVER, WANTED)},
-        {PULL_READY("", ""), LEASE, NOTHING("-1"), PULL_READY("", WANTED)},
+        {PULL_READY(OVER, ""), LEASE, NOTHING("-1") TOLD, PULL_READY(OVER, WANTED)},
+        {PULL_READY("", ""), LEASE, NOTHING("-1") TOLD, PULL_READY("", WANTED)},
         {PULL_READY(CLOSED, ""), LEASE, NOTHING("now+5000"), NULL}, );
 }
 END_TEST
@@ -73,6 +95,7 @@ Suite *suite(void)
     TCase *tests = examples_case("openings");
     tcase_add_test(tests, a_topic_is_closed_until_its_spans_are_known);
     tcase_add_test(tests, openings_stores_spans_and_lists_topics);
+    tcase_add_test(tests, spans_of_an_unknown_zone_are_computed_again);
     tcase_add_test(tests, workers_ask_for_spans);
     suite_add_tcase(suite, tests);
     return suite;

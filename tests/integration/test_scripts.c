@@ -75,8 +75,11 @@ START_TEST(schedule_lets_one_job_stand_for_those_with_its_key)
         {THROTTLED, "schedule 0 86400000 t/b 0 \"x\":1} '-\nthrottle,9,t/-k'", "(throttled now t/a)", NULL},
         /* The answer is also that of the request's own key. */
         {THROTTLED, "schedule 0 9 t/b 0 \"x\":1} 'f,t/q\nthrottle,60000,t/-k'", "(throttled now t/a)",
-         "idempotency: t/-k=throttle,now,now+60000,t/a t/q=f,now,now+9,t/a\nwindows: t/q@now+9 "
+         "idempotency: t/-k=throttle,now,now+60000,t/a t/q=f,+now,now+9,t/a\nwindows: t/q@now+9 "
          "t/-k@now+60000\n"},
+        /* A repeated request gets the same answer, also when the time of the throttle is over. */
+        {"idempotency: t/q=f,+now-5,now+9,t/a\nwindows: t/q@now+9\n",
+         "schedule 0 9 t/b 0 \"x\":1} 'f,t/q\nthrottle,60000,t/-k'", "(throttled now-5 t/a)", NULL},
         {"idempotency: t/-k=throttle,now-9,now,t/a\nwindows: t/-k@now\n",
          "schedule 0 86400000 t/b 0 \"x\":1} '-\nthrottle,60000,t/-k'", "now",
          "bucket:t: t/b@now\nidempotency: t/-k=throttle,now,now+60000,t/b\njobs: "
@@ -1831,12 +1834,15 @@ START_TEST(forget_removes_the_keys_whose_window_is_over)
         {"idempotency: a=x b=y c=z\nwindows: a@now+1 b@now c@now-9\n", "forget 1 9", "1 0",
          "idempotency: a=x b=y\nwindows: b@now a@now+1\n"},
         {"idempotency: a=x b=y c=z\nwindows: a@now+1 b@now c@now-9\n", "forget 2 9", "2 0", KEY_KEPT},
-        /* The key of a debounce stays while its job waits. */
+        /* The key of a debounce stays while its job waits or is attempted. */
         {DELAYED "idempotency: t/|debounce|k=debounce,now-9,now,t/a\nwindows: t/|debounce|k@now\n",
          "forget 9 9", "1 0",
          DELAYED "idempotency: t/|debounce|k=debounce,now-9,now,t/a\nwindows: t/|debounce|k@now+3600000\n"},
         {LEASED "idempotency: t/|debounce|k=debounce,now-9,now,t/a\nwindows: t/|debounce|k@now\n",
-         "forget 9 9", "1 0", LEASED},
+         "forget 9 9", "1 0",
+         LEASED "idempotency: t/|debounce|k=debounce,now-9,now,t/a\nwindows: t/|debounce|k@now+3600000\n"},
+        {"idempotency: t/|debounce|k=debounce,now-9,now,t/a\nwindows: t/|debounce|k@now\n", "forget 9 9",
+         "1 0", ABSENT},
         {DELAYED "idempotency: t/|throttle|k=throttle,now-9,now,t/a\nwindows: t/|throttle|k@now\n",
          "forget 9 9", "1 0", DELAYED}, );
 }

@@ -35,6 +35,12 @@ START_TEST(writes_what_is_set)
     check_writes(
         "{\"batch\":{\"size\":100,\"wait\":\"1m\",\"maxBytes\":1024},\"maxInFlight\":100}",
         "{\"maxInFlight\":100,\"batch\":{\"size\":100,\"wait\":60,\"maxBytes\":1024},\"needs\":[\"batch\"]}");
+    check_writes(
+        "{\"batch\":{\"size\":5,\"maxBytes\":4194304},\"rate\":{\"jobs\":5,\"per\":1,\"window\":true},"
+        "\"perKey\":{\"maxInFlight\":5,\"rate\":{\"jobs\":1,\"per\":1,\"burst\":5}}}",
+        "{\"rate\":{\"jobs\":5,\"per\":1,\"burst\":1,\"window\":true},"
+        "\"perKey\":{\"maxInFlight\":5,\"rate\":{\"jobs\":1,\"per\":1,\"burst\":5}},"
+        "\"batch\":{\"size\":5,\"maxBytes\":4194304},\"needs\":[\"rateWindow\",\"batch\",\"keys\"]}");
     check_writes("{\"batch\":{\"size\":1}}", "{\"batch\":{\"size\":1},\"needs\":[\"batch\"]}");
     check_writes("{\"batch\":{\"size\":2},\"order\":\"due\",\"delivery\":\"push\",\"perKey\":{}}",
                  "{\"order\":\"due\",\"perKey\":{},\"delivery\":\"push\",\"batch\":{\"size\":2},"
@@ -198,7 +204,7 @@ START_TEST(names_what_is_wrong)
         {"{\"batch\":{\"size\":1.5}}", "batch.size"},
         {"{\"batch\":{\"size\":5,\"wait\":60.001}}", "batch.wait"},
         {"{\"batch\":{\"size\":5,\"maxBytes\":1023}}", "batch.maxBytes"},
-        {"{\"batch\":{\"size\":5,\"maxBytes\":16777217}}", "batch.maxBytes"},
+        {"{\"batch\":{\"size\":5,\"maxBytes\":4194305}}", "batch.maxBytes"},
         {"{\"batch\":{\"size\":5,\"most\":1}}", "batch.most"},
         {"{\"batch\":{\"size\":5},\"order\":\"fifo\"}", "batch"},
         {"{\"delivery\":\"pull\",\"batch\":{\"size\":5}}", "batch"},
@@ -206,6 +212,11 @@ START_TEST(names_what_is_wrong)
         {"{\"batch\":{\"size\":5},\"retryPriority\":0}", "batch"},
         {"{\"batch\":{\"size\":5},\"perKey\":{\"order\":\"fifo\"}}", "batch"},
         {"{\"batch\":{\"size\":5},\"maxInFlight\":4}", "batch"},
+        {"{\"batch\":{\"size\":5},\"rate\":{\"jobs\":9,\"per\":1,\"burst\":4}}", "batch"},
+        {"{\"batch\":{\"size\":2},\"rate\":{\"jobs\":9,\"per\":1}}", "batch"},
+        {"{\"batch\":{\"size\":5},\"rate\":{\"jobs\":4,\"per\":1,\"burst\":9,\"window\":true}}", "batch"},
+        {"{\"batch\":{\"size\":5},\"perKey\":{\"maxInFlight\":4}}", "batch"},
+        {"{\"batch\":{\"size\":5},\"perKey\":{\"rate\":{\"jobs\":9,\"per\":1,\"burst\":4}}}", "batch"},
         {"{\"jitter\":\"1\"}", "jitter"},
         {"{\"jitter\":-0.1}", "jitter"},
         {"{\"timeout\":[]}", "timeout"},

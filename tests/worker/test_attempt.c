@@ -20,6 +20,7 @@ static const struct target_policy *const no_targets; /* the fake HTTP client doe
 static struct attempt_policy policy;
 static struct unserved unserved;
 static struct attempt_context context;
+static struct settings_shares shares;
 static struct attempt *attempt;
 static int ended, unrecorded;
 
@@ -65,6 +66,7 @@ static void setup(void)
                                        .policy = &policy,
                                        .receivers = receivers_new(NULL, NULL, NULL),
                                        .unserved = &unserved,
+                                       .shares = &shares,
                                        .has_room = has_room,
                                        .on_end = on_end,
                                        .on_unrecorded = on_unrecorded};
@@ -79,6 +81,8 @@ static void teardown(void)
     if (attempt)
         attempt_free(attempt);
     receivers_free(context.receivers);
+    settings_shares_fini(&shares);
+    memset(&shares, 0, sizeof shares);
 }
 
 static void start_with(const char *record, const char *settings)
@@ -551,6 +555,29 @@ START_TEST(a_job_whose_settings_cannot_be_read_is_given_back)
     start_with(RECORD, "garbage");
     check_ending(WORLD_RELEASE);
     ck_assert_uint_eq(world_posts(), 0);
+}
+END_TEST
+
+START_TEST(settings_are_read_once_and_anew_when_their_text_changes)
+{
+    struct nonce nonce = {"n1"};
+    struct attempt *started[4];
+    const char *const jobs[4][2] = {{"t/0", "{\"url\":\"http://h/a\"}"},
+                                    {"t/1", "{\"url\":\"http://h/a\"}"},
+                                    {"u/0", "{\"url\":\"http://h/a\"}"},
+                                    {"t/2", "{\"url\":\"http://other/b\"}"}};
+    for (int i = 0; i < 4; i++) {
+        struct shard_claimed job = world_job(jobs[i][0], "{\"createdAt\":900000,\"url\":\"\"}", jobs[i][1]);
+        started[i] = attempt_start(&context, &job, &nonce, clock_boot_us(), world_redis_ms());
+    }
+    ck_assert_ptr_eq(started[0]->settings, started[1]->settings);
+    ck_assert_ptr_ne(started[0]->settings, started[2]->settings); /* a name may have other settings */
+    ck_assert_ptr_ne(started[0]->settings, started[3]->settings);
+    ck_assert(slice_equal(started[0]->settings->url, SLICE("http://h/a"))); /* as at its claim */
+    ck_assert(slice_equal(started[1]->url.host, SLICE("h")));
+    ck_assert(slice_equal(started[3]->url.host, SLICE("other")));
+    for (int i = 0; i < 4; i++)
+        attempt_free(started[i]);
 }
 END_TEST
 
@@ -1052,6 +1079,7 @@ Suite *suite(void)
     tcase_add_test(tests, a_body_whose_escapes_are_no_text_is_buried_as_it_is);
     tcase_add_test(tests, a_job_that_needs_a_later_version_is_given_back);
     tcase_add_test(tests, a_job_whose_settings_cannot_be_read_is_given_back);
+    tcase_add_test(tests, settings_are_read_once_and_anew_when_their_text_changes);
     tcase_add_test(tests, too_many_name_lookups_hold_a_job_without_an_attempt);
     tcase_add_test(tests, a_job_is_not_held_beyond_its_expiry);
     tcase_add_test(tests, an_open_breaker_holds_the_job);

@@ -467,6 +467,18 @@ START_TEST(an_owner_does_not_mind_that_a_lock_was_given_back)
 }
 END_TEST
 
+START_TEST(only_an_owner_computes_openings_at_once)
+{
+    own(-1);
+    world_want_openings(0);
+    ck_assert_uint_eq(world_under_way(WORLD_CARRY), 1);
+    ck_assert(world_call(WORLD_CARRY)->carry.is_tick);
+    stand_by(-1, 1);
+    world_want_openings(0);
+    ck_assert_uint_eq(world_under_way(WORLD_CARRY), 0);
+}
+END_TEST
+
 START_TEST(an_owner_that_finds_another_one_stands_by)
 {
     own(-1);
@@ -706,6 +718,7 @@ Suite *suite(void)
     tcase_add_test(tests, another_owner_with_the_same_beat_is_watched_anew);
     tcase_add_test(tests, a_lock_that_was_given_back_is_taken_at_once);
     tcase_add_test(tests, an_owner_does_not_mind_that_a_lock_was_given_back);
+    tcase_add_test(tests, only_an_owner_computes_openings_at_once);
     tcase_add_test(tests, an_owner_that_finds_another_one_stands_by);
     tcase_add_test(tests, where_nobody_else_can_be_alive_the_lock_is_taken_at_once);
     tcase_add_test(tests, an_owner_that_stops_gives_the_lock_back);

@@ -279,8 +279,8 @@ struct shard {
     loop_fn *on_up[STORE_UP_LISTENERS];
     void *up_arg[STORE_UP_LISTENERS];
     size_t ups;
-    loop_fn *on_bell_up, *on_receivers, *on_lock_left, *on_subscribed;
-    void *bell_up_arg, *receivers_arg, *lock_left_arg, *subscribed_arg;
+    loop_fn *on_bell_up, *on_receivers, *on_lock_left, *on_openings_wanted, *on_subscribed;
+    void *bell_up_arg, *receivers_arg, *lock_left_arg, *openings_wanted_arg, *subscribed_arg;
     shard_wake_fn *on_wake, *on_fire_wake;
     void *wake_arg, *fire_wake_arg;
 };
@@ -377,6 +377,11 @@ void shard_on_lock_left(struct shard *shard, loop_fn *fn, void *arg)
     shard->on_lock_left = fn, shard->lock_left_arg = arg;
 }
 
+void shard_on_openings_wanted(struct shard *shard, loop_fn *fn, void *arg)
+{
+    shard->on_openings_wanted = fn, shard->openings_wanted_arg = arg;
+}
+
 void shard_on_subscribed(struct shard *shard, loop_fn *fn, void *arg)
 {
     shard->on_subscribed = fn, shard->subscribed_arg = arg;
@@ -407,6 +412,11 @@ void world_subscribe(size_t number)
 void world_leave_lock(size_t number)
 {
     shards[number].on_lock_left(shards[number].lock_left_arg);
+}
+
+void world_want_openings(size_t number)
+{
+    shards[number].on_openings_wanted(shards[number].openings_wanted_arg);
 }
 
 /* ---- calls ---- */

@@ -160,7 +160,8 @@ void world_answer_append(enum status, const char *why);
 void world_come_up(size_t shard);
 void world_wake(size_t shard, int64_t due_ms);
 void world_leave_lock(size_t shard);
-void world_subscribe(size_t shard); /* wake-ups arrive from now on */
+void world_want_openings(size_t number); /* topics came into the list of those whose openings are wanted */
+void world_subscribe(size_t shard);      /* wake-ups arrive from now on */
 void world_wake_fire(size_t shard, int64_t next_ms);
 
 /* Returns a job as a claim returns it: due now, in topic t. The job is valid until world_begin. */

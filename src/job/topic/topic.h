@@ -59,6 +59,7 @@ struct topic {
     } hour;
     int64_t opens_ms;  /* when its windows let the next attempt begin; TOPIC_FREE: now; TOPIC_HELD: unknown */
     bool is_gathering; /* the first ready job waits for its batch until held_ms */
+    bool lacks_zone;   /* opens_ms is unknown because the time zone of a window is */
     bool fails;        /* too many of its last attempts failed, see scripts/lib/hours.lua */
     struct slice last_answer; /* status or word for the last error within the hour; empty: none */
 

@@ -109,10 +109,30 @@ static const struct member batch_rows[] = {
 
 static const struct members batch_members = {MEMBER_ROWS(batch_rows), .noun = "setting", .prefix = "batch."};
 
-/* Refuses what a batch cannot keep: the order of its jobs, and a limit that is smaller than it. */
+/* Returns the setting that lets fewer jobs begin together than a batch has, or NULL. A topic may get the
+ * batch and the bound from different layers: its requests then have as many jobs as the bound allows. */
+static const char *bound_below_batch(const struct topic_settings *settings)
+{
+    int64_t size = settings->batch_size;
+    if (settings->max_in_flight && settings->max_in_flight < size)
+        return "maxInFlight";
+    if (settings->rate_jobs && settings->is_rate_window && settings->rate_jobs < size)
+        return "rate.jobs";
+    if (settings->rate_jobs && !settings->is_rate_window && settings->rate_burst < size)
+        return "rate.burst";
+    if (settings->per_key.max_in_flight && settings->per_key.max_in_flight < size)
+        return "perKey.maxInFlight";
+    if (settings->per_key.rate_jobs && settings->per_key.rate_burst < size)
+        return "perKey.rate.burst";
+    return NULL;
+}
+
+/* Refuses what a batch cannot keep: the order of its jobs, and a bound that is smaller than it. */
 static void check_batch(struct member_parse *parse, const struct member *member)
 {
     const struct topic_settings *settings = parse->of;
+    const char *bound = bound_below_batch(settings);
+    char detail[80];
     if (parse->unknown)
         return;
     if (topic_settings_are_fifo(settings) || topic_settings_are_pull(settings) || settings->priority_age_ms ||
@@ -120,8 +140,10 @@ static void check_batch(struct member_parse *parse, const struct member *member)
         job_errors_add(
             parse->errors, member->path,
             "cannot be combined with order, perKey.order, priorityAge, retryPriority or delivery \"pull\"");
-    else if (settings->max_in_flight && settings->max_in_flight < settings->batch_size)
-        job_errors_add(parse->errors, member->path, "must not be larger than maxInFlight, which counts jobs");
+    else if (bound) {
+        snprintf(detail, sizeof detail, "must not be larger than %s, which counts jobs", bound);
+        job_errors_add(parse->errors, member->path, detail);
+    }
 }
 
 /* A batch has one answer for all of its jobs, and a worker ends its leases anyway. */

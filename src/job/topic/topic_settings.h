@@ -25,8 +25,8 @@ enum {
     TOPIC_BATCH_SIZE_MAX = 100,
     TOPIC_BATCH_WAIT_MAX_MS = 60 * 1000,
     TOPIC_BATCH_BYTES_MIN = 1024,
-    TOPIC_BATCH_BYTES_MAX = 16 * 1024 * 1024,
-    TOPIC_BATCH_BYTES = 1024 * 1024, /* the default */
+    TOPIC_BATCH_BYTES_MAX = 4 * 1024 * 1024, /* a claim ends at as many bytes of records */
+    TOPIC_BATCH_BYTES = 1024 * 1024,         /* the default */
     TOPIC_WEIGHT_MAX = 100,
     TOPIC_JITTER_MAX_PPM = 1000000,       /* 100 % of a wait, in millionths */
     TOPIC_PAUSE_REASON_MAX = 1024,        /* bytes */

@@ -1,5 +1,5 @@
 -- forget.lua - one step of limited size that removes idempotency keys whose window is over, unless they are those of a
--- debounce whose job waits, the entries of sends whose
+-- debounce whose job has not ended, the entries of sends whose
 -- jobs have ended, and the names of pull topics for whose jobs no worker waits any more (turns.lua). Redis's own
 -- expiry (EXPIRE) is used for none of them. After a step of the clock, removes nothing for some time
 -- (lib/clock_steps.lua).

@@ -11,8 +11,8 @@
 --           under this key and returned again. With throttle, a line 'throttle <ms> <key>' follows
 -- Returns {now_us, result ...}. A result is a due time, FULL, NO_URL, EXPIRED, or that of Quotas.refusal. If a job has the id, the result is
 -- {state, due, record} of this job, or AGAIN. If an earlier call has used the idempotency key, the result is
--- {'repeated', due, id} of that call's answer, or REUSED if it had other content. If another job stands for this one, the
--- result is {'throttled', due, id} of it (lib/idempotency.lua).
+-- {'repeated', due, id} of that call's answer, or REUSED if it had other content. If another job stands for this one, or
+-- stood for it in the earlier call, the result is {'throttled', due, id} of it (lib/idempotency.lua).
 
 local room, scheduled
 local has_quotas -- whether a quota may refuse a job of this call
@@ -83,7 +83,7 @@ local function schedule(id, when, record, once)
   local due, standing
   if key then due, standing = Idempotency.standing(key) end
   if standing then
-    if once ~= '-' then Idempotency.keep(once, standing, due, tonumber(ARGV[3])) end
+    if once ~= '-' then Idempotency.keep(once, standing, due, tonumber(ARGV[3]), true) end
     return {'throttled', due, standing}
   end
   if room < 1 and call('HEXISTS', JOBS, id) == 0 then return RESULT.FULL end

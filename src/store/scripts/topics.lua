@@ -13,7 +13,7 @@
 -- and the number of its attempts, else 0 and 0; 1 if the topic holds jobs because neither they nor the topic have a url,
 -- else 0; 1 if the topic fails (hours.lua), else 0; the last answer to a failed attempt within the hour or ''; the topic's quota (quotas.lua) or -1; when the windows of
 -- the topic let the next attempt begin, ms, or -1 if they let it now, or -2 if this is not known yet; 1 if the first ready job waits for its
--- batch, else 0}. If [2] is a pull topic with leases, the start of the oldest lease
+-- batch, 2 if the topic is closed because the zone of a window is unknown (openings.lua), else 0}. If [2] is a pull topic with leases, the start of the oldest lease
 -- follows, ms; if there are very many leases, only some are examined. If a topic has many ready jobs, only some of them
 -- are examined, to find held jobs whose hold has ended. A page ends early if it has some MiB of settings.
 
@@ -137,6 +137,8 @@ script('topics', {'no-writes'}, {Holds, Hours, Leases, Openings, Quotas, Rates, 
     local opens = settings_of(topic).windows and Openings.closed_until(topic)
     local hour, window_began, window_number = hours[topic], window_parts(topic)
     local held_at, held_by = held(topic, due)
+    local lacks_zone = opens and Openings.lacks_zone(topic)
+    if lacks_zone then opens, held_at = 'inf', held_at ~= -1 and -2 or -1 end
     for _, part in ipairs({
       topic, settings_text, waiting - ready - held_number + held_ready, ready - held_ready, call('HLEN', holders_of(topic)),
       call('ZCARD', index_of('dead', topic)), first_due(topic, due), held_at, held_number, hour.d, hour.r, hour.x,
@@ -144,7 +146,7 @@ script('topics', {'no-writes'}, {Holds, Hours, Leases, Openings, Quotas, Rates, 
       line_head_of(topic), window_began, window_number, holds_without_url(topic, held_number),
       hour.fails and 1 or 0, hour.answer, Quotas.of(topic) or -1,
       not opens and -1 or opens == 'inf' and -2 or tonumber(opens),
-      held_by == 'batch' and 1 or 0,
+      held_by == 'batch' and 1 or lacks_zone and 2 or 0,
     }) do
       replies[#replies + 1] = part
     end
