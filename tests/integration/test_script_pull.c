@@ -334,14 +334,14 @@ START_TEST(progress_is_kept_with_the_lease)
         {PULLED TOLD, "bury t/a p1 {x} line", "1", PULL DIED("now", "0,18,{x,\"progress\":0.5}line|")},
         {PULLED TOLD, "cancel t/a ''", "1", PULL "holders:t: t/a|p1=\npull_lingering: t/a|p1@now+3000\n"},
         /* The result follows the line. */
-        {WITH("\"retention\":60") HELD_BY_WORKER, "complete t/a p1 '|17'", "now-1000",
+        {WITH("\"retention\":60") HELD_BY_WORKER, "complete t/a p1 '\n17'", "now-1000",
          WITH("\"retention\":60") "completed:p1: t/a=\ndelivered:t: t/a@now\nkept_until: t/a@now+60000\n"
                                   "kept: t/a=delivered,now,0,15,{r,\"result\":17}1 now-1000 1000 200|\n"},
-        {PULLED, "complete t/a p1 '|17'", "now-1000", PULL "completed:p1: t/a=\n"},
-        {"topics: t={\"retention\":60}\n" POSTED, "complete t/a n5 'line|17'", "1",
+        {PULLED, "complete t/a p1 '\n17'", "now-1000", PULL "completed:p1: t/a=\n"},
+        {"topics: t={\"retention\":60}\n" POSTED, "complete t/a n5 'line\n17'", "1",
          "topics: t={\"retention\":60}\ndelivered:t: t/a@now\nkept_until: t/a@now+60000\n"
          "kept: t/a=delivered,now,0,15,{r,\"result\":17}line|\n"},
-        {POSTED, "complete t/a n5 'line|17'", "1", ""}, );
+        {POSTED, "complete t/a n5 'line\n17'", "1", ""}, );
 }
 END_TEST
 
