@@ -152,7 +152,17 @@ static size_t plain_size(const char *text, size_t left)
 
 void buffer_append_json(struct buffer *buffer, struct slice text)
 {
-    size_t start = 0, at = 0;
+    size_t start = 0;
+    size_t at = text.size ? (size_t)(json_plain_end(text.data, text.data + text.size) - text.data) : 0;
+    if (at == text.size) { /* most texts need no escape */
+        char *to = buffer_extend(buffer, text.size + 2);
+        if (!to)
+            return;
+        *to = to[text.size + 1] = '"';
+        if (text.size)
+            memcpy(to + 1, text.data, text.size);
+        return;
+    }
     buffer_append_byte(buffer, '"');
     while (at < text.size) {
         size_t size = plain_size(text.data + at, text.size - at);

@@ -176,11 +176,12 @@ bool log_is_on(enum log_level level)
 
 static bool needs_quotes(struct slice text)
 {
-    for (size_t i = 0; i < text.size; i++) {
-        unsigned char byte = (unsigned char)text.data[i];
-        if (byte <= ' ' || byte == '"' || byte == '=' || byte == '\\' || byte >= 0x7f)
+    static const bool is_plain[256] = {
+        ['!'] = true, ['#' ... '<'] = true, ['>' ... '['] = true, [']' ... '~'] = true};
+    const char *end = slice_end(text);
+    for (const char *at = text.data; at < end; at++)
+        if (!is_plain[(unsigned char)*at])
             return true;
-    }
     return text.size == 0;
 }
 
@@ -188,8 +189,12 @@ static bool needs_quotes(struct slice text)
  * the time. */
 static void put_key(struct buffer *line, const char *key)
 {
-    buffer_append(line, slice_of(key));
-    buffer_append_byte(line, '=');
+    size_t size = strlen(key);
+    char *at = buffer_extend(line, size + 1);
+    if (!at)
+        return;
+    memcpy(at, key, size);
+    at[size] = '=';
 }
 
 static void put_pair(struct buffer *line, const struct log_field *field)
@@ -229,15 +234,32 @@ static void put_fields(struct buffer *line, const struct log_field *fields, size
     }
 }
 
+/* Writes the beginning of a line, which all lines of a millisecond with the same level share. */
+static void put_opening(struct buffer *line, enum log_level level)
+{
+    static _Thread_local struct {
+        int64_t ms;
+        enum log_level level;
+        size_t size;
+        char text[64];
+    } last;
+    int64_t ms = clock_wall_ms();
+    if (last.size == 0 || last.ms != ms || last.level != level) {
+        char time[TIMESTAMP_SIZE];
+        timestamp_format(ms, time);
+        last.ms = ms;
+        last.level = level;
+        last.size = (size_t)snprintf(last.text, sizeof last.text, "time=%s level=%s event=", time,
+                                     level_names[level]);
+    }
+    buffer_append(line, slice_from(last.text, last.size));
+}
+
 static void put_logfmt(struct buffer *line, enum log_level level, const char *event,
                        const struct log_field *fields, size_t count)
 {
-    char time[TIMESTAMP_SIZE];
-    timestamp_format(clock_wall_ms(), time);
-    put_key(line, "time");
-    buffer_append(line, slice_of(time));
-    put_pair(line, &LOG_TEXT("level", level_names[level]));
-    put_pair(line, &LOG_TEXT("event", event));
+    put_opening(line, level);
+    buffer_append(line, slice_of(event));
     put_fields(line, fields, count);
     line->max = LINE_MAX_BYTES;
 }

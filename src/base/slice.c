@@ -35,9 +35,17 @@ bool slice_to_number(struct slice text, uint64_t max, uint64_t *value)
     uint64_t sum = 0;
     if (text.size == 0)
         return false;
-    for (size_t i = 0; i < text.size; i++) {
-        unsigned digit = (unsigned)(unsigned char)text.data[i] - '0';
-        if (digit > 9 || (i >= SAFE_DIGITS && (sum > UINT64_MAX / 10 || sum * 10 > UINT64_MAX - digit)))
+    const char *at = text.data, *end = at + text.size;
+    const char *safe_end = text.size > SAFE_DIGITS ? at + SAFE_DIGITS : end;
+    for (; at < safe_end; at++) {
+        unsigned digit = (unsigned)(unsigned char)*at - '0';
+        if (digit > 9)
+            return false;
+        sum = sum * 10 + digit;
+    }
+    for (; at < end; at++) {
+        unsigned digit = (unsigned)(unsigned char)*at - '0';
+        if (digit > 9 || sum > UINT64_MAX / 10 || sum * 10 > UINT64_MAX - digit)
             return false;
         sum = sum * 10 + digit;
     }

@@ -112,9 +112,12 @@ bool job_has_broken_body(const struct job *job)
 {
     static const struct json_limits limits = {JSON_DEPTH_MAX, JOB_MEMBERS_MAX};
     struct json_fault ignored;
+    const char *end = slice_end(job->body);
     if (job->has_body_base64)
         return !base64_is_valid(job->body_base64);
-    return json_is_text(job->body) && json_check(job->body, &limits, &ignored) == STATUS_INVALID;
+    if (!json_is_text(job->body) || json_plain_end(job->body.data + 1, end - 1) == end - 1)
+        return false; /* most texts have no escapes, so nothing in them can be broken */
+    return json_check(job->body, &limits, &ignored) == STATUS_INVALID;
 }
 
 bool job_needs_content_type(const struct job *job)

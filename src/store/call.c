@@ -290,7 +290,7 @@ static void on_reply(void *arg, enum status status, const struct redis_reply *re
         end_run(run, status, reply);
         return;
     }
-    run->reply = redis_reply_take(reply);
+    run->reply = redis_reply_copy(reply);
     wait_for_replicas(run);
 }
 

@@ -497,6 +497,8 @@ static enum status settings_share_read(struct slice topic, struct slice written,
     }
     made->has_broken_url =
         made->settings.url.size && url_parse(made->settings.url, &made->url, &ignored) != STATUS_OK;
+    if (made->url.host.size)
+        receiver_name(&made->url, made->receiver);
     return STATUS_OK;
 }
 
@@ -616,7 +618,7 @@ static void attempt_read(struct attempt *attempt, struct slice settings, int64_t
 struct attempt *attempt_start(const struct attempt_context *context, const struct shard_claimed *claimed,
                               const struct nonce *nonce, int64_t claim_us, int64_t now_ms)
 {
-    struct attempt *attempt = memory_resize(NULL, sizeof *attempt);
+    struct attempt *attempt = memory_resize(NULL, sizeof *attempt + claimed->id.size + 1);
     memset(attempt, 0, offsetof(struct attempt, job));
     job_init(&attempt->job);
     clock_note_work(1);
@@ -627,7 +629,10 @@ struct attempt *attempt_start(const struct attempt_context *context, const struc
     attempt->late_ms = now_ms - claimed->due_ms;
     attempt->held_ms = claimed->free_ms - claimed->due_ms;
     attempt->lease.nonce = *nonce;
-    attempt->lease.id = slice_from(slice_dup(claimed->id), claimed->id.size);
+    if (claimed->id.size)
+        memcpy(attempt->id, claimed->id.data, claimed->id.size);
+    attempt->id[claimed->id.size] = '\0';
+    attempt->lease.id = slice_from(attempt->id, claimed->id.size);
     buffer_init_fallible(&attempt->record, JOB_RECORD_MAX);
     ending_texts_init(&attempt->texts);
     buffer_init_fallible(&attempt->payload, JOB_RECORD_MAX);
@@ -710,6 +715,5 @@ void attempt_free(struct attempt *attempt)
     buffer_fini(&attempt->payload);
     buffer_fini(&attempt->elements);
     buffer_fini(&attempt->header_text);
-    free((char *)(uintptr_t)attempt->lease.id.data);
     free(attempt);
 }

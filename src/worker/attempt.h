@@ -13,6 +13,7 @@
 #include "job/delivery/ending.h"
 #include "job/delivery/signature.h"
 #include "job/retry.h"
+#include "job/target/receiver.h"
 #include "job/target/target.h"
 #include "job/target/url.h"
 #include "job/topic/topic_settings.h"
@@ -55,6 +56,7 @@ struct settings_share {
     struct slice written; /* the settings as the claim had them */
     struct topic_settings settings;
     struct url url; /* parts of the topic's url; an empty host means that there is no url */
+    char receiver[RECEIVER_HOST_SIZE]; /* name of its receiver, for log lines */
     bool has_broken_url;
 };
 
@@ -138,7 +140,8 @@ struct attempt {
     struct ending ending;          /* set from RECORDING on */
     struct ending_texts texts;
     struct shard_follow_up follow_ups[CALLBACK_JOBS_MAX]; /* the callbacks; slices point into texts */
-    struct job job; /* the last member, because it is not zeroed as a whole, see job_init */
+    struct job job; /* after all others, because it is not zeroed as a whole, see job_init */
+    char id[];      /* the id in lease */
 };
 
 /* ---- what happens to an attempt ---- */

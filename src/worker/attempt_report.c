@@ -35,8 +35,10 @@ static void attempt_log_begin(struct line *line, const struct attempt *attempt)
     put(line, LOG_SLICE("job", attempt->lease.id));
     if (attempt->url.host.size == 0)
         return;
-    receiver_name(&attempt->url, line->receiver);
-    put(line, LOG_TEXT("receiver", line->receiver));
+    bool is_of_topic = attempt->job.url.size == 0;
+    if (!is_of_topic)
+        receiver_name(&attempt->url, line->receiver);
+    put(line, LOG_TEXT("receiver", is_of_topic ? attempt->share->receiver : line->receiver));
 }
 
 static void put_result(struct line *line, const struct attempt_result *result)

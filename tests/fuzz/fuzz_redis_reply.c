@@ -1,5 +1,5 @@
 #include "fuzz_resp.h"
-#include "io/redis/redis.h"
+#include "io/redis/redis_private.h"
 
 static void walk(const struct redis_reply *reply)
 {
@@ -20,17 +20,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (!resp_is_modest(data, size))
         return 0;
-    redisReader *reader = redisReaderCreate();
+    struct reply_memory memory = {NULL};
+    redisReader *reader = reply_reader_new(&memory);
     void *got = NULL;
     redisReaderFeed(reader, (const char *)data, size);
     while (redisReaderGetReply(reader, &got) == REDIS_OK && got) {
-        struct redis_reply *taken = redis_reply_take(got);
-        assert(redis_reply_kind(got) == REDIS_KIND_NIL);
-        walk(taken);
-        redis_reply_free(taken);
-        freeReplyObject(got);
+        struct redis_reply *copy = redis_reply_copy(got);
+        walk(got);
+        reply_memory_free(&memory);
+        walk(copy);
+        redis_reply_free(copy);
         got = NULL;
     }
     redisReaderFree(reader);
+    reply_memory_free(&memory);
     return 0;
 }

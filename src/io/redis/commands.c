@@ -6,21 +6,41 @@
 #include "base/memory.h"
 #include "io/redis/redis_private.h"
 
+enum {
+    SIZE_TEXT_MAX = 32
+}; /* more than the bytes of a size, with its mark and line end, and of a line end */
+
+/* Appends a size, such as "$12" and a line end. */
+static void put_size(struct buffer *out, char mark, size_t size)
+{
+    char text[SIZE_TEXT_MAX];
+    char *end = text + sizeof text, *at = end;
+    *--at = '\n';
+    *--at = '\r';
+    do {
+        *--at = (char)('0' + size % 10);
+        size /= 10;
+    } while (size);
+    *--at = mark;
+    buffer_append(out, slice_from(at, (size_t)(end - at)));
+}
+
 /* Appends a command to the bytes to write. Returns false, and appends nothing, if the command does not fit or
  * if there is no memory. Both are possible, because clients decide the size of a command. */
 static bool append_argv(struct buffer *out, size_t argc, const struct slice *argv)
 {
     assert(argc > 0);
     size_t size = out->size;
-    buffer_append_byte(out, '*');
-    buffer_append_number(out, (int64_t)argc);
+    put_size(out, '*', argc);
     for (size_t i = 0; i < argc; i++) {
-        buffer_append(out, SLICE("\r\n$"));
-        buffer_append_number(out, (int64_t)argv[i].size);
-        buffer_append(out, SLICE("\r\n"));
-        buffer_append(out, argv[i]);
+        put_size(out, '$', argv[i].size);
+        char *at = buffer_extend(out, argv[i].size + 2);
+        if (!at)
+            break;
+        if (argv[i].size)
+            memcpy(at, argv[i].data, argv[i].size);
+        memcpy(at + argv[i].size, "\r\n", 2);
     }
-    buffer_append(out, SLICE("\r\n"));
     bool fits = !out->failed;
     if (!fits)
         out->size = size;

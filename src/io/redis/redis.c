@@ -70,6 +70,7 @@ static void lost(struct redis_link *link)
     if (link->reader)
         redisReaderFree(link->reader);
     link->reader = NULL;
+    reply_memory_free(&link->memory);
     forget_out(link);
     link->is_open = link->is_blocked = link->is_up = link->is_dropped = false;
     timer_stop(link->deadline);
@@ -135,7 +136,7 @@ static void take_replies(struct redis_link *link)
         link->is_in_callback = false;
         if (!is_expected) /* Redis sends a reply without a command, for example, if it has too many clients */
             set_reply_why(link, reply);
-        freeReplyObject(reply);
+        reply_memory_free(&link->memory);
         if (!is_expected || link->is_dropped)
             end_connection(link);
     }
@@ -329,9 +330,7 @@ static void use_stream(struct redis_link *link, struct redis_stream *stream, con
         return;
     }
     link->stream = stream;
-    link->reader = redisReaderCreate();
-    if (!link->reader)
-        abort(); /* out of memory */
+    link->reader = reply_reader_new(&link->memory);
     link->watch = watch_new(link->loop, redis_stream_fd(stream), on_ready, link);
     update_watch(link);
     timer_start(link->deadline, link->deadline_us);

@@ -147,9 +147,9 @@ struct slice redis_reply_text(const struct redis_reply *); /* also accepts an er
 size_t redis_reply_size(const struct redis_reply *);       /* the number of elements of an array */
 const struct redis_reply *redis_reply_at(const struct redis_reply *, size_t index);
 
-/* Takes a reply from its callback, so that the reply stays valid after the callback; the original then reads
- * as nil. The caller frees the result with redis_reply_free. */
-struct redis_reply *redis_reply_take(const struct redis_reply *);
+/* Returns a copy of a reply, which stays valid after the callback. The caller frees it with
+ * redis_reply_free. */
+struct redis_reply *redis_reply_copy(const struct redis_reply *);
 void redis_reply_free(struct redis_reply *); /* NULL is ignored */
 
 /* Names the library and the version that the program was built with; hiredis does not report the version of

@@ -33,6 +33,17 @@ struct subscription {
     void *arg;
 };
 
+/* The memory of one reply (replies.c). A zeroed struct is empty. */
+struct reply_block;
+struct reply_memory {
+    struct reply_block *blocks;
+};
+void reply_memory_free(struct reply_memory *);
+
+/* Returns a reader whose replies are in this memory. After each reply, and after redisReaderFree, free the
+ * memory. */
+redisReader *reply_reader_new(struct reply_memory *);
+
 struct redis_link {
     struct loop *loop;
     const struct redis_address *address;
@@ -44,6 +55,7 @@ struct redis_link {
     struct redis_stream *stream; /* NULL between connections */
     struct watch *watch;         /* watch on the socket of the stream */
     redisReader *reader;         /* cuts the stream's bytes into replies */
+    struct reply_memory memory;  /* memory of the reply that is being read, or whose callback is called */
     struct buffer out;           /* commands that wait for the end of the turn, or for the socket */
     size_t out_sent;             /* bytes of out that were written */
     bool is_open;                /* the stream is open: commands can be written */

@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 
-#include "base/json_writer.h"
 #include "job/text/json.h"
 #include "job/text/member.h"
 
@@ -15,26 +14,30 @@ void batch_body_begin(struct buffer *body)
 
 void batch_body_add(struct buffer *body, const struct job *job, int attempt)
 {
-    if (body->size > 1)
-        buffer_append_byte(body, ',');
-    struct json_writer json = json_writer_to(body);
-    json_put_object(&json);
-    json_add_text(&json, "jobId", job->job_id);
-    json_add_text(&json, "topic", job->topic);
-    if (job->key.size)
-        json_add_text(&json, "key", job->key);
-    json_add_number(&json, "attempt", attempt);
-    if (job->labels.count) {
-        json_add_array(&json, "labels");
-        for (size_t i = 0; i < job->labels.count; i++)
-            json_put_text(&json, job->labels.items[i]);
-        json_end_array(&json);
+    buffer_append(body, body->size > 1 ? SLICE(",{\"jobId\":") : SLICE("{\"jobId\":"));
+    buffer_append_json(body, job->job_id);
+    buffer_append(body, SLICE(",\"topic\":"));
+    buffer_append_json(body, job->topic);
+    if (job->key.size) {
+        buffer_append(body, SLICE(",\"key\":"));
+        buffer_append_json(body, job->key);
     }
-    if (job->has_body_base64)
-        json_add_text(&json, "bodyBase64", job->body_base64);
-    else if (job->body.size)
-        json_add_raw(&json, "body", job->body);
-    json_end_object(&json);
+    buffer_append(body, SLICE(",\"attempt\":"));
+    buffer_append_number(body, attempt);
+    for (size_t i = 0; i < job->labels.count; i++) {
+        buffer_append(body, i ? SLICE(",") : SLICE(",\"labels\":["));
+        buffer_append_json(body, job->labels.items[i]);
+    }
+    if (job->labels.count)
+        buffer_append_byte(body, ']');
+    if (job->has_body_base64) {
+        buffer_append(body, SLICE(",\"bodyBase64\":"));
+        buffer_append_json(body, job->body_base64);
+    } else if (job->body.size) {
+        buffer_append(body, SLICE(",\"body\":"));
+        buffer_append(body, job->body);
+    }
+    buffer_append_byte(body, '}');
 }
 
 void batch_body_end(struct buffer *body)

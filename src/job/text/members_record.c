@@ -195,6 +195,22 @@ static size_t find_between(const struct members *table, size_t first, size_t end
     return table->count;
 }
 
+/* Returns the row with this name, or the number of rows. The members of a record are in the order of the
+ * table, so the search begins at the next row. Most records of jobs have few members and then the last one,
+ * the body. */
+static size_t find_row(const struct record_reading *reading, struct slice name)
+{
+    const struct members *table = reading->table;
+    if (reading->next < table->count) {
+        size_t at = find_between(table, table->count - 1, table->count, name);
+        if (at == table->count)
+            at = find_between(table, reading->next, table->count - 1, name);
+        if (at < table->count)
+            return at;
+    }
+    return find_between(table, 0, reading->next, name);
+}
+
 /* Reads the member "needs". If one of its names is unknown, keeps its text; otherwise drops it, because this
  * version writes the member anew. */
 static bool read_needs(struct record_reading *reading, struct slice key, struct slice value)
@@ -224,21 +240,19 @@ static bool take_value(struct record_reading *reading, struct json_cursor *curso
 }
 
 /* Reads the value of the member with this key, which includes its quotes. A known member may occur only once.
- * The members of a record are in the order of the table, so the search for the row begins at the next one. */
+ */
 static bool read_member(struct record_reading *reading, struct json_cursor *cursor, struct slice key)
 {
     const struct members *table = reading->table;
     struct slice value, name = slice_from(key.data + 1, key.size - 2);
-    size_t at = find_between(table, reading->next, table->count, name);
-    if (at == table->count)
-        at = find_between(table, 0, reading->next, name);
-    const struct member *member = at < table->count ? &table->rows[at] : NULL;
-    if (!take_value(reading, cursor, member, &value))
-        return false;
     /* The head of a job's record is written anew with each change. An earlier version carries it as an
      * unknown member, to another place, and does not change it. */
     if (table == &job_members && slice_equal(name, SLICE("head")))
-        return true;
+        return take_value(reading, cursor, NULL, &value);
+    size_t at = find_row(reading, name);
+    const struct member *member = at < table->count ? &table->rows[at] : NULL;
+    if (!take_value(reading, cursor, member, &value))
+        return false;
     if (!member)
         return slice_equal(name, SLICE("needs")) ? read_needs(reading, key, value)
                                                  : unknown_members_add(reading->unknown, key, value);
