@@ -191,6 +191,22 @@ static void free_ends(void *arg)
 
 /* ---- the answer to the end of leases ---- */
 
+#define USED_TOO_OFTEN "The token is used more often than once a second; nothing changed."
+#define NEEDS_TOKEN                                                                                          \
+    "The request needs a token of the server (\"Authorization: Bearer ...\"), or the Duepost-Token of an "   \
+    "attempt at this job; nothing changed."
+
+/* Answers a request without a token of the server that may not end its only lease. */
+static void refuse_guest(struct exchange *exchange, unsigned status)
+{
+    static const struct http_header challenge = {SLICE_INIT("WWW-Authenticate"),
+                                                 SLICE_INIT("Bearer realm=\"duepost\"")};
+    if (status == 401)
+        exchange_refuse_with(exchange, status, &challenge, "%s", NEEDS_TOKEN);
+    else
+        exchange_refuse_with(exchange, status, &exchange_retry_after, "%s", USED_TOO_OFTEN);
+}
+
 /* Counts one item as ended, and answers when all items have ended. */
 static void answer_if_ended(struct lease_ends *ends)
 {
@@ -211,6 +227,8 @@ static void answer_if_ended(struct lease_ends *ends)
         json_end_array(&json);
         json_end_object(&json);
         exchange_answer(ends->exchange, 207, NULL, 0, buffer_slice(body));
+    } else if (only->status == 401 || only->status == 429) {
+        refuse_guest(ends->exchange, only->status);
     } else if (only->status != 200) {
         problem_answer_members(ends->exchange, only->status, buffer_slice(&only->members),
                                &(struct app_verdict){.end = STATUS_OK});
@@ -304,15 +322,8 @@ static bool is_guest_admitted(struct lease_item *item, const struct lease_end *e
         add_names(&json, item);
         json_put(&json);
     }
-    if (right == APP_LEASE_TOO_OFTEN) {
-        problem_write(&item->members, "The token is used more often than once a second; nothing changed.");
-        end_item(item, 429);
-    } else {
-        problem_write(&item->members,
-                      "The request needs a token of the server (\"Authorization: Bearer ...\"), "
-                      "or the Duepost-Token of an attempt at this job; nothing changed.");
-        end_item(item, 401);
-    }
+    problem_write(&item->members, "%s", right == APP_LEASE_TOO_OFTEN ? USED_TOO_OFTEN : NEEDS_TOKEN);
+    end_item(item, right == APP_LEASE_TOO_OFTEN ? 429 : 401);
     return false;
 }
 

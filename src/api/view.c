@@ -30,6 +30,8 @@ static void add_state(struct json_writer *json, const struct stored_job *stored,
     json_add_time(json, "createdAt", job->created_ms);
     if (job->has_ttl || job->has_expires_at)
         json_add_time(json, "expiresAt", job_expires_ms(job, job->created_ms));
+    if (stored->is_workers)
+        json_add_time(json, "leaseUntil", stored->at_ms);
     if (stored->state == JOB_STATE_DEAD) {
         json_add_time(json, "deadAt", stored->at_ms);
         json_add_text(json, "reason", app_job_reason(job, stored->at_ms));

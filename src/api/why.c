@@ -73,6 +73,15 @@ static void tell_attempt(const struct telling *telling)
 {
     const struct app_finding *finding = telling->finding;
     char until[TIMESTAMP_SIZE];
+    if (!finding->is_pull && finding->is_deferred) {
+        timestamp_format(finding->next_ms, until);
+        buffer_printf(
+            telling->text,
+            "Its receiver has deferred the end of the attempt until %s. If no request with the token of "
+            "the attempt ends or extends it before that, the attempt fails.",
+            until);
+        return;
+    }
     if (!finding->is_pull) {
         buffer_append(telling->text, SLICE("An attempt is under way. If its process is lost, another process "
                                            "takes the job over when the lease ends."));

@@ -433,6 +433,7 @@ static void keep_job(struct why *why, const struct stored_job *view)
     why->finding.state = view->state;
     why->finding.pause_reason = why->pause_reason;
     why->at_ms = view->at_ms;
+    why->finding.is_deferred = view->is_workers;
     struct app_finding *finding = &why->finding;
     struct job job;
     bool is_readable = app_job_read(view, &job);

@@ -48,10 +48,11 @@ struct app_finding {
     int64_t ended_ms, now_ms; /* DEAD, DELIVERED, CANCELLED: when the job ended, and when it was read */
     bool is_of_history;       /* the job is in the history and no longer in Redis */
     bool is_body_left_out;    /* see stored_job */
-    bool is_record;  /* LATER_VERSION: true: the job's record needs the later version; false: the topic's
-                        settings need it */
-    bool is_pull;    /* the job's topic is a pull topic: workers lease the jobs */
-    bool lacks_zone; /* WINDOWS: the time zone of a window is unknown, so it is not known when it opens */
+    bool is_record;   /* LATER_VERSION: true: the job's record needs the later version; false: the topic's
+                         settings need it */
+    bool is_deferred; /* leased: the receiver has deferred the end of the attempt */
+    bool is_pull;     /* the job's topic is a pull topic: workers lease the jobs */
+    bool lacks_zone;  /* WINDOWS: the time zone of a window is unknown, so it is not known when it opens */
     bool is_topic_paused;      /* the topic is paused, so the job will be held when it is due */
     int64_t ready, leased;     /* numbers of jobs of its topic */
     struct slice head;         /* ORDER: jobId of the earlier job */

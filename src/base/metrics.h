@@ -103,6 +103,7 @@ enum metrics_counter {
     METRICS_COUNTER_FIRES_HELD,      /* times that a schedule could not create its job yet, and must try again
                                         later */
     METRICS_COUNTER_LEASED,          /* jobs leased by workers */
+    METRICS_COUNTER_DEFERRED,        /* attempts whose end the receiver has deferred */
     METRICS_COUNTER_LEASES_RETURNED, /* leases returned because the worker did not get the answer */
     METRICS_COUNTER_ARCHIVED,        /* ended jobs that were moved to the history */
     METRICS_COUNTER_THROTTLED,       /* new jobs for which another job with the same throttle key stands */

@@ -44,6 +44,7 @@ static const struct {
     {"duepost_fires_held_total", "Times that a schedule could not fire yet: --max-jobs is reached, the time "
                                  "zone is unknown, or the definition is unreadable."},
     {"duepost_leased_total", "Jobs of pull topics that workers have leased."},
+    {"duepost_deferred_total", "Attempts whose end the receiver has deferred (Duepost-Defer)."},
     {"duepost_leases_returned_total", "Leases that ended at once because the worker did not get the answer."},
     {"duepost_archived_total", "Ended jobs that were moved to the history."},
     {"duepost_jobs_throttled_total",

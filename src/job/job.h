@@ -348,6 +348,7 @@ struct stored_job {
     int64_t losses;        /* number of consecutive consumers that were lost while they had the job */
     struct slice settings; /* current settings of the job's topic, see topic_settings.h; empty: none */
     int64_t now_ms;        /* time of reading */
+    bool is_workers;       /* leased: by a worker, or its end is deferred; a consumer renews its leases */
     struct slice progress; /* leased: how far the worker is, JSON; empty: unknown */
     /* until_ms and last_lines are set for a job that has left the pool; else they are 0 and empty. */
     int64_t until_ms;        /* time at which the job is removed; 0: there is no limit */

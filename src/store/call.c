@@ -462,6 +462,7 @@ bool reply_read_job(const struct redis_reply *reply, struct stored_job *job)
     job->settings = redis_reply_text(redis_reply_at(reply, 4));
     job->until_ms = redis_reply_integer(redis_reply_at(reply, 5));
     job->last_lines = redis_reply_text(redis_reply_at(reply, 6));
+    job->is_workers = redis_reply_size(reply) > 7;
     job->progress = redis_reply_text(redis_reply_at(reply, 7));
     return true;
 }

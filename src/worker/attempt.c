@@ -82,6 +82,8 @@ static void count_end(const struct attempt *attempt)
     size_t callbacks = attempt->texts.callbacks.count;
     if (callbacks)
         metrics_count(attempt->context->metrics, METRICS_COUNTER_CALLBACKS, callbacks);
+    if (attempt->ending.verdict == ENDING_DEFER)
+        metrics_count(attempt->context->metrics, METRICS_COUNTER_DEFERRED, 1);
     if (attempt->ending.verdict == ENDING_COMPLETE) {
         metrics_ended(attempt->context->metrics, attempt->job.topic, METRICS_END_DELIVERED);
         attempt_log_delivery(attempt);

@@ -1,14 +1,14 @@
 """Deferred ends: a receiver answers 202 with Duepost-Defer, and a later request with its token ends the attempt."""
 
 import json
-import signal
 import time
 
 import pytest
 
 from patience import SLOW, until
-from receiver import CLOSE, HANG, Answer, Receiver
+from receiver import Answer
 from timestamp import to_ms
+from tokens import TokenFile
 
 JSON, MERGE = {"Content-Type": "application/json"}, {"Content-Type": "application/merge-patch+json"}
 
@@ -271,3 +271,109 @@ def test_an_answer_that_is_not_kept(server, receiver, topic, body):
     server.schedule(topic=topic, jobId="a")
     server.wait_for_state(topic, "a", "delivered")
     assert "result" not in server.job(topic, "a")
+
+
+# ---- without another token ----
+
+@pytest.fixture
+def guarded(start):
+    tokens = TokenFile()
+    text = tokens.add("all")
+    tokens.add("reader", ["read"])
+    server = start("--tokens", str(tokens.path))
+    return server.with_token(text), server.with_token(None), server.with_token(tokens.texts["reader"])
+
+
+def test_the_token_of_an_attempt_is_enough(guarded, receiver, topic):
+    server, guest, reader = guarded
+    token = deferred(server, receiver, topic)
+    assert end(guest, topic, "extend", token, progress=0.5).expect(200)["state"] == "leased"
+    assert end(reader, topic, "extend", token).status == 403  # a token of the server has its own rights
+    assert end(guest, topic, "release", token).status == 401  # no way of the receiver
+    for wrong in ("none", token[:-2] + "xx", "p" + token[1:], "p-" + token[1:].split(".")[0]):
+        for way in ("complete", "retry", "bury", "extend"):
+            refused = end(guest, topic, way, wrong)
+            assert refused.status == 401 and "Duepost-Token" in refused.json["detail"] and "state" not in refused.json
+    assert end(guest, topic, "complete", token, job_id="other").status == 401
+    assert end(guest, topic + "x", "complete", token).status == 401
+    end(guest, topic, "complete", token, result=1).expect(200)
+    late = end(guest, topic, "bury", token)
+    assert late.status == 409 and late.json["state"] == "delivered"
+    assert server.job(topic, "a")["result"] == 1
+
+
+def test_many_ends_without_another_token(guarded, receiver, topic):
+    server, guest, _ = guarded
+    token = deferred(server, receiver, topic)
+    items = [{"jobId": "a", "token": "no"}, {"jobId": "a", "token": token}, {"jobId": "b", "token": token}]
+    results = guest.request("POST", f"/topics/{topic}/complete", json.dumps(items), JSON).expect(207)["results"]
+    assert [result["status"] for result in results] == [401, 200, 401]
+
+
+def test_the_token_is_not_used_more_often_than_once_a_second(guarded, receiver, topic):
+    server, guest, _ = guarded
+    token = deferred(server, receiver, topic)
+    statuses = [end(guest, topic, "extend", token).status for _ in range(90)]
+    assert statuses[:60] == [200] * 60 and 429 in statuses[60:]
+    assert end(server, topic, "complete", token).status == 200
+
+
+# ---- losses ----
+
+@pytest.mark.parametrize("is_killed", [True, False])
+def test_another_process_knows_the_token(start, redis, receiver, topic, is_killed):
+    store = redis()
+    server = start(redis=store)
+    token = deferred(server, receiver, topic)
+    server.kill() if is_killed else server.terminate()
+    server = start(redis=store)
+    assert state(server, topic) == "leased"
+    end(server, topic, "complete", token).expect(200)
+    assert state(server, topic) == "delivered" and receiver.count(topic) == 1
+
+
+def test_the_process_dies_before_the_answer(start, redis, receiver, topic):
+    """The outcome of this attempt is unknown, so the next attempt has the same number and another token."""
+    store = redis()
+    server = start(redis=store)
+    put(server, topic, url=receiver.url(), defer=True, retention=3600).expect(200)
+    receiver.script(topic, Answer(202, headers=(("Duepost-Defer", "1h"),), delay=2 * SLOW), defer())
+    server.schedule(topic=topic, jobId="a")
+    until(lambda: receiver.count(topic) == 1, 20, "the request")
+    server.kill()
+    server = start(redis=store)
+    until(lambda: receiver.count(topic) == 2, 30, "the next attempt")
+    time.sleep(0.5)
+    first, second = receiver.of(topic)
+    assert (first.attempt, second.attempt) == (1, 1)
+    assert end(server, topic, "complete", first.headers["duepost-token"]).status == 409
+    end(server, topic, "complete", second.headers["duepost-token"]).expect(200)
+
+
+def test_a_lease_that_ran_out_while_no_process_was_there(start, redis, receiver, topic):
+    store = redis()
+    server = start(redis=store)
+    deferred(server, receiver, topic, lease="1s", retrySchedule=[0.1])
+    server.kill()
+    time.sleep(1.5)
+    receiver.script(topic, 200, job_id="a")
+    server = start(redis=store)
+    server.wait_for_state(topic, "a", "delivered")
+    assert [arrival.attempt for arrival in receiver.of(topic)] == [1, 2]
+
+
+def test_why_and_the_end_of_the_lease(server, receiver, topic):
+    deferred(server, receiver, topic)
+    job = server.job(topic, "a")
+    why = server.get(f"/jobs/{topic}/a/why").expect(200)
+    assert "has deferred the end" in why["detail"] and job["leaseUntil"] in why["detail"]
+    assert 3500_000 < to_ms(job["leaseUntil"]) - time.time() * 1000 <= 3600_000
+
+
+def test_the_callback_has_the_result(server, receiver, topic):
+    token = deferred(server, receiver, topic, onDelivered=receiver.url("/told"))
+    end(server, topic, "complete", token, result={"n": 1.50}).expect(200)
+    told = until(lambda: next(iter(receiver.of(f"{topic}~callbacks")), None), 20, "the callback")
+    document = json.loads(told.body)
+    assert (document["outcome"], document["result"], document["attempts"]) == ("delivered", {"n": 1.5}, 1)
+    assert b'"result":{"n": 1.5}' in told.body

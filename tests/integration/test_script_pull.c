@@ -403,7 +403,7 @@ START_TEST(owners_meet_a_leased_job)
         {REPLACED, "retry t/a p1 5 {x} ''", "-36", NEW}, {REPLACED, "bury t/a p1 {x} ''", "-36", NEW},
         {REPLACED, "release t/a p1 -1 0 - 0", "-36", NEW}, {PULLED, "change t/a * 0 ''", "-3", NULL},
         {PULLED, "run 0 t/a 0 '' '' {x}", "-3", NULL},
-        {PULLED, "read t/a", "(leased now+3000 {r} 0 {\"delivery\":\"pull\"})", NULL},
+        {PULLED, "read t/a", "(leased now+3000 {r} 0 {\"delivery\":\"pull\"} 0 '' '')", NULL},
         {PULLED, "leased '' '' 0 100", "p0", NULL}, {PULLED, "leased '' '' p0 100", "0 t/a", NULL},
         {LEASED, "leased '' '' 0 100", "0 t/a", NULL}, );
 }

@@ -6,7 +6,7 @@
 --   outbox: time until which its retention keeps it, or 0;
 --      and line of its last attempt, or ''
 --   AGAIN: the call has read as many bytes as it may, so the caller must read this job with another call
--- A leased job whose worker has reported its progress has three more members: 0, '' and the progress, as JSON.
+-- A job that a worker has leased, or whose end is deferred, has three more members: 0, '', and the progress, as JSON, or ''.
 -- A waiting job that has expired is dead, even before expire.lua has ended it. The time is when the job is due, when its lease ends, or when it ended.
 
 local function read_kept(id)
@@ -28,11 +28,11 @@ script('read', {'no-writes'}, {Attempts, Ended, Leases, Records}, function()
       local record = Records.read(id)
       local state, score = Leases.locate(id)
       if record and state ~= 'leased' and Records.is_expired(record) then state, score = 'dead', Records.expiry(record) end
-      local progress = record and state == 'leased' and Attempts.progress(id)
+      local is_workers = state == 'leased' and has(WORKERS.leases) and call('ZSCORE', WORKERS.leases, id)
       replies[i] = record and {
         state or 'ready', -- an id in neither the leases nor the waiting jobs (lost data): the janitor will make the job ready
         tonumber(score) or now, record, Attempts.losses(id), serving_text_of(topic_of(id)),
-        progress and 0 or nil, progress and '' or nil, progress or nil,
+        is_workers and 0 or nil, is_workers and '' or nil, is_workers and (Attempts.progress(id) or '') or nil,
       } or RESULT.AGAIN
     end
   end
