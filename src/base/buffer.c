@@ -97,6 +97,10 @@ void buffer_append_number(struct buffer *buffer, int64_t number)
     char digits[24];
     char *at = digits + sizeof digits;
     uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    if (rest < 10 && number >= 0) {
+        buffer_append_byte(buffer, (char)('0' + rest));
+        return;
+    }
     do {
         *--at = (char)('0' + rest % 10);
         rest /= 10;

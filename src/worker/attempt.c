@@ -48,7 +48,10 @@
 /* How long a job of a workflow is held when Redis does not return the workflow's data for its request. */
 #define ARRIVAL_WAIT_MS INT64_C(1000)
 
-enum { HEADER_TEXT_MAX = 32 * 1024 /* maximum size of all headers: the job's and duepost's own */ };
+enum {
+    HEADER_TEXT_MAX = 32 * 1024, /* maximum size of all headers: the job's and duepost's own */
+    RECORD_INSIDE_MAX = 1024,    /* bytes of a record that needs no memory of its own */
+};
 
 void attempt_move(struct attempt *attempt, enum attempt_state to)
 {
@@ -219,30 +222,31 @@ static void log_ending(const struct attempt *attempt, enum ending_cause cause)
         attempt_log_failure(attempt);
 }
 
-/* Frees what only the request needed. If the ending has the new record, this includes the claimed record, so
- * an attempt never has two copies of its body while it waits for Redis: all attempts of a receiver may fail
- * at the same time. A host in the record is copied, because log lines name it later. */
+/* Frees what only the request needed. If the ending has the new record, this includes a large claimed record,
+ * so an attempt never has two copies of its body while it waits for Redis: all attempts of a receiver may
+ * fail at the same time. A host in the record is copied, because log lines name it later. */
 static void attempt_drop_request(struct attempt *attempt)
 {
     struct slice host = attempt->url.host;
     buffer_fini(&attempt->payload);
     buffer_fini(&attempt->elements);
     buffer_fini(&attempt->header_text);
-    if (attempt->texts.record.size == 0)
+    if (attempt->texts.record.size == 0 || !attempt->large_record)
         return;
     if (attempt->job.url.size && host.size) {
         attempt->host = slice_dup(host);
         attempt->url.host = slice_from(attempt->host, host.size);
     }
     attempt->url.target = attempt->url.query = SLICE("");
-    buffer_fini(&attempt->record);
+    free(attempt->large_record);
+    attempt->large_record = NULL;
+    attempt->record = SLICE("");
 }
 
 static void attempt_decide(struct attempt *attempt, const struct ending_input *input)
 {
-    struct slice record = buffer_slice(&attempt->record);
     attempt->ending = ending_decide(&attempt->job, input);
-    if (ending_write(&attempt->ending, input, &attempt->job, record, &attempt->texts)) {
+    if (ending_write(&attempt->ending, input, &attempt->job, attempt->record, &attempt->texts)) {
         log_ending(attempt, input->cause);
     } else {
         struct ending_input instead = {.cause = ENDING_CAUSE_NO_MEMORY};
@@ -251,23 +255,23 @@ static void attempt_decide(struct attempt *attempt, const struct ending_input *i
 }
 
 /* Decides how the attempt ends and sends the ending to Redis. */
-static void attempt_end(struct attempt *attempt, struct ending_input input)
+static void attempt_end(struct attempt *attempt, struct ending_input *input)
 {
-    input.id = attempt->lease.id;
-    input.nonce = slice_of(attempt->lease.nonce.text);
-    input.now_ms = attempt->claimed_ms;
-    input.due_ms = attempt->claimed_ms - attempt->late_ms;
-    input.settings = attempt->settings;
-    input.form = attempt->form;
-    input.schedule = attempt->context->policy->schedule;
-    input.has_history = attempt->context->policy->has_history;
-    if (input.cause == ENDING_CAUSE_RESULT)
-        permit_end(&attempt->permit, input.result);
+    input->id = attempt->lease.id;
+    input->nonce = slice_of(attempt->lease.nonce.text);
+    input->now_ms = attempt->claimed_ms;
+    input->due_ms = attempt->claimed_ms - attempt->late_ms;
+    input->settings = attempt->settings;
+    input->form = attempt->form;
+    input->schedule = attempt->context->policy->schedule;
+    input->has_history = attempt->context->policy->has_history;
+    if (input->cause == ENDING_CAUSE_RESULT)
+        permit_end(&attempt->permit, input->result);
     else
         permit_drop(&attempt->permit);
-    attempt_decide(attempt, &input);
-    if (input.cause == ENDING_CAUSE_RESULT && attempt->span)
-        attempt_span_end(attempt, input.result);
+    attempt_decide(attempt, input);
+    if (input->cause == ENDING_CAUSE_RESULT && attempt->span)
+        attempt_span_end(attempt, input->result);
     attempt_drop_request(attempt);
     attempt->job.last_attempt.detail.size = 0; /* the text that detail points into is freed */
     attempt_record(attempt);
@@ -275,12 +279,12 @@ static void attempt_end(struct attempt *attempt, struct ending_input input)
 
 void attempt_end_by(struct attempt *attempt, enum ending_cause cause)
 {
-    attempt_end(attempt, (struct ending_input){.cause = cause});
+    attempt_end(attempt, &(struct ending_input){.cause = cause});
 }
 
 void attempt_hold(struct attempt *attempt, enum ending_cause cause, int64_t hold_ms)
 {
-    attempt_end(attempt, (struct ending_input){.cause = cause, .hold_ms = hold_ms});
+    attempt_end(attempt, &(struct ending_input){.cause = cause, .hold_ms = hold_ms});
 }
 
 /* ---- SENDING ---- */
@@ -336,15 +340,15 @@ static void end_by_result(struct attempt *attempt, const struct http_outcome *ht
     if (judgement.defer_ms == 0) /* otherwise it counts when it ends */
         metrics_attempt(attempt->context->metrics, attempt->job.topic,
                         attempt_metric_of(&result, judgement.again_ms > 0), http->duration_ms * 1000);
-    attempt_end(attempt, (struct ending_input){.cause = ENDING_CAUSE_RESULT,
-                                               .is_rejected = own && own->verdict == BATCH_BURIED,
-                                               .random = has_jitter ? random_bits() : 0,
-                                               .result = &result,
-                                               .judgement = judgement,
-                                               .answer = has_detail ? judgement.detail : http->answer,
-                                               .headers = http->headers,
-                                               .is_answer_cut = http->is_answer_cut && !has_detail,
-                                               .elements = buffer_slice(&attempt->elements)});
+    attempt_end(attempt, &(struct ending_input){.cause = ENDING_CAUSE_RESULT,
+                                                .is_rejected = own && own->verdict == BATCH_BURIED,
+                                                .random = has_jitter ? random_bits() : 0,
+                                                .result = &result,
+                                                .judgement = judgement,
+                                                .answer = has_detail ? judgement.detail : http->answer,
+                                                .headers = http->headers,
+                                                .is_answer_cut = http->is_answer_cut && !has_detail,
+                                                .elements = buffer_slice(&attempt->elements)});
 }
 
 void attempt_end_by_outcome(struct attempt *attempt, const struct http_outcome *http,
@@ -369,11 +373,15 @@ static void attempt_on_done(void *arg, const struct http_outcome *http)
     attempt_end_by_outcome(attempt, http, NULL);
 }
 
-bool attempt_may_send(void *arg)
+bool attempt_may_send_at(const struct attempt *attempt, int64_t now_us)
 {
-    const struct attempt *attempt = arg;
     int64_t until_us = attempt->renewed_us + STORE_LEASE_MS * INT64_C(1000) - LEASE_SPARE_US;
-    return attempt->lease_state == ATTEMPT_LEASE_HELD && clock_boot_us() < until_us;
+    return attempt->lease_state == ATTEMPT_LEASE_HELD && now_us < until_us;
+}
+
+static bool attempt_may_send(void *arg)
+{
+    return attempt_may_send_at(arg, clock_boot_us());
 }
 
 static void attempt_send(struct attempt *attempt)
@@ -588,11 +596,12 @@ static bool is_for_batch(const struct attempt *attempt)
 
 static void attempt_read(struct attempt *attempt, struct slice settings, int64_t now_ms)
 {
+    bool is_whole = attempt->record.data != NULL;
+    bool is_job = is_whole && job_read(attempt->lease.id, attempt->record, &attempt->job) == STATUS_OK;
+    if (!is_whole)
+        job_init(&attempt->job);
     if (settings.size && !read_settings(attempt, settings))
         return;
-    bool is_whole = !attempt->record.failed;
-    bool is_job =
-        is_whole && job_read(attempt->lease.id, buffer_slice(&attempt->record), &attempt->job) == STATUS_OK;
     bool lacks = is_job && attempt->job.lacks.size;
     attempt->form = delivery_form_find(attempt->context->policy->forms, attempt->job.form);
     if (!is_whole)
@@ -617,12 +626,20 @@ static void attempt_read(struct attempt *attempt, struct slice settings, int64_t
         attempt_go(attempt);
 }
 
+/* Copies bytes to "to", and returns the copy. */
+static struct slice slice_copy(struct slice bytes, char *to)
+{
+    if (bytes.size)
+        memcpy(to, bytes.data, bytes.size);
+    return slice_from(to, bytes.size);
+}
+
 struct attempt *attempt_start(const struct attempt_context *context, const struct shard_claimed *claimed,
                               const struct nonce *nonce, int64_t claim_us, int64_t now_ms)
 {
-    struct attempt *attempt = memory_resize(NULL, sizeof *attempt + claimed->id.size + 1);
+    size_t inside = claimed->record.size <= RECORD_INSIDE_MAX ? claimed->record.size : 0;
+    struct attempt *attempt = memory_resize(NULL, sizeof *attempt + claimed->id.size + inside);
     memset(attempt, 0, offsetof(struct attempt, job));
-    job_init(&attempt->job);
     clock_note_work(1);
     list_init(&attempt->link);
     attempt->context = context;
@@ -631,17 +648,16 @@ struct attempt *attempt_start(const struct attempt_context *context, const struc
     attempt->late_ms = now_ms - claimed->due_ms;
     attempt->held_ms = claimed->free_ms - claimed->due_ms;
     attempt->lease.nonce = *nonce;
-    if (claimed->id.size)
-        memcpy(attempt->id, claimed->id.data, claimed->id.size);
-    attempt->id[claimed->id.size] = '\0';
-    attempt->lease.id = slice_from(attempt->id, claimed->id.size);
-    buffer_init_fallible(&attempt->record, JOB_RECORD_MAX);
+    attempt->bytes = claimed->record.size;
+    attempt->lease.id = slice_copy(claimed->id, attempt->room);
+    if (claimed->record.size <= RECORD_INSIDE_MAX)
+        attempt->record = slice_copy(claimed->record, attempt->room + claimed->id.size);
+    else if (claimed->record.size <= JOB_RECORD_MAX && (attempt->large_record = malloc(claimed->record.size)))
+        attempt->record = slice_copy(claimed->record, attempt->large_record);
     ending_texts_init(&attempt->texts);
     buffer_init_fallible(&attempt->payload, JOB_RECORD_MAX);
     buffer_init_fallible(&attempt->elements, JOB_RECORD_MAX);
     buffer_init(&attempt->header_text, HEADER_TEXT_MAX);
-    buffer_append(&attempt->record, claimed->record);
-    attempt->bytes = claimed->record.size;
     attempt_read(attempt, claimed->settings, now_ms);
     return attempt;
 }
@@ -712,7 +728,7 @@ void attempt_free(struct attempt *attempt)
     free(attempt->held_by);
     free(attempt->host);
     free(attempt->span);
-    buffer_fini(&attempt->record);
+    free(attempt->large_record);
     ending_texts_fini(&attempt->texts);
     buffer_fini(&attempt->payload);
     buffer_fini(&attempt->elements);

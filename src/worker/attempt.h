@@ -109,10 +109,11 @@ struct attempt {
     enum attempt_state state;
     struct lease lease;
     enum attempt_lease_state lease_state;
-    int64_t renewed_us;   /* time at which the last confirmed claim or renewal was sent */
-    int64_t renewing_us;  /* time at which the renewal under way was sent; 0: none */
-    struct buffer record; /* record as claimed */
-    size_t bytes;         /* size of the record, also after it was freed */
+    int64_t renewed_us;  /* time at which the last confirmed claim or renewal was sent */
+    int64_t renewing_us; /* time at which the renewal under way was sent; 0: none */
+    struct slice record; /* record as claimed, in room or in large_record; without data: no memory */
+    char *large_record;  /* owned; NULL: the record is small, or was freed */
+    size_t bytes;        /* size of the record, also after it was freed */
     struct buffer payload, header_text;
     enum workflow_input_kind input_kind;   /* which data of the workflow the request contains */
     struct buffer elements;                /* see shard_arrive */
@@ -141,7 +142,7 @@ struct attempt {
     struct ending_texts texts;
     struct shard_follow_up follow_ups[CALLBACK_JOBS_MAX]; /* the callbacks; slices point into texts */
     struct job job; /* after all others, because it is not zeroed as a whole, see job_init */
-    char id[];      /* the id in lease */
+    char room[];    /* the id in lease, and a small record */
 };
 
 /* ---- what happens to an attempt ---- */

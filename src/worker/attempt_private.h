@@ -29,7 +29,7 @@ enum metrics_result attempt_metric_of(const struct attempt_result *, bool is_not
 
 void attempt_move(struct attempt *, enum attempt_state to);
 bool attempt_needs_permit(const struct attempt *);
-bool attempt_may_send(void *attempt);
+bool attempt_may_send_at(const struct attempt *, int64_t now_us); /* CLOCK_BOOTTIME */
 void attempt_end_by(struct attempt *, enum ending_cause);
 void attempt_hold(struct attempt *, enum ending_cause, int64_t hold_ms);
 void attempt_end_by_outcome(struct attempt *, const struct http_outcome *, const struct batch_result *own);

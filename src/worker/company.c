@@ -91,8 +91,9 @@ static void company_on_done(void *arg, const struct http_outcome *http)
 static bool company_may_send(void *arg)
 {
     const struct company *company = arg;
+    int64_t now_us = clock_boot_us();
     for (size_t i = 0; i < company->count; i++)
-        if (!attempt_may_send(company->members[i]))
+        if (!attempt_may_send_at(company->members[i], now_us))
             return false; /* all are claimed again, without the one that is lost or cancelled */
     return true;
 }

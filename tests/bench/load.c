@@ -113,10 +113,11 @@ static size_t write_job(const struct load *load, int64_t number, char *text)
     int used = write_body(number, due_ms, body);
     int pad = (int)load->settings[BODY] - used - 2;
     int size = snprintf(text, ROOM,
-                        "{\"topic\":\"%s-%lld\",\"jobId\":\"%08lld\",\"url\":\"%s\",\"dueAt\":\"%s.%03dZ\","
+                        "{\"topic\":\"%s-%lld\",\"jobId\":\"%08lld\",%s%s%s\"dueAt\":\"%s.%03dZ\","
                         "\"body\":%s%.*s\"}}",
                         load->topic, (long long)(number % load->settings[TOPICS]), (long long)number,
-                        load->url, due, (int)(due_ms % 1000), body, pad > 0 ? pad : 0, load->pad);
+                        *load->url ? "\"url\":\"" : "", load->url, *load->url ? "\"," : "", due,
+                        (int)(due_ms % 1000), body, pad > 0 ? pad : 0, load->pad);
     assert(size > 0 && size < ROOM);
     return (size_t)size;
 }

@@ -29,7 +29,7 @@ enum {
     NUMBERS_MAX =
         1 << 24, /* only jobs whose number in their class is below this are counted; numbers begin at 0 */
     FDS_MAX = 65536,
-    ROOM = 16 * 1024, /* bytes of a connection's buffer: one request must fit */
+    ROOM = 64 * 1024, /* bytes of a connection's buffer: one request must fit */
     EVENTS_MAX = 256,
     ANSWER_MAX = 4096,
     SLOW_US = 100000,
@@ -95,6 +95,17 @@ static void note(struct class *class, const SSL *tls, struct slice body)
     class->late_us[class->received++] = (int32_t)(late_us < INT32_MAX ? late_us : INT32_MAX);
     class->first_us = class->first_us ? class->first_us : at_us;
     class->last_us = at_us;
+}
+
+/* Notes each job of a body, which has several if it is a batch. */
+static void note_all(struct class *class, const SSL *tls, struct slice body)
+{
+    static const char key[] = "\"n\":";
+    for (const char *at; (at = memmem(body.data, body.size, key, sizeof key - 1));) {
+        body = slice_from(at, (size_t)(slice_end(body) - at));
+        note(class, tls, body);
+        body = slice_skip(body, sizeof key - 1);
+    }
 }
 
 static int compare(const void *left, const void *right)
@@ -212,7 +223,7 @@ static bool serve(int fd, const struct message *message, struct buffer *answer)
     }
     int64_t class = message_number(message->head, " /");
     if (class >= 0 && class < CLASSES)
-        note(&classes[class], peers[fd]->tls, message->body);
+        note_all(&classes[class], peers[fd]->tls, message->body);
     if (has_path(message, SLICE("/close "))) {
         buffer_append(answer, SLICE("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"));
         return true;
