@@ -70,7 +70,10 @@ static void company_on_done(void *arg, const struct http_outcome *http)
     bool is_broken = http->is_answer_cut && http->answer.size < HTTP_LARGE_ANSWER_MAX;
     bool is_split = http->error == FAILURE_NONE && http->status / 100 == 2 &&
                     (batch_has_results(http->answer) || (is_broken && batch_may_have_results(http->answer)));
+    struct batch_results results = {.count = 0};
     company->call = NULL;
+    if (is_split)
+        batch_results_read(http->answer, http->is_answer_cut, &results);
     if (was_sent) {
         struct attempt_result result = attempt_result_of(http, leader_of(company)->claimed_ms);
         permit_end(&company->permit, &result);
@@ -79,10 +82,11 @@ static void company_on_done(void *arg, const struct http_outcome *http)
         struct attempt *attempt = take_member(company, i);
         struct batch_result own;
         if (is_split)
-            batch_result_of(http->answer, http->is_answer_cut, attempt->job.job_id, &own);
+            batch_result_of(&results, attempt->job.job_id, &own);
         attempt->was_in_company = true;
         attempt_end_by_outcome(attempt, http, is_split ? &own : NULL);
     }
+    batch_results_fini(&results);
     company_free(company);
 }
 

@@ -10,8 +10,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct batch_result result, cut;
     if (!batch_has_results(answer))
         return 0;
-    batch_result_of(answer, false, SLICE("a"), &result);
-    batch_result_of(answer, true, SLICE("a"), &cut);
+    for (int is_cut = 0; is_cut < 2; is_cut++) {
+        struct batch_results results;
+        batch_results_read(answer, is_cut, &results);
+        batch_result_of(&results, SLICE("a"), is_cut ? &cut : &result);
+        batch_results_fini(&results);
+    }
     assert(result.verdict == cut.verdict && result.has_wait == cut.has_wait);
     assert(memchr(result.detail, '\0', sizeof result.detail));
     if (result.verdict == BATCH_DELIVERED)

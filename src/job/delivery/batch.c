@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "base/memory.h"
 #include "job/text/json.h"
 #include "job/text/member.h"
 
@@ -127,29 +128,56 @@ static void read_result(struct json_cursor *members, struct batch_result *result
     }
 }
 
-void batch_result_of(struct slice answer, bool is_cut, struct slice job_id, struct batch_result *result)
+static void add_found(struct batch_results *results, struct slice job_id, struct slice item)
 {
-    struct json_cursor results, members;
+    if (results->count == results->capacity) {
+        results->capacity = results->capacity ? 2 * results->capacity : 64;
+        results->items = memory_resize(results->items, results->capacity * sizeof *results->items);
+    }
+    results->items[results->count++] = (struct batch_found){job_id, item};
+}
+
+void batch_results_read(struct slice answer, bool is_cut, struct batch_results *results)
+{
+    struct json_cursor array, members;
     struct slice item, key, value;
-    char room[JOB_ID_MAX * 6];
-    bool is_open = open_results(answer, &results);
-    while (is_open && json_next_item(&results, &item)) {
-        struct json_cursor found;
-        bool is_it = false;
+    *results = (struct batch_results){.count = 0};
+    if (!open_results(answer, &array))
+        return;
+    while (json_next_item(&array, &item)) {
         if (!json_open(item, &members) || members.close != '}')
             continue;
-        found = members;
-        while (!is_it && json_next_member(&members, &key, &value)) {
-            struct buffer text = buffer_of(room, sizeof room);
-            is_it = slice_equal(key, SLICE("\"jobId\"")) && json_is_text(value) &&
-                    slice_equal(json_text(value, &text), job_id);
-        }
-        if (!is_it)
-            continue;
-        read_result(&found, result);
-        return;
+        while (json_next_member(&members, &key, &value))
+            if (slice_equal(key, SLICE("\"jobId\"")) && json_is_text(value))
+                add_found(results, value, item);
     }
-    batch_fail(result, is_cut || !is_open || !results.is_ended
-                           ? "the answer has unreadable results, or more than 64 KiB of them"
-                           : "the results leave this job out");
+    results->are_whole = array.is_ended && !is_cut;
+}
+
+void batch_results_fini(struct batch_results *results)
+{
+    free(results->items);
+}
+
+/* text: a JSON string */
+static bool is_job_id(struct slice text, struct slice job_id)
+{
+    char room[JOB_ID_MAX * 6];
+    struct buffer decoded = buffer_of(room, sizeof room);
+    if (slice_equal(slice_from(text.data + 1, text.size - 2), job_id))
+        return !json_has_escapes(text);
+    return json_has_escapes(text) && slice_equal(json_text(text, &decoded), job_id);
+}
+
+void batch_result_of(const struct batch_results *results, struct slice job_id, struct batch_result *result)
+{
+    struct json_cursor members;
+    for (size_t i = 0; i < results->count; i++) {
+        if (is_job_id(results->items[i].job_id, job_id) && json_open(results->items[i].item, &members)) {
+            read_result(&members, result);
+            return;
+        }
+    }
+    batch_fail(result, results->are_whole ? "the results leave this job out"
+                                          : "the answer has unreadable results, or more than 64 KiB of them");
 }

@@ -42,8 +42,22 @@ bool batch_has_results(struct slice answer);
  * Then what became of the jobs is not known, so each of them has failed. */
 bool batch_may_have_results(struct slice part);
 
-/* Reads the result of a job. is_cut: the answer was longer. Call it only if the answer has results, or may
- * have them. */
-void batch_result_of(struct slice answer, bool is_cut, struct slice job_id, struct batch_result *);
+/* The results of an answer, found once for all jobs of the request. */
+struct batch_results {
+    struct batch_found {
+        struct slice job_id; /* as JSON */
+        struct slice item;
+    } * items; /* owned; in the order of the answer, from which the slices borrow */
+    size_t count, capacity;
+    bool are_whole;
+};
+
+/* Finds the results. is_cut: the answer was longer. Call it only if the answer has results, or may have them.
+ */
+void batch_results_read(struct slice answer, bool is_cut, struct batch_results *);
+void batch_results_fini(struct batch_results *);
+
+/* Reads the result of a job. */
+void batch_result_of(const struct batch_results *, struct slice job_id, struct batch_result *);
 
 #endif
