@@ -66,6 +66,7 @@ function jobView(watch, page) {
     m(".cards",
       m(".two-thirds.stack",
         m(Card, { title: "Attempts", sub: attemptCount(job) }, m(Attempts, { job, attempts: attemptsOf(job, attempts), isRead: attempts.length > 0 })),
+        job.result === undefined ? null : m(Card, { title: "Result" }, m("pre.result", JSON.stringify(job.result, null, 2))),
         m(Card, { title: "Body" }, m(Body, { text, isHidden: isSibling(job) }))),
       m(".third.stack",
         m(Card, { title: "Job" }, facts(job)),
@@ -89,6 +90,13 @@ const attemptCount = (job) => `${plural(job.attempts, "attempt")}${HAS_ENDED.inc
 
 // ---- facts ----
 
+// A number from 0 to 1 is a share of the work.
+function progress(value) {
+  if (value === undefined) return null;
+  if (typeof value !== "number") return ["Progress", m("code", JSON.stringify(value))];
+  return ["Progress", [m("progress", { max: 1, value, "aria-label": "Progress" }), m("span.sub", ` ${Math.round(value * 100)} %`)]];
+}
+
 function facts(job) {
   const callback = (name) => (job[name] ? [name, m("code", typeof job[name] === "string" ? job[name] : `${job[name].method ?? "POST"} ${job[name].url}`)] : null);
   const at = (title, value) => (value ? [title, [m(Time, { at: value }), m("span.sub", " ", m(Time, { at: value, style: "relative" }))]] : null);
@@ -96,6 +104,7 @@ function facts(job) {
     ["Receiver", job.url ? m("code", `${job.method ?? "POST"} ${job.url}`) : "none: workers lease it"],
     at("Accepted", job.createdAt), at("Due", job.dueAt), at("Delivered", job.deliveredAt), at("Cancelled", job.cancelledAt), at("Died", job.deadAt),
     job.state === "cancelled" && job.reason ? ["Reason", "replaced by a PUT during an attempt"] : job.reason ? ["Reason", m("a", { href: href(["jobs"], { state: "dead", reason: job.reason }) }, job.reason.replaceAll("_", " "))] : null,
+    at("Leased until", job.leaseUntil), progress(job.progress),
     at("Expires", job.expiresAt), at("Kept until", job.keptUntil),
     job.key ? ["Key", m("a", { href: href(["jobs"], { topic: job.topic, key: job.key }) }, m(Name, { text: job.key }))] : null,
     ["Priority", number(job.priority)],
