@@ -369,19 +369,24 @@ struct cron_query {
     struct app_cron_call call;
     struct app_cron_preview preview;
     struct job_errors errors;
-    char expression[CRON_TEXT_MAX + 1];
+    char expression[CRON_TEXT_MAX + 1], windows[QUERY_BYTES_MAX + 1];
     char text[QUERY_BYTES_MAX + 1];
 };
 
-/* Many clients send a space as '+'. No cron expression contains '+'. */
+/* Copies a value. Many clients send a space as '+'. No cron expression and no windows contain '+'. */
+static struct slice copy_spaced(struct slice value, char *into)
+{
+    for (size_t i = 0; i < value.size; i++)
+        into[i] = value.data[i] == '+' ? ' ' : value.data[i];
+    return slice_from(into, value.size);
+}
+
 static const char *read_expression(void *into, struct slice value)
 {
     struct cron_query *query = into;
     if (value.size == 0 || value.size > CRON_TEXT_MAX)
         return "must be a cron expression of at most 255 bytes, such as 0 9 * * mon-fri";
-    for (size_t i = 0; i < value.size; i++)
-        query->expression[i] = value.data[i] == '+' ? ' ' : value.data[i];
-    query->call.expression = slice_from(query->expression, value.size);
+    query->call.expression = copy_spaced(value, query->expression);
     return NULL;
 }
 
@@ -401,12 +406,21 @@ static const char *read_timezone(void *into, struct slice value)
     return time_zone_name_is_valid(value) ? NULL : "must be the name of a time zone, such as Europe/Berlin";
 }
 
-enum { CRON_EXPRESSION, CRON_EVERY, CRON_TIMEZONE, CRON_FROM, CRON_COUNT };
+static const char *read_windows(void *into, struct slice value)
+{
+    struct cron_query *query = into;
+    query->call.has_windows = true;
+    query->call.windows = copy_spaced(value, query->windows);
+    return NULL;
+}
+
+enum { CRON_EXPRESSION, CRON_EVERY, CRON_TIMEZONE, CRON_WINDOWS, CRON_FROM, CRON_COUNT };
 
 static const struct query_parameter cron_parameters[CRON_COUNT] = {
     [CRON_EXPRESSION] = {"expression", read_expression, 0},
     [CRON_EVERY] = {"every", read_every, 0},
     [CRON_TIMEZONE] = {"timezone", read_timezone, 0},
+    [CRON_WINDOWS] = {"windows", read_windows, 0},
     [CRON_FROM] = {"from", QUERY_TIME(struct cron_query, call.from_ms)},
 };
 

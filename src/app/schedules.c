@@ -6,6 +6,8 @@
 #include "io/time_zones.h"
 #include "job/job_id.h"
 #include "job/schedule/recurrence.h"
+#include "job/schedule/windows.h"
+#include "job/text/json.h"
 
 /* ---- a schedule as clients see it ---- */
 
@@ -366,7 +368,9 @@ void app_schedules(struct app *app, const struct app_schedule_list *list, app_sc
 static bool read_recurrence(struct app *app, const struct app_cron_call *call, struct recurrence *recurrence,
                             struct job_errors *errors)
 {
+    static const struct json_limits limits = {.depth = 4, .members = 8};
     struct problem problem;
+    struct json_fault fault;
     *recurrence = (struct recurrence){
         .every_ms = call->every_ms,
         .base_ms = call->from_ms,
@@ -380,6 +384,11 @@ static bool read_recurrence(struct app *app, const struct app_cron_call *call, s
         job_errors_add(errors, "timezone", TIME_ZONE_NAME_EXPECTED);
     else if (time_zones_find(app->zones, call->timezone, &recurrence->zone, &problem) != STATUS_OK)
         job_errors_add(errors, "timezone", problem.text);
+    if (call->has_windows && json_check(call->windows, &limits, &fault) != STATUS_OK)
+        job_errors_add(errors, "windows", fault.detail);
+    else if (call->has_windows &&
+             windows_parse_local(call->windows, &recurrence->windows, &problem) != STATUS_OK)
+        job_errors_add(errors, "windows", problem.text);
     return errors->count == 0;
 }
 

@@ -104,7 +104,9 @@ struct app_cron_call {
     struct slice expression; /* cron expression; empty: every_ms is used */
     int64_t every_ms; /* interval; the first time is from_ms + every_ms; at least RECURRENCE_EVERY_MIN_MS */
     struct slice timezone; /* empty: UTC */
-    int64_t from_ms;       /* only times later than this are returned */
+    bool has_windows;
+    struct slice windows; /* only times in these are returned: a JSON text of a client */
+    int64_t from_ms;      /* only times later than this are returned */
 };
 
 struct app_cron_preview {

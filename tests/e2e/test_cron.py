@@ -1,6 +1,7 @@
 """GET /cron: an expression in words, and its next times."""
 
 import datetime
+import json
 import urllib.parse
 
 import pytest
@@ -38,6 +39,22 @@ def test_times_follow_the_time_zone(server):
 def test_fixed_intervals_count_from_the_beginning(server, every, text, second):
     answer = ask(server, every=every, **{"from": FROM}).expect(200)
     assert answer["text"] == text and answer["next"][1] == f"2030-01-01T{second}" and len(answer["next"]) == 5
+
+
+def test_times_outside_of_windows_are_left_out(server):
+    windows = json.dumps([{"days": ["mon", "tue"], "from": "09:00", "to": "10:00"}])
+    query = {"timezone": "Europe/Berlin", "windows": windows, "from": FROM}
+    assert times(server, expression="*/30 * * * *", **query)[1] == ["01-01T08:00", "01-01T08:30", "01-07T08:00", "01-07T08:30", "01-08T08:00"]
+    assert times(server, every="20m", **query)[1] == ["01-01T08:00", "01-01T08:20", "01-01T08:40", "01-07T08:00", "01-07T08:20"]
+    assert ask(server, expression="0 12 * * *", **query).expect(200)["next"] == []
+
+
+@pytest.mark.parametrize("windows, words", [
+    ("", "ends too early"), ("[", "ends too early"), ("[x]", "not valid JSON"), ("[]", "1 to 16 windows"), ('[{"from":"09:00"}]', "needs from and to"),
+    ('[{"from":"09:00","to":"10:00","timezone":"UTC"}]', "timezone of the schedule")])
+def test_windows_that_are_refused(server, windows, words):
+    reply = ask(server, expression="@daily", windows=windows)
+    assert reply.fields() == ["windows"] and words in reply.json["errors"][0]["detail"]
 
 
 def test_without_a_beginning_the_times_are_in_the_future(server):

@@ -20,7 +20,7 @@ import sys
 import time
 import types
 
-from pool import INF, LEASE_MS, LOSSES_MAX, PATIENCE_MS, SECOND_US, STEP_MS, SUSPECT_LOSSES, Pool, is_expired, is_pulled, is_recovering, record_of, settings_json, topic_of
+from pool import DAY_MS, INF, LEASE_MS, LOSSES_MAX, PATIENCE_MS, SECOND_US, STEP_MS, SUSPECT_LOSSES, Pool, is_expired, is_pulled, is_recovering, record_of, settings_json, topic_of
 from redis_link import Redis, RedisError, load_functions
 
 KEY = "model:{0}:jobs"
@@ -32,12 +32,12 @@ IDS = [f"{topic}/{name}" for topic in OWNERS for name in "1234"]
 SCHEDULES = ("a/s", "a/t", "b/s")
 ENDPOINTS = ("x", "y", "z")  # endpoints of groups
 SENT_IDS = [f"{topic}/1~{endpoint}" for topic in OWNERS for endpoint in ENDPOINTS]
-LIMIT = 2  # maximum number of jobs of a topic in flight
+LIMIT = 2  # maximum number of jobs of a topic in flight, without settings
 WORKFLOWS = ("a/w", "a/v", "b/w")
 EVENTS = ("e", "f/g", "webhook\nh")
 BREAKERS = ("h:1", "h:2/path")
 SHARE = 2
-SLOTS = 3
+SLOTS = 4
 SPARE_US = 1_000_000  # a consumer begins no POST in the last second of its lease
 STUCK_US = 2_000_000
 LONG_US = 60_000_000  # during a longer wait, the clock moves in large steps
@@ -136,6 +136,9 @@ class World:
         self.seen_tags, self.listed = {}, []  # tags and times of schedules, as a process read them some time ago
         self.deaths = {}  # id -> the Life of the dead job that is kept, and when it died
         self.nonces = 0
+        self.highest_limits = dict.fromkeys(TOPICS, LIMIT)  # topic -> the highest limit of jobs in flight that it has had
+        self.computed = []  # topic, settings, spans: what the owner of the lock has computed for topics with windows, and not stored yet
+        self.debounces = 0  # number of jobs with debounce so far
         self.past = []  # (id, nonce) of all claims
         self.pulled = []  # all leases of workers, including those that have ended
         self.lost_pulls = []  # (token, lease in ms, us when it was sent) of calls without a reply
@@ -252,6 +255,9 @@ class World:
                   ("HMGET", BASE + "numbers", "outbox_bytes", "outbox_dropped", "outbox_again", "outbox_removed", "event_bytes"),
                   ("HGETALL", BASE + "ended_last")]
         ended_texts, ended_ids, ended_read, outbox_numbers, ended_last = self.link.pipeline(outbox)
+        openings, wanted, answers, answer_times = self.link.pipeline([
+            ("HGETALL", BASE + "openings"), ("SMEMBERS", BASE + "openings_wanted"), ("HGETALL", BASE + "idempotency"),
+            ("ZRANGE", BASE + "windows", 0, -1, "WITHSCORES")])
         replies = [dict(zip(reply[::2], reply[1::2])) if words[0] == "HGETALL" or words[-1] == "WITHSCORES"
                    else reply for words, reply in zip(commands, self.link.pipeline(commands))]
         limited, limits_used, *limit_waits, pulled, pull_lingering, awaited, suspects, expiries = replies[-9:]
@@ -289,6 +295,9 @@ class World:
             "outbox numbers": [int(number or 0) for number in outbox_numbers[:-1]], "event bytes": [int(outbox_numbers[-1] or 0)],
             "limited": limited, "limits used": {name: int(number) for name, number in limits_used.items()},
             "limit waits": {name: scores(waiting) for name, waiting in zip("xy", limit_waits) if waiting},
+            "openings": dict(zip(openings[::2], openings[1::2])), "openings wanted": set(wanted),
+            "replies": {key: text for key, text in zip(answers[::2], answers[1::2]) if re.search(r"/[i\n]", key)},  # not those of lease
+            "reply times": {key: int(at) for key, at in zip(answer_times[::2], answer_times[1::2]) if re.search(r"/[i\n]", key)},
             "held number": int(held_number or 0), "sends": sends, "sends_until": scores(sends_until),
         }
 
@@ -376,7 +385,7 @@ class World:
                                           "kept", "kept_until", "dead_due", "carry", "topics", "patterns", "meta", "rates", "numbers",
                                           "behind", "names", "survey", "held", "lines", "sends", "sends_until", "limits", "limited", "limits_used",
                                           "schedules", "fired", "fires", "schedule_names", "skipped", "skipped_until",
-                                          "pulled", "pull_lingering", "pull_waiters", "suspects", "expiries", "quotas", "idempotency", "windows", "history", "ended", "ended_ids", "ended_read", "ended_last",
+                                          "pulled", "pull_lingering", "pull_waiters", "suspects", "expiries", "quotas", "idempotency", "windows", "openings", "openings_wanted", "history", "ended", "ended_ids", "ended_read", "ended_last",
                                           "workflows", "workflow_jobs", "workflow_times", "workflows_over")]
         names += self.workflow_keys
         names += [f"{BASE}{kind}:{name}" for kind in ("waiting", "limit_users", "begun") for name in ("x", "y", "~x", "~y")]
@@ -431,27 +440,31 @@ class World:
             at = found["due"].get(topic)
             in_flight = sum(topic_of(job_id) == topic for job_id in [*leases, *(job_id for job_id, _ in lingering)])
             pushed = sum(topic_of(job_id) == topic for job_id in [*found["leases"], *(job_id for job_id, nonce in lingering if not is_pulled(nonce))])
-            expect(pushed <= LIMIT, topic, "has", pushed, "in flight after", after)
-            is_held = self.pool.settings_of(topic) or in_flight >= LIMIT
+            if not self.pool.is_pull(topic):
+                self.highest_limits[topic] = max(self.highest_limits[topic], self.pool.limit_of(topic))
+            expect(pushed <= self.highest_limits[topic], topic, "has", pushed, "in flight after", after)
+            is_held = self.pool.settings_of(topic) or in_flight >= self.pool.limit_of(topic)
             expect(at is None or at == min(times) or is_held and at > min(times), topic, "is due", at, "after", after)
 
     def listen(self):
         """Passes Redis's published messages on to the carry workers."""
         self.listener.send("PING")
-        called = set()
+        called, is_told = set(), False
         while (message := self.listener.receive())[0] == "message":
             if message[2].startswith("pull "):
                 called.add(message[2][len("pull "):])
                 continue
+            is_told = is_told or message[2] == "openings"
             for worker in self.workers:
                 if worker.is_frozen:
                     continue
-                if message[2] == "carry":
+                if message[2] == "carry" or message[2] == "openings" and worker.is_owner:
                     worker.tick_at_us = 0
-                elif not message[2].startswith("fire "):
+                elif message[2].isdigit():
                     worker.armed_ms = min(worker.armed_ms, int(message[2]))
         expect(called == set(self.pool.calls), "waiting processes of", called, "were called instead of", self.pool.calls)
-        self.pool.calls = []
+        expect(is_told == self.pool.asks_for_openings, "openings are wanted:", self.pool.asks_for_openings, "and told:", is_told)
+        self.pool.calls, self.pool.asks_for_openings = [], False
 
     # ---- upkeep ----
 
@@ -487,6 +500,8 @@ class World:
         self.check("carry", (worker.name, is_tick), answer[2:], [next_due, until_lost, offered, self.chores(is_tick, True), *self.next_fire(is_tick)])
         if offered < most:
             self.check_calendar()
+        if "w" in answer[5] and self.chance.random() < 0.9:
+            self.step_openings()
         if until_lost == 0 and self.boot_us - worker.disturbed_us >= LEASE_MS * 1000:
             expected = self.pool.now
             if self.chance.random() < 0.1:
@@ -506,6 +521,7 @@ class World:
             "s": is_owner and is_tick and (walks[0] or pool.kept or pool.dead_due or has("rates")),
             "o": is_owner and is_tick and (any(walks[1:]) or has("resuming")),
             "a": is_owner and is_tick and (pool.outbox or pool.outbox_ids or pool.outbox_read),
+            "w": is_owner and is_tick and pool.openings_wanted,
         }
         return "".join(letter for letter, is_there in found.items() if is_there)
 
@@ -596,6 +612,7 @@ class World:
         expect(life, job_id, "was leased after its end")
         expect(is_repeated or job_id not in before, job_id, "was leased twice within a lease")
         expect(is_repeated or self.is_due(life), job_id, "was leased early:", life.due, self.pool.now)
+        expect(is_repeated or self.pool.is_open(topic_of(job_id)), job_id, "was leased while its windows are closed")
         life.due = min(life.due, due)
         self.past.append((job_id, nonce))
         if not is_lost and not is_repeated:
@@ -763,6 +780,7 @@ class World:
             life = self.lives.get(claim.id)
             expect(life, claim.id, "was claimed after its end")
             expect(self.is_due(life), claim.id, "was claimed early:", life.due, self.pool.now)
+            expect(self.pool.is_open(topic_of(claim.id)), claim.id, "was claimed while its windows are closed")
             life.due = min(life.due, claim.due)  # the job no longer waits for its receiver
             self.past.append((claim.id, nonce))
             if not loses_reply:
@@ -792,7 +810,7 @@ class World:
         topic = topic_of(attempt.id)
         running = [other.id for consumer in self.consumers for other in consumer.attempts
                    if topic_of(other.id) == topic and self.is_running(other)]
-        expect(len(running) <= LIMIT, topic, "has at its receiver", running)
+        expect(len(running) <= self.highest_limits[topic], topic, "has at its receiver", running)
         for consumer in self.consumers:
             for other in consumer.attempts:
                 is_same = other is not attempt and other.life is life and other.is_posting
@@ -802,6 +820,8 @@ class World:
     def learn(self, attempt):
         what = self.chance.choices(("complete", "retry", "bury"), (5, 3, 2))[0]
         record = re.sub(r"\d{3}}$", f"{self.chance.randrange(100, 1000)}}}", attempt.record)
+        if what == "retry":  # the flag a: the job was attempted
+            record = re.sub(r'("head":"1 \d+ 0 0 )(?:-|([^ a]+)a?) ', r"\1\2a ", record)
         line = self.chance.choice(("", attempt.nonce))
         more = {"complete": (line,), "retry": (self.chance.choice((-1, 0, 500, 4000)), record, line), "bury": (record, line)}
         attempt.outcome = (what, more[what])
@@ -868,6 +888,8 @@ class World:
     def some_ids(self):
         """Returns some ids. Prefers dead jobs, because they are few."""
         ids = [self.chance.choice(SENT_IDS if self.chance.random() < 0.1 else IDS) for _ in range(self.chance.choice((1, 1, 2, 3)))]
+        if self.pool.replies and self.chance.random() < 0.1:
+            ids.append(self.chance.choice(sorted(reply[3] for reply in self.pool.replies.values())))
         return ids + [self.chance.choice(sorted(self.pool.dead))] if self.pool.dead and self.chance.random() < 0.2 else ids
 
     def some_when(self):
@@ -893,12 +915,34 @@ class World:
         if self.is_away:
             return
         max_jobs = self.chance.choice((0, 0, 0, 6))
-        items = [(job_id, self.some_when(), self.some_record(), "-") for job_id in self.some_ids()]
+        items = [(job_id, self.some_when(), self.some_record(), self.some_once(topic_of(job_id))) for job_id in self.some_ids()]
+        self.schedule(max_jobs, items)
+
+    def schedule(self, max_jobs, items):
         answer = self.call_items("schedule", (max_jobs, 86400000), items)
         for item, due in zip(items, answer):
             if isinstance(due, int) and due >= 0:
                 expect(item[0] not in self.lives, item[0], "was accepted twice")
                 self.lives[item[0]] = Life(item[0], due)
+
+    def some_once(self, topic):
+        """Returns the last argument of an item of schedule: an idempotency key, a throttle, both or neither."""
+        once = "-" if self.chance.random() < 0.85 else f"{self.chance.choice('ffg')} {topic}/i{self.chance.randrange(2)}"
+        per = self.chance.choice((0, 0, 0, 700, 5000, 60000))
+        return f"{once}\nthrottle {per} {topic}/\nthrottle\n{self.chance.choice('kl')}" if per else once
+
+    def step_debounce(self):
+        if self.is_away:
+            return
+        items = []
+        for _ in range(self.chance.choice((1, 1, 2, 3))):
+            self.debounces += 1
+            topic, wait = self.chance.choice(OWNERS), self.chance.choice((1, 400, 3000))
+            most = self.chance.choice((wait, 2 * wait, 9000))
+            items.append((f"{topic}/d{self.debounces}", "0", self.some_record(), f"~{wait} {most} {topic}/\ndebounce\n{self.chance.choice('kl')}"))
+        self.chance.shuffle(items)
+        items += self.chance.choice(([], [], [(self.some_ids()[-1], "0", self.some_record(), "")]))
+        self.replace(items)
 
     def step_schedule_all(self):
         if self.is_away:
@@ -920,8 +964,12 @@ class World:
             return
         items = [(job_id, self.some_when(), self.some_record(),
                   self.chance.choice((self.some_tags(job_id), "!" + (self.some_tags(job_id) or "*")))) for job_id in self.some_ids()]
+        self.replace(items)
+
+    def replace(self, items):
         for (job_id, *_), place in zip(items, self.call_items("replace", (self.chance.choice((0, 0, 6)),), items)):
             if isinstance(place, list):
+                job_id = place[3] if len(place) > 3 else job_id
                 expect((place[2] > 0) == (job_id in self.lives), job_id, "was there:", place)
                 self.end_replaced(job_id, place[2] == 2)
                 self.lives[job_id] = Life(job_id, place[0])
@@ -1594,6 +1642,32 @@ class World:
         self.begun, self.pool.begun, self.pool.windows = {}, {}, kept
         self.link("DEL", *(f"{BASE}begun:{topic}" for topic in TOPICS if topic not in kept))
 
+    # ---- windows ----
+
+    def some_spans(self):
+        """Returns the spans in which a topic with windows is open, as the owner of the lock would compute them. If it does not know a zone, it
+        adds when it computes them again. The first span may be over before they are stored."""
+        now, most = self.pool.now, self.chance.choice((2000, 9000, 9000, 2 * DAY_MS))
+        spans, at = [], now + self.chance.choice((-500, -500, 0, 300, 3000))
+        for _ in range(self.chance.choice((1, 1, 2, 3))):
+            closes = at + self.chance.randrange(1, most)
+            spans.append(f"{at} {closes}")
+            at = closes + self.chance.randrange(1, 4000)
+        again = f"- {now + self.chance.choice((500, 3000, 600_000))}"
+        return self.chance.choice((*7 * (" ".join(spans),), " ".join([*spans, again]), again, "-"))
+
+    def step_openings(self):
+        """Stores the spans that were computed, perhaps for settings that have changed since then. Lists the topics whose spans are missing or
+        end soon; the owner of the lock may die before it has computed them."""
+        if self.is_away:
+            return
+        computed, most = self.computed, self.chance.choice((1, 9, 9))
+        listed = self.call("openings", most, *(word for item in computed for word in item))
+        left = set(self.link("SMEMBERS", BASE + "openings_wanted"))
+        self.check("openings", (most, *computed), listed, self.pool.store_openings(computed, listed, left))
+        expect(most <= len(TOPICS) or left == set(listed[::2]), "of", left, "only", listed, "are listed")
+        self.computed = [(topic, settings, self.some_spans()) for topic, settings in zip(listed[::2], listed[1::2])] if self.chance.random() < 0.8 else []
+
     # ---- operators ----
 
     def read_without_url(self):
@@ -1665,13 +1739,54 @@ class World:
                  {"url": "http://h/"}, {"url": "http://h/"}, {"url": "http://h/", "breaker": True}, {"retention": 1.5}, {"delivery": "pull"}, {"delivery": "pull"}, {"delivery": "pull", "maxInFlight": 1}, {"delivery": "pull", "rate": rate},
                  {"delivery": "pull", "order": "fifo"}, {"delivery": "pull", "retention": 60}, {"delivery": "pull", "onDelivered": "http://h/"},
                  {"maxPending": 0}, {"maxPending": 1}, {"maxPending": 3}, {"maxPending": 2, "maxInFlight": 1}, {"maxPending": 2, "rate": rate}, {"maxPending": 1, "paused": True},
-                 {"delivery": "push"}, *3 * ({"limit": "x"}, {"limit": "y"}), {"limit": "x", "delivery": "pull"}, {"limit": "x", "maxInFlight": 1, "rate": rate}, {"limit": "y", "order": "fifo"}, {"limit": "y", "weight": 2}, {"onDead": "http://h/"}, {"onDelivered": "http://h/", "onAttempt": "http://h/"})
+                 {"delivery": "push"}, *3 * ({"limit": "x"}, {"limit": "y"}), {"limit": "x", "delivery": "pull"}, {"limit": "x", "maxInFlight": 1, "rate": rate}, {"limit": "y", "order": "fifo"}, {"limit": "y", "weight": 2}, {"onDead": "http://h/"}, {"onDelivered": "http://h/", "onAttempt": "http://h/"},
+                 *self.gatherings(), *self.closings())
         if self.chance.random() < 0.4:
             name = self.chance.choice(("*", "a*", "b*"))
             loses_breaker = self.pool.patterns.get(name, {}).get("breaker") and self.chance.random() < 0.5
             self.set_patterns(name, {} if loses_breaker else self.chance.choice(kinds + 4 * ({"breaker": True},)))
         else:
             self.set(self.chance.choice(TOPICS), self.chance.choice(kinds + ({"paused": False}, {"maxInFlight": 2})))
+
+    def gatherings(self):
+        """Returns settings of topics whose jobs are delivered in batches."""
+        batch = {"size": self.chance.choice((1, 2, 2, 2, 3)), "wait": self.chance.choice((0.7, 2, 4))}
+        rate = {"jobs": 3, "per": 1, "burst": self.chance.choice((1, 2))}
+        return [{"batch": batch, **more} for more in (*4 * ({"maxInFlight": self.chance.choice((3, 4, 5))},), {}, {}, {"rate": rate}, {"limit": "x"}, {"weight": 2}, {"maxPending": 2}, {"maxInFlight": 1}, *self.closings()[:1])] + 2 * [{"batch": {"size": 2}, "maxInFlight": 5}]
+
+    def closings(self):
+        """Returns settings of topics with windows; the model does not read when they open."""
+        windows = [{"from": f"0{self.chance.randrange(3)}:00", "to": "06:00"}]
+        return [{"windows": windows, **more} for more in ({}, {}, {"delivery": "pull"}, {"order": "fifo"}, {"rate": {"jobs": 3, "per": 2, "burst": 1}}, {"limit": "x"}, {"maxPending": 2})]
+
+    def step_gather(self):
+        """A topic gets batches, or windows, and some jobs; consumers claim them."""
+        topic = self.chance.choice(OWNERS)
+        if self.is_away or not self.set(topic, self.chance.choice(self.gatherings() + self.closings())):
+            return
+        for kind in self.chance.choices(("schedule", "claim", "openings", "time", "late", "end"), (4, 4, 3, 2, 2, 1), k=self.chance.choice((3, 6, 9))):
+            if kind == "schedule":
+                topic = topic if self.chance.random() < 0.8 else self.chance.choice(OWNERS)
+                items = [(f"{topic}/{self.chance.choice('123456')}", self.chance.choice(("0", "0", "900", str(self.chance.randrange(3000)))), self.some_record(), "-")
+                         for _ in range(self.chance.choice((1, 2, 3, 5)))]
+                self.schedule(0, items)
+            elif kind == "time":
+                self.pass_time(self.chance.choice((1000, 400_000, 2_000_000)))
+            elif kind == "late":  # a claim comes before the timers of the carry workers
+                self.schedule(0, [(f"{topic}/{self.chance.choice('1234')}", "200", self.some_record(), "-")])
+                for consumer in self.consumers:
+                    self.claim(consumer, False)
+                self.boot_us += 300_000
+                self.set_clock()
+                self.step_claim()
+            elif kind == "end":
+                self.step_post()
+                self.step_learn()
+                self.step_record()
+            else:
+                getattr(self, "step_" + kind)()
+        if self.chance.random() < 0.5:
+            self.set(topic, {})
 
     def check_rate(self, topic, nonce, number):
         """Checks that the attempts that begin in a second never exceed the rate and the burst. Rates with a window
@@ -1698,7 +1813,7 @@ class World:
             self.begun.pop(topic, None)
 
     STEPS = {
-        "define": 4, "fire": 5, "schedule": 24, "schedule_all": 4, "send": 4, "replace_send": 3, "unsend": 3, "replace": 4, "change": 5, "cancel": 4, "run": 6, "look": 3, "mend": 1, "claim": 14, "bell": 6, "post": 16,
+        "define": 4, "fire": 5, "schedule": 24, "schedule_all": 4, "send": 4, "replace_send": 3, "unsend": 3, "replace": 4, "debounce": 6, "openings": 3, "gather": 8, "change": 5, "cancel": 4, "run": 6, "look": 3, "mend": 1, "claim": 14, "bell": 6, "post": 16,
         "learn": 14, "record": 14, "stray": 3, "release": 4, "resume": 3, "reoffer": 2, "time": 12, "settings": 3, "limits": 2, "sweep": 4,
         "bury": 2, "expire": 5, "lose": 3, "lease": 12, "pull_end": 14, "abandon_pulled": 2, "archive": 16,
         "begin": 5, "append": 8, "arrive": 2, "wait": 8, "notify": 6, "conclude": 2, "workflow_list": 2,
@@ -2060,6 +2175,46 @@ CONTROLS = {
     "a workflow that continues another one loses its webhooks": [("begin", "  Events.copy_hooks(from, place)\n", "")],
     "events of a workflow that is over stay": [("lib/workflow_ends", "  Events.forget_all(place)\n", "")],
     "waiters of other workflows are told": [("waiters", "if ARGV[4] ~= '' then scope = Workflows.active_place(ARGV[4]) end\n", "")],
+    "a batch waits for nothing": [("lib/turns", "  if batch_at then return batch_at, 'batch' end\n", "")],
+    "a batch that is whole waits": [("lib/rates", "  if last then at = math.min(at, math.floor(tonumber(last))) end\n", "")],
+    "a batch waits longer than it may": [("lib/rates", "math.ceil(first_due + (batch.wait or 0) * 1000)", "math.ceil(first_due + (batch.wait or 0) * 3000)")],
+    "the job that makes a batch whole is not noticed": [("lib/places", "  if has_settings() and settings_of(topic).batch then Places.touch(topic) end", "  ")],
+    "a claim takes a part of a batch": [("claim", "    if any_settings then leave_rest(turn) end\n", "")],
+    "a claim without room for a batch splits it": [("claim", "    if is_full then break end", "    is_full = nil")],
+    "a share splits a batch": [("claim", "math.max(1, math.floor(most / batch.size)) * batch.size", "most")],
+    "a claim that carries does not wait for a batch": [("claim", "if #topics == 1 and not waits and", "if #topics == 1 and")],
+    "a batch counts from when its topic was carried": [("lib/turns", " or settings_of(topic).batch or has(LINES)", " or has(LINES)")],
+    "windows hold no topic back": [("lib/turns", "  if opens then return opens end\n", "")],
+    "a claim ignores windows": [("lib/serving", "  if own.windows and Openings.closed_until(topic) then return 0, limit end\n", "")],
+    "workers ignore windows": [("lease", "  if opens then return 0,", "  if false then return 0,")],
+    "windows are open before their times are known": [("lib/openings", "  closed[topic] = 'inf'\n", "  closed[topic] = false\n")],
+    "a span never ends": [("lib/openings", "if now < tonumber(closes) then", "if now < tonumber(closes) + 60000 then")],
+    "a span opens early": [("lib/openings", "now < tonumber(opens) and opens", "now < tonumber(opens) - 1000 and opens")],
+    "nobody is asked for spans": [("lib/openings", "  if is_last and may_write and call(", "  if false and call(")],
+    "the carry worker is not told that spans are wanted": [("lib/openings", "    publish('openings')\n", "")],
+    "a zone that was unknown is not looked for again": [("lib/openings", "    is_last = now >= again\n", "    is_last = false\n")],
+    "a topic with an unknown zone is not offered again": [("lib/openings", "then closed[topic] = integer(again) end", "then local _ = 0 end")],
+    "the last span ends before the next ones are known": [("lib/openings", "at > #spans and closes - now < DAY_MS", "false")],
+    "spans of earlier settings stay": [("settings", "  Openings.forget(topic)\n", "")],
+    "spans of earlier patterns stay": [("set_patterns", "  call('DEL', Openings.key())\n", "")],
+    "spans of earlier settings are stored": [("openings", "    if settings_text_of(topic) == settings_text then", "    if true then")],
+    "a topic whose windows open is not offered": [("openings", "      Places.touch(topic, 'all')\n", "")],
+    "spans are stored and computed again": [("openings", "      call('SREM', Openings.wanted(), topic)\n      Places", "      Places")],
+    "a throttled job is scheduled": [("schedule", "  if key then due, standing = Idempotency.standing(key) end\n", "")],
+    "a throttle never ends": [("lib/idempotency", "if id and (kind == 'debounce' or tonumber(expiry) > now) then", "if id then")],
+    "a throttle is forgotten": [("schedule", "  if key and is_new then Idempotency.stand('throttle', key, result, id, tonumber(per)) end\n", "")],
+    "a job that was not scheduled stands for others": [("schedule", "local is_new = type(result) == 'number' and result > 0", "local is_new = type(result) == 'number'")],
+    "a throttled answer is not kept": [("schedule", "    if once ~= '-' then Idempotency.keep(once, standing, due, tonumber(ARGV[3]), true) end\n", "")],
+    "a repeated request schedules a second job": [("schedule", "  if answer then return answer end\n", "")],
+    "a debounce schedules each job": [("replace", "  if not stands then first, standing = soonest, id end", "  first, standing = soonest, id")],
+    "a debounce waits without end": [("replace", "math.min(soonest + wait, first + most)", "soonest + wait")],
+    "a debounce replaces a job that was attempted": [("replace", "    stands = not Records.may_have(Records.read(standing), 'a')\n", "    stands = true\n")],
+    "a debounce replaces a job under way": [("replace", "if standing and not stands and call('ZSCORE', bucket_of(topic_of(standing)), standing) then",
+                                             "if standing and not stands and call('HEXISTS', JOBS, standing) == 1 then")],
+    "debounces of one call do not know each other": [("replace", "  debounced[standing] = true\n", "")],
+    "a debounce is forgotten while its job waits": [("forget", "if Idempotency.is_awaited(keys[i]) then", "if false then")],
+    "a debounce is forgotten during an attempt": [("lib/idempotency", "call('HEXISTS', JOBS, id) == 1", "call('ZSCORE', bucket_of(topic_of(id)), id)")],
+    "a throttled request is accepted when it is repeated": [("lib/idempotency", "string.sub(due, 1, 1) == '+' and 'throttled' or 'repeated'", "'repeated'")],
     "pages by rank": [("list", "Lists.rank_of(key, ARGV[5], ARGV[6], ", "Lists.rank_of(key, ARGV[5], '', ")],
 }
 

@@ -36,6 +36,9 @@ SUSPECT_LOSSES = 2
 ASIDE_MS = 600_000  # how long a suspect is set aside
 OFFERED_MS = 1000
 FORGOTTEN_MS = 10_000  # an answer whose idempotency key has expired longer ago counts: the clock has stepped ahead
+ANSWERED_MS = 86_400_000  # how long the answer to a request with an idempotency key is kept
+DEBOUNCED_MS = 3_600_000  # how much longer than its longest wait a debounce is kept; then as long as its job is in the pool
+DAY_MS = 86_400_000
 ATTEMPTS_MAX = 10
 INF = float("inf")
 FREED = "freed"  # mark of a topic that a call has touched: fewer of its jobs are in flight, and nothing else has changed
@@ -62,6 +65,17 @@ def is_recovering(nonce):
 def settings_json(settings):
     """Returns the text of settings as the product writes it."""
     return json.dumps(settings, separators=(",", ":"))
+
+
+def spans_in(text):
+    """Returns (opens, closes) of each span in a text of the hash openings."""
+    times = [int(number) for number in re.findall(r"\d+", text.partition("-")[0])]
+    return list(zip(times[::2], times[1::2]))
+
+
+def spans_again(text):
+    """Returns when the spans are computed again because a zone is unknown, ms, or None."""
+    return int(text.partition("-")[2] or 0) if "-" in text else None
 
 
 def is_pulled(nonce):
@@ -107,7 +121,11 @@ class Pool(Workflows):
         self.bucket, self.leases, self.pulled = {}, {}, {}  # id -> due time or end of the lease in ms; in the bucket with a fraction, see put
         self.pull_notes = {}  # id -> (when the worker's lease began; + if the job may have callbacks, else -)
         self.answered = {}  # idempotency key -> (fingerprint, expiry, nonce, ids) of a call of lease
+        self.replies = {}  # other idempotency key, or key of a throttle or debounce -> (fingerprint, throttle or debounce; number; expiry; id)
+        self.reply_times = {}  # the same key -> ms when forget examines it
+        self.openings, self.openings_wanted = {}, set()  # topic with windows -> text of the spans in which it is open; topics whose spans are missing or end soon
         self.awaited = {}  # pull topic -> ms until which a process waits for its jobs
+        self.asks_for_openings = False  # whether the call has told the owner of the lock that openings are wanted
         self.calls = []  # pull topics with new jobs, of which the call has notified the processes that wait
         self.shown, self.last_scores = None, {}  # shown: the buckets without the entries that the current call adds, see show
         self.holders = {}  # id -> (nonce, due)
@@ -460,16 +478,74 @@ class Pool(Workflows):
 
     def held_until(self, topic, is_offer=False):
         """Returns the time until which the jobs of the topic must not be claimed; None: they may be claimed now."""
-        if self.settings_of(topic).get("paused") or self.in_flight(topic) >= self.limit_of(topic):
+        if self.settings_of(topic).get("paused"):
+            return INF
+        if self.closed_until(topic, is_offer):
+            return self.closed_until(topic, is_offer)
+        if self.in_flight(topic) >= self.limit_of(topic):
             return INF
         if self.is_fifo(topic) and self.line_until(topic):
             return self.line_until(topic)
+        if self.batch_until(topic, is_offer):
+            return self.batch_until(topic, is_offer)
         if is_offer:
             self.correct_rate(topic)
         tokens, next_at = self.tokens(topic)
         if tokens < 1:
             return next_at
         return self.limited_until(topic, int(self.first_due(topic)), is_offer)
+
+    def batch_until(self, topic, is_offer=False):
+        """Returns the time until which the jobs of the topic wait for their batch: until as many as one batch are due, or the first one has
+        waited long enough. None: they do not wait."""
+        batch = self.settings_of(topic).get("batch")
+        places = self.bucket if is_offer or self.shown is None else self.shown
+        dues = sorted(int(due) for job_id, due in places.items() if topic_of(job_id) == topic)
+        if not batch or not dues:
+            return None
+        at = min([math.ceil(dues[0] + 1000 * batch.get("wait", 0)), *dues[batch["size"] - 1:batch["size"]]])
+        return at if at > self.now else None
+
+    def closed_until(self, topic, may_ask=False):
+        """Returns the time at which the windows of the topic open, INF if it is not known, or None if they are open. may_ask: the caller
+        asks for spans if those that are known end soon."""
+        if "windows" not in self.settings_of(topic):
+            return None
+        left = [span for span in spans_in(self.openings.get(topic, "")) if self.now < span[1]]
+        again = spans_again(self.openings.get(topic, ""))
+        asks = (not left or len(left) == 1 and left[0][1] - self.now < DAY_MS) if again is None else again <= self.now
+        if may_ask and asks and topic not in self.openings_wanted:
+            self.openings_wanted.add(topic)
+            self.asks_for_openings = True
+        opens = left[0][0] if left else INF
+        if opens <= self.now:
+            return None
+        return min(opens, again) if again and not asks else opens
+
+    def is_open(self, topic):
+        """Returns whether an attempt of the topic may begin now, by its windows."""
+        return "windows" not in self.settings_of(topic) or any(opens <= self.now < closes for opens, closes in spans_in(self.openings.get(topic, "")))
+
+    def store_openings(self, items, listed, left):
+        """items: topic, settings as they were listed, and spans. left: the topics that Redis now has in openings_wanted; if the call lists
+        few topics, it chooses them at random."""
+        for topic, settings, spans in items:
+            if self.own_text(topic) == settings:
+                self.openings[topic] = spans
+                self.openings_wanted.discard(topic)
+                self.touched[topic] = True
+        self.finish()
+        for topic in self.openings_wanted - left:
+            if "windows" not in self.settings_of(topic):
+                self.openings_wanted.discard(topic)
+                self.openings.pop(topic, None)
+        may_list = {topic for topic in self.openings_wanted if "windows" in self.settings_of(topic)}
+        return [word for topic in listed[::2] for word in (topic, self.own_text(topic) if topic in may_list else "is not listed")]
+
+    def own_text(self, topic):
+        """Returns the settings of the topic as text, without those of its owner."""
+        own = self.settings.get(topic)
+        return self.told_settings(topic) if "~" not in topic else settings_json(own) if own else ""
 
     def offer(self, topic):
         self.has_asked = False
@@ -527,6 +603,8 @@ class Pool(Workflows):
             self.count_limited(topic)
         for topic, has_changed in self.touched.items():
             if topic in self.places and not self.are_behind(topic, self.places[topic]):
+                has_changed = True
+            if topic in self.places and "batch" in self.settings_of(topic):
                 has_changed = True
             if has_changed == FREED:
                 has_changed = self.due.get(topic, INF) == INF
@@ -922,7 +1000,17 @@ class Pool(Workflows):
     def schedule(self, max_jobs, items):
         answers, room, scheduled = [], self.room(max_jobs), {}
         self.look([job_id for job_id, *_ in items])
-        for job_id, when, record, _ in items:
+        for job_id, when, record, once in items:
+            once, per, key = re.fullmatch(r"([^\n]*)(?:\nthrottle (\d+) (.+))?", once, re.DOTALL).groups()
+            standing = key and self.standing(key)
+            if once != "-" and self.reply_to(once):
+                answers.append(self.reply_to(once))
+                continue
+            if standing:
+                if once != "-":
+                    self.keep_reply(once, standing[1], f"+{standing[0]}", ANSWERED_MS)
+                answers.append(["throttled", *standing])
+                continue
             if room < 1 and job_id not in self.jobs:
                 answers.append(-7)
             elif job_id in scheduled and job_id not in self.shown:
@@ -939,8 +1027,34 @@ class Pool(Workflows):
                 self.take_room(job_id)
                 scheduled[job_id] = self.start(job_id, when, record)[0]
                 answers.append(scheduled[job_id])
+                if once != "-":
+                    self.keep_reply(once, job_id, scheduled[job_id], ANSWERED_MS)
+                if key:
+                    self.keep_reply(f"throttle {key}", job_id, scheduled[job_id], int(per))
         self.finish()
         return answers
+
+    # ---- requests that are answered with an earlier job ----
+
+    def reply_to(self, once):
+        """Returns the answer to a repeated request, or None."""
+        fingerprint, _, key = once.partition(" ")
+        word, number, expiry, job_id = self.replies.get(key, ("", 0, self.now, ""))
+        if 0 <= self.now - expiry <= FORGOTTEN_MS:
+            return None
+        if word != fingerprint:
+            return -8
+        return ["throttled" if str(number)[0] == "+" else "repeated", int(number), job_id]
+
+    def keep_reply(self, once, job_id, number, ms):
+        word, _, key = once.partition(" ")
+        self.replies[key] = word, number, self.now + ms, job_id
+        self.reply_times[key] = self.now + ms
+
+    def standing(self, key):
+        """Returns number and id of the job that stands for all with this key of a throttle or debounce, or None."""
+        word, number, expiry, job_id = self.replies.get(key, ("", 0, 0, ""))
+        return (number, job_id) if word == "debounce" or expiry > self.now else None
 
     def schedule_all(self, max_jobs, items):
         answers, room = [], self.room(max_jobs)
@@ -1007,31 +1121,49 @@ class Pool(Workflows):
         return None
 
     def replace(self, max_jobs, items):
-        answers = []
+        answers, debounced = [], set()
         self.look([job_id for job_id, *_ in items])
         for job_id, when, record, tags in items:
-            is_there = job_id in self.jobs
-            if tags.startswith("!"):  # tags after the mark: the job must have none of these
-                is_excluded = is_there and (tags == "!*" or self.tag(job_id) in tags)
-                tags = ""
+            debounce = re.fullmatch(r"~(\d+) (\d+) (.+)", tags, re.DOTALL)
+            if debounce:
+                answers.append(self.debounce(max_jobs, job_id, record, int(debounce[1]), int(debounce[2]), debounce[3], debounced))
             else:
-                is_excluded = False
-            if is_excluded:
-                answers.append(-4)
-            elif tags and self.seen(job_id, tags) != ("pool" if is_there else "dead"):
-                answers.append(-4)
-            elif self.is_over(when, record):
-                answers.append(-10)
-            elif not is_there and self.room(max_jobs) < 1:
-                answers.append(-7)
-            elif not is_there and self.refusal(job_id):
-                answers.append(self.refusal(job_id))
-            else:
-                self.take_room(job_id, int(not is_there))
-                was_leased = is_there and self.make_way(job_id)
-                answers.append([*self.start(job_id, when, record), 2 if was_leased else int(is_there)])
+                answers.append(self.replace_one(max_jobs, job_id, when, record, tags))
         self.finish()
         return answers
+
+    def replace_one(self, max_jobs, job_id, when, record, tags):
+        is_there, is_excluded = job_id in self.jobs, False
+        if tags.startswith("!"):  # tags after the mark: the job must have none of these
+            is_excluded = is_there and (tags == "!*" or self.tag(job_id) in tags)
+            tags = ""
+        if is_excluded:
+            return -4
+        if tags and self.seen(job_id, tags) != ("pool" if is_there else "dead"):
+            return -4
+        if self.is_over(when, record):
+            return -10
+        if not is_there and self.room(max_jobs) < 1:
+            return -7
+        if not is_there and self.refusal(job_id):
+            return self.refusal(job_id)
+        self.take_room(job_id, int(not is_there))
+        was_leased = is_there and self.make_way(job_id)
+        return [*self.start(job_id, when, record), 2 if was_leased else int(is_there)]
+
+    def debounce(self, max_jobs, job_id, record, wait, most, key, debounced):
+        """Replaces the job that stands for the key if it waits and was never attempted. debounced: the jobs that earlier items of the call
+        have put in place so."""
+        self.show()
+        first, standing = self.standing(key) or (0, "")
+        if standing not in debounced and not (standing in self.shown and head_of(self.jobs[standing]) and "a" not in head_of(self.jobs[standing])[1]):
+            first, standing = self.soonest, job_id
+        answer = self.replace_one(max_jobs, standing, f"@{min(self.soonest + wait, first + most)}", record, "")
+        if isinstance(answer, int) or answer[0] == "quota":
+            return answer
+        self.keep_reply(f"debounce {key}", standing, first, most + DEBOUNCED_MS)
+        debounced.add(standing)
+        return [*answer, standing]
 
     def make_way(self, job_id):
         """Prepares the replacement of the job, and returns whether it was leased. Then it ends as cancelled, and its attempt goes on."""
@@ -1356,13 +1488,19 @@ class Pool(Workflows):
     def forget_keys(self, most):
         """Removes expired idempotency keys, and the names of pull topics for whose jobs no worker waits. Returns the number of keys."""
         self.awaited = {topic: at for topic, at in self.awaited.items() if at > self.now}
-        old = sorted((answer[1], key) for key, answer in self.answered.items() if answer[1] <= self.now)[:most]
+        times = {key: answer[1] for key, answer in self.answered.items()} | self.reply_times
+        old = sorted((at, key) for key, at in times.items() if at <= self.now)[:most]
         for _, key in old:
-            del self.answered[key]
+            if self.answered.pop(key, None):
+                continue
+            if self.replies[key][0] == "debounce" and self.replies[key][3] in self.jobs:
+                self.reply_times[key] = self.now + 3_600_000
+            else:
+                del self.replies[key], self.reply_times[key]
         return len(old)
 
     def has_old_keys(self):
-        return any(answer[1] <= self.now for answer in self.answered.values())
+        return any(at <= self.now for at in (*(answer[1] for answer in self.answered.values()), *self.reply_times.values()))
 
     def has_old_sends(self):
         return any(at <= self.now for at in self.sends_until.values())
@@ -1428,6 +1566,7 @@ class Pool(Workflows):
             self.begun.pop(topic, None)
         if limit and limit != self.shared(topic):
             self.leave_limit(topic, limit)
+        self.openings.pop(topic, None)
         self.touched[topic] = True
         self.leave_line(topic)
         self.undated[topic] = True
@@ -1503,6 +1642,7 @@ class Pool(Workflows):
         self.patterns_version = max(self.patterns_version + 1, self.now_us)
         self.redates = True  # the next sweep computes again when dead jobs are removed; here one step is enough
         self.resumes = self.resumes or bool(self.held)
+        self.openings.clear()
         behind = sorted(topic for topic, at in self.due.items() if at > int(self.waiting(topic)[0][0]))
         offered = (*behind, *self.turns)
         for topic in list(self.line):  # as Redis walks through its lines, before the other topics
@@ -1600,14 +1740,18 @@ class Pool(Workflows):
     def after_turn(self, topic, number):
         return self.turn_scores[topic] + math.ceil(number * A_JOB / self.weight_of(topic))
 
-    def plan_turns(self, left, share, rounds):
+    def plan_turns(self, left, share, rounds, leased):
         """Returns the next topics in turns, with the jobs that each may have leased. Ends before a topic whose turn comes after the
-        next turn of a topic that is already in the plan."""
-        topics, plan, due_again, aside = self.turns[:min(64, left + 1)], [], INF, 0
+        next turn of a topic that is already in the plan, and before a topic for whose batch no room is left."""
+        topics, plan, due_again, aside, is_full = self.turns[:min(64, left + 1)], [], INF, 0, False
         limited = {}  # limit -> number of its jobs in the plan
         for number, topic in enumerate(topics):
             planned = sum(len(places) for _, places, *_ in plan)
             if planned >= left or len(plan) >= rounds or self.turn_scores[topic] > due_again:
+                break
+            size = self.settings_of(topic).get("batch", {}).get("size")
+            is_full = size and left - planned < size and leased + planned > 0
+            if is_full:
                 break
             weight, most = self.weight_of(topic), share
             if weight > 1:
@@ -1615,13 +1759,15 @@ class Pool(Workflows):
                 following += [self.after_turn(other, len(places)) for other, places, *_ in plan if places]
                 most = max(share, math.floor((min(following, default=INF) - self.turn_scores[topic]) * weight / A_JOB) + 1 if following else INF)
             most = left if len(topics) == 1 else min(most, left - planned)
+            if size:
+                most = min(left - planned, max(1, most // size) * size)
             free = min(most, self.limit_of(topic) - self.in_flight(topic), self.tokens(topic)[0])
             name = self.shared(topic)
             if name:
                 free = min(free, self.limit_room(name, self.first_due(topic), limited.get(name, 0))[0])
-            if self.settings_of(topic).get("paused") or self.is_fifo(topic) and self.line_until(topic):
+            if self.settings_of(topic).get("paused") or self.is_fifo(topic) and self.line_until(topic) or self.closed_until(topic):
                 free = 0
-            found = self.first_places(topic, max(free, 0))
+            found = self.without_rest(topic, self.first_places(topic, max(free, 0)))
             first_due = min((due for due, _ in self.waiting(topic)), default=self.now)
             places = self.set_suspects_aside(found)
             if name:
@@ -1631,13 +1777,21 @@ class Pool(Workflows):
             plan.append((topic, places, free > 0, first_due))
             if weight > 1 and places:
                 due_again = min(due_again, self.after_turn(topic, len(places)))
-        return plan, len(topics) == 1, aside
+        return plan, len(topics) == 1, aside, is_full
+
+    def without_rest(self, topic, places):
+        """Leaves out the last jobs, too few for a batch, unless they are all, or the first of them has waited long enough."""
+        batch = self.settings_of(topic).get("batch")
+        rest = len(places) % batch["size"] if batch else 0
+        if not rest or rest == len(places) or int(places[-rest][0]) + 1000 * batch.get("wait", 0) <= self.now:
+            return places
+        return places[:-rest]
 
     def claim(self, most, nonce, share, most_bytes):
-        claims, rounds, full = [], 2 * most, False
+        claims, rounds, full, is_full = [], 2 * most, False, False
         self.served, self.next_suspect = [], None
-        while len(claims) < most and rounds and self.turn_scores and not full and most_bytes > 0:
-            plan, is_alone, aside = self.plan_turns(most - len(claims), share, rounds)
+        while len(claims) < most and rounds and self.turn_scores and not full and not is_full and most_bytes > 0:
+            plan, is_alone, aside, is_full = self.plan_turns(most - len(claims), share, rounds, len(claims))
             most -= aside
             rounds -= len(plan)
             moved, taken_of = {}, {}
@@ -1782,6 +1936,9 @@ class Pool(Workflows):
         waiting = self.waiting(topic)
         if self.settings_of(topic).get("paused"):
             return 0, -1
+        opens = self.closed_until(topic, True)
+        if opens:
+            return 0, -1 if opens == INF else opens
         most = min(most, self.limit_of(topic) - self.in_flight(topic))
         if most < 1 or not waiting:
             return 0, -1
@@ -2122,6 +2279,8 @@ class Pool(Workflows):
             "limits used": {name: self.used(name) for _, name in self.limited.values()},
             "limit waits": {name: topics for name, topics in self.limit_waits.items() if topics},
             "held": self.held, "suspects": self.suspects, "kept_until": self.kept_until, "due": self.due, "turns": self.turns,
+            "openings": self.openings, "openings wanted": self.openings_wanted,
+            "replies": {key: " ".join(map(str, reply)) for key, reply in self.replies.items()}, "reply times": self.reply_times,
             "ready": self.bell, "rates": self.spent, "sends_until": self.sends_until,
             "schedules": self.schedules, "fires": self.fires, "skipped": self.skipped,
             "skipped until": self.skipped_until(), "schedule names": sorted(self.schedules),

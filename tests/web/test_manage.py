@@ -1,5 +1,8 @@
 """The pages of topics, schedules, groups, receivers, pull topics and tokens."""
 
+import json
+import time
+
 import pytest
 from selenium.webdriver.common.keys import Keys
 
@@ -194,6 +197,45 @@ def test_a_wrong_setting_is_explained_where_it_was_typed(browser, server):
     browser.expect(" 400 ")
 
 
+@pytest.mark.parametrize("title, name, value, wrong, fault", [
+    ("Many jobs in one request", "batch", {"size": 50, "wait": 2}, {"size": 500}, "1 to 100"),
+    ("Windows", "windows", [{"days": ["mon"], "from": "09:00", "to": "17:00", "timezone": "Europe/Berlin"}], [{"from": "09:00"}], "needs from and to")])
+def test_batches_and_windows_are_typed_as_json(browser, server, title, name, value, wrong, fault):
+    browser.open(server, "#/topics/orders")
+    assert "default" in browser.await_one("row", title).text
+    browser.click("button", f"Change {title}")
+    browser.fill(title, "[{")
+    browser.click("button", "Save")
+    browser.await_true("document.querySelector('dialog .field-error')")
+    browser.fill(title, json.dumps(wrong))
+    browser.click("button", "Save")
+    browser.await_text(fault)
+    assert own_settings(server, "orders") == {}
+    browser.fill(title, json.dumps(value))
+    browser.click("button", "Save")
+    until(lambda: own_settings(server, "orders") == {name: value}, 10, "the setting is saved")
+    until(lambda: "this topic" in browser.await_one("row", title).text, 10, browser.shown)
+    browser.click("button", f"Change {title}")
+    assert json.loads(browser.await_one("field", title).get_attribute("value")) == value
+    browser.click("button", "Remove own value")
+    until(lambda: own_settings(server, "orders") == {}, 10, "the setting is removed")
+    browser.expect(" 400 ")
+
+
+def test_a_topic_says_that_its_batch_or_its_windows_hold_it(browser, server):
+    settings(server, "orders", batch={"size": 50, "wait": 60})
+    server.schedule(topic="orders", jobId="first", url="http://127.0.0.1:9/")
+    browser.open(server, "#/topics/orders")
+    browser.await_text("The jobs wait for others, which are sent in the same request.", "Until")
+    noon = time.gmtime(time.time() + 12 * 3600)  # never open within hours from now
+    settings(server, "orders", windows=[{"from": time.strftime("%H:00", noon), "to": time.strftime("%H:59", noon)}])
+    browser.open(server, "#/topics/orders")
+    browser.await_text("The windows of the topic are closed.", "Until")
+    browser.click("link", "1", exact=True)
+    browser.click("link", "first")
+    browser.await_text("the windows of its topic are closed")
+
+
 def test_hidden_headers_stay_when_another_is_added(browser, server, receiver):
     settings(server, "orders", headers={"Authorization": "Bearer s3cret", "X-Old": "old"})
     browser.open(server, "#/topics/orders")
@@ -245,6 +287,20 @@ def test_a_cron_expression_is_explained_while_typing(browser, server):
     browser.await_text("at 05:00, every day")
     schedule = server.get("/schedules/reports/nightly").expect(200)
     assert schedule["cron"] == "0 5 * * *" and schedule["timezone"] == "Europe/Berlin"
+    browser.expect(" 400 ")
+
+
+def test_windows_of_a_schedule_are_explained_while_typing(browser, server):
+    browser.open(server, "#/schedules")
+    browser.click("button", "New schedule")
+    browser.fill("Cron expression", "*/30 * * * *")
+    until(lambda: len(browser.all(".next-times li")) == 5, 10, browser.shown)
+    browser.script("document.querySelector('dialog details').open = true")
+    browser.fill("Windows", '[{"from": "09:00", "to": "10:00"}]')
+    browser.await_true("[...document.querySelectorAll('.next-times li')].every(item => /09:(00|30)/.test(item.textContent))")
+    assert len(browser.all(".next-times li")) == 5
+    browser.fill("Windows", '[{"from": "09:00"}]')
+    browser.await_text("needs from and to")
     browser.expect(" 400 ")
 
 

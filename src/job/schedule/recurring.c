@@ -50,18 +50,12 @@ static void check_end_at(struct member_parse *parse, const struct member *member
 static void check_windows(struct member_parse *parse, const struct member *member)
 {
     struct recurring *recurring = parse->of;
-    struct windows windows = {.count = 0};
+    struct windows windows;
     struct problem problem;
     if (member_is_null(recurring->windows))
         recurring->windows = SLICE("");
-    else if (windows_parse(recurring->windows, &windows, &problem) != STATUS_OK)
+    else if (windows_parse_local(recurring->windows, &windows, &problem) != STATUS_OK)
         recurring_refuse(parse, member, problem.text);
-    for (size_t i = 0; i < windows.count; i++)
-        if (windows.items[i].zone.size) {
-            recurring_refuse(parse, member,
-                             "must have no timezone: they are in the timezone of the schedule");
-            break;
-        }
 }
 
 static bool are_windows_sound(const void *of)

@@ -119,6 +119,17 @@ enum status windows_parse(struct slice text, struct windows *windows, struct pro
     return STATUS_INVALID;
 }
 
+enum status windows_parse_local(struct slice text, struct windows *windows, struct problem *problem)
+{
+    enum status status = windows_parse(text, windows, problem);
+    for (size_t i = 0; status == STATUS_OK && i < windows->count; i++)
+        if (windows->items[i].zone.size) {
+            problem_set(problem, "must have no timezone: they are in the timezone of the schedule");
+            status = STATUS_INVALID;
+        }
+    return status;
+}
+
 /* ---- computing ---- */
 
 static int compare_spans(const void *one, const void *other)

@@ -31,6 +31,9 @@ struct windows {
  * wrong with which window. */
 enum status windows_parse(struct slice text, struct windows *, struct problem *) MUST_USE;
 
+/* The same for windows of a schedule, which must have no zone: they are in that of the schedule. */
+enum status windows_parse_local(struct slice text, struct windows *, struct problem *) MUST_USE;
+
 /* A span of time in which at least one window is open. */
 struct window_span {
     int64_t opens_ms, closes_ms; /* ms since 1970; closed from closes_ms on */

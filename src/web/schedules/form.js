@@ -68,7 +68,7 @@ function fields(draft, error, fault, isNew) {
       field("kind", "Times", { type: "select", options: [{ value: "cron", text: "cron expression" }, { value: "every", text: "fixed interval" }] }),
       isCron ? field("cron", "Cron expression", { isCode: true, help: "minute hour day month weekday, or @daily; a sixth field, for seconds, may come first" }) : field("every", "Every", { help: "such as 30s, 15m or 1d" }),
       isCron || draft.windows.trim() ? field("timezone", "Time zone", { list: zones() }) : null),
-    m(NextTimes, { query: isCron ? { expression: draft.cron, timezone: draft.timezone } : { every: draft.every } }),
+    m(NextTimes, { query: { ...(isCron ? { expression: draft.cron } : { every: draft.every }), ...(isCron || draft.windows.trim() ? { timezone: draft.timezone } : {}), ...(draft.windows.trim() ? { windows: draft.windows } : {}) } }),
     m("details", m("summary", "When times are missed, overlap, limits"),
       m(".fields",
         field("misfire", "Missed times", { type: "select", options: [{ value: "one", text: "one job for all" }, { value: "skip", text: "no job" }, { value: "all", text: "a job for each" }] }),
@@ -87,7 +87,7 @@ const zones = () => (Intl.supportedValuesOf ? ["UTC", ...Intl.supportedValuesOf(
 
 const WAIT_MS = 250;
 
-// attrs: query {expression, timezone, every, from}
+// attrs: query {expression, timezone, every, windows}
 function NextTimes() {
   let asked = null;
   let answer = null;
