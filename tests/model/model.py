@@ -818,12 +818,13 @@ class World:
                        "is POSTed by two within their leases")
 
     def learn(self, attempt):
-        what = self.chance.choices(("complete", "retry", "bury"), (5, 3, 2))[0]
+        what = self.chance.choices(("complete", "retry", "bury", "defer"), (10, 6, 4, 3))[0]
         record = re.sub(r"\d{3}}$", f"{self.chance.randrange(100, 1000)}}}", attempt.record)
         if what == "retry":  # the flag a: the job was attempted
             record = re.sub(r'("head":"1 \d+ 0 0 )(?:-|([^ a]+)a?) ', r"\1\2a ", record)
         line = self.chance.choice(("", attempt.nonce))
-        more = {"complete": (line,), "retry": (self.chance.choice((-1, 0, 500, 4000)), record, line), "bury": (record, line)}
+        more = {"complete": (line,), "retry": (self.chance.choice((-1, 0, 500, 4000)), record, line), "bury": (record, line),
+                "defer": (self.chance.choice((1000, 4000, 20000)), self.pool.now - 7, self.chance.choice("+-"))}
         attempt.outcome = (what, more[what])
 
     def record(self, attempts, loses_reply, is_doubled):
@@ -834,7 +835,7 @@ class World:
         if is_doubled:
             items *= 2
         holders, crashes, kept = dict(self.pool.holders), dict(self.pool.crashes), dict(self.pool.kept)
-        answer = self.call_items(script, (), items, self.some_follow(items))
+        answer = self.call_items(script, (), items, () if script == "defer" else self.some_follow(items))
         for attempt, is_done in zip(attempts, answer):
             life = attempt.life
             if is_done > 0:
@@ -882,6 +883,8 @@ class World:
             self.die(attempt.id)
         elif script == "retry" and attempt.outcome[1][0] >= 0:
             life.due = self.pool.soonest + attempt.outcome[1][0]
+        elif script == "defer":
+            self.pulled.append(Pulled(attempt.id, "p-" + attempt.nonce, life, attempt.record))
 
     # ---- steps ----
 
@@ -1863,7 +1866,7 @@ class World:
             # After a step of the clock, a worker's lease may last for an hour. The worker ends the lease, even if the job was cancelled.
             self.complete_pulled([Pulled(job_id, self.pool.holders[job_id][0], self.lives[job_id], "") for job_id in self.pool.pulled])
             self.complete_pulled([types.SimpleNamespace(id=place[0], nonce=place[1]) for place in self.pool.lingering if is_pulled(place[1])])
-            for kind in ("complete", "retry", "bury"):
+            for kind in ("complete", "retry", "bury", "defer"):
                 known = [attempt for consumer in self.consumers for attempt in consumer.attempts
                          if attempt.outcome[0] == kind]
                 if known:

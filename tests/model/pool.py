@@ -1662,7 +1662,8 @@ class Pool(Workflows):
         return self.told_settings(topic_of(job_id))
 
     def read(self, ids):
-        return [[*self.told_state(job_id), self.jobs[job_id], self.losses(job_id), self.settings_text(job_id)]
+        return [[*self.told_state(job_id), self.jobs[job_id], self.losses(job_id), self.settings_text(job_id),
+                 *((0, "", "") if job_id in self.pulled else ())]
                 if job_id in self.jobs else self.read_kept(job_id) for job_id in ids]
 
     def told_state(self, job_id):
@@ -2041,6 +2042,25 @@ class Pool(Workflows):
             else:
                 self.put_new(job_id, max(self.now, int(self.place)) if wait < 0 else self.soonest + wait)
         return self.end(items, finish_item)
+
+    def defer(self, items):
+        answers = []
+        for job_id, nonce, lease_ms, began, callbacks in items:
+            deadline = self.now + lease_ms
+            holder = self.holders.get(job_id, ("",))[0]
+            if holder == nonce:
+                del self.leases[job_id]
+                self.pulled[job_id] = deadline
+                self.holders[job_id] = ("p-" + nonce, self.holders[job_id][1])
+                self.pull_notes[job_id] = (began, callbacks)
+                self.crashes.pop(job_id, None)
+            elif holder == "p-" + nonce:
+                self.pulled[job_id] = deadline = max(deadline, self.pulled[job_id])
+            else:
+                deadline = self.free_place(job_id, nonce)
+            answers.append(deadline)
+        self.finish()
+        return answers
 
     def bury(self, items):
         def finish_item(job_id, nonce, record, line):
