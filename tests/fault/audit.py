@@ -69,7 +69,8 @@ class Books:
     def dead(self):
         """Returns the job, and how many consumers were lost with it."""
         kept = self.get("kept")
-        return {key: int(re.match(r"dead \d+ (\d+)", kept[key])[1]) for key in self.get("dead") if key in kept}
+        texts = {key: re.match(r"dead \d+ (\d+)", kept[key]) for key in self.get("dead") if key in kept}
+        return {key: int(text[1]) for key, text in texts.items() if text}  # kept_faults reports the others
 
 
 def faults_of_workflows(books):

@@ -10,6 +10,7 @@ import threading
 import time
 
 from archive import Archive
+from batch_story import BatchStory
 import callbacks
 from client import Told
 import control
@@ -44,9 +45,10 @@ ALWAYS = [{"from": "00:00", "to": "12:00"}, {"from": "12:00", "to": "24:00"}]  #
 
 class Story:
     """A story makes duepost do everything that it can do, once or a few times, in its own lane. is_plain: only one
-    job that is delivered."""
+    job that is delivered. is_batched: only jobs that are delivered in batches. number: how often the process comes by
+    the point until something happens."""
 
-    def __init__(self, redis, judge, name, point, action, binary=None, is_plain=False):
+    def __init__(self, redis, judge, name, point, action, binary=None, is_plain=False, is_batched=False, number=1):
         self.hit = scratch.file("points")
         extra = {"DUEPOST_TEST_POINTS_HIT": str(self.hit)}
         self.archive = Archive()
@@ -54,10 +56,11 @@ class Story:
                          options=("--reactors", "1", "--drain-timeout", "500ms", "--qstash", "on", *self.archive.options),
                          members=callbacks.members(judge))
         self.name = point
-        self.order = f"{point} 1 {action}" if point else ""
+        self.order = f"{point} {number} {action}" if point else ""
         self.action = action
         self.was_hit = False
         self.is_plain = is_plain
+        self.batches = BatchStory(self.lane) if is_batched else None
         self.numbers = itertools.count()
         topic = f"/topics/{self.lane.name}"
         self.changes = ("free", topic, {"breaker": False, "maxInFlight": 100, "windows": ALWAYS}), ("freed", topic + "*", {"breaker": False})
@@ -96,6 +99,7 @@ class Story:
             verdict.broken += faults
             verdict.broken += self.halves()
             verdict.broken += self.archive.faults(self.lane)
+            verdict.broken += self.batches.faults() if self.batches else []
             verdict.broken += callbacks.faults(self.lane, skipped=("run",), expiring=("expiring",))
             return verdict
         finally:
@@ -103,6 +107,8 @@ class Story:
             if watcher:
                 watcher.join()  # the watcher may still be starting the second process
             self.lane.stop()
+            if self.batches:
+                self.batches.stop()
 
     def leave_litter(self):
         """Leaves data that only repairs and sweeps find: an entry in a topic's bucket (its waiting jobs) whose job does not exist, and a kept job and an
@@ -137,8 +143,11 @@ class Story:
             pass
         if not self.can_go_on(node):
             return
-        if self.is_plain:
-            lane.schedule(node, "unheard")
+        if self.is_plain or self.batches:
+            if self.is_plain:
+                lane.schedule(node, "unheard")
+            else:
+                self.batches.use(node, lambda: self.can_go_on(node))
             until(lambda: lane.is_settled() or not self.can_go_on(node), 12 * SLOW, "its end")
             return
         self.break_a_claim(node)
@@ -357,8 +366,8 @@ class Story:
         until(lambda: not self.can_go_on(node), 10, "its end")
 
 
-def stories_of(redis, judge, names, action, binary=None, label="", is_plain=False):
-    return [Story(redis, judge, f"{label}{action}-{name.replace(' ', '-').replace('_', '-')}", name, action, binary, is_plain)
+def stories_of(redis, judge, names, action, binary=None, label="", **kind):
+    return [Story(redis, judge, f"{label}{action}-{name.replace(' ', '-').replace('_', '-')}", name, action, binary, **kind)
             for name in names]
 
 
@@ -379,6 +388,17 @@ def tell(stories):
 STOPS = ("claim", "complete", "retry", "release", "http_call", "may_send", "renew", "carry", "recover")
 
 
+# The scripts and calls of a delivery in batches, and how often the process comes by until something happens. The first claim
+# comes before the jobs. The second time, some jobs of a batch have been recorded, and others have not.
+BATCHED = {"claim": (2, 3), "http_call": (1, 2), "may_send": (1, 2), "complete": (1, 2), "retry": (1, 2), "bury": (1,)}
+
+
+def batched(redis, judge, action, label="batched", binary=None, names=None):
+    names = names or [name for name in points() if name.split()[1] in BATCHED]
+    return [story for name in names for number in BATCHED[name.split()[1]]
+            for story in stories_of(redis, judge, [name], action, binary, f"{label}-{number}-", is_batched=True, number=number)]
+
+
 def run(report):
     redis, judge = Redis(), Judge()
     names = points()
@@ -386,16 +406,19 @@ def run(report):
         "killed": stories_of(redis, judge, names, "kill"),
         f"stopped for {LONG} s": stories_of(redis, judge, [n for n in names if n.split()[1] in STOPS], "stop"),
         "delayed": stories_of(redis, judge, names if report.is_long else [], "delay"),
+        "batches, killed": batched(redis, judge, "kill"),
+        f"batches, stopped for {LONG} s": batched(redis, judge, "stop"),
     }
     controls = stories_of(redis, judge, ["before http_call", "before may_send", "after claim"], "kill",
                           control.without("destructive pop"), "control-")
+    unrecorded = batched(redis, judge, "kill", "unretried", control.without("no retry"), ["before http_call"])
     lost = stories_of(redis, judge, ["after http_call"], "kill", control.without("follow-ups"), "unreported-")
     above = stories_of(redis, judge, ["before begin"], "kill", control.without("quota"), "above-")
     # This bug shows only if a job has callbacks and the other process has recorded the job's end before.
     doubled = [story for number in range(4)
                for story in stories_of(redis, judge, ["before complete"], "stop", control.without("fence of follow-ups"), f"doubled-{number}-", is_plain=True)]
     try:
-        verdicts = tell([story for kind in (*kinds.values(), controls, lost, above, doubled) for story in kind])
+        verdicts = tell([story for kind in (*kinds.values(), controls, unrecorded, lost, above, doubled) for story in kind])
         for kind, stories in kinds.items():
             if stories:
                 report.verdict(f"{kind} at each of {len(stories)} points", summed(verdicts[s] for s in stories))
@@ -406,6 +429,7 @@ def run(report):
         idle = [story.name for story in again if not story.was_hit]
         report.expect(not idle, f"points that nothing came by: {', '.join(idle)}")
         report.control("destructive pop, killed at the points", summed(verdicts[s] for s in controls))
+        report.control("batches without retries", summed(verdicts[s] for s in unrecorded))
         report.control("no follow-ups", summed(verdicts[s] for s in lost))
         report.control("no quota", summed(verdicts[s] for s in above))
         report.control("no fence of follow-ups", summed(verdicts[s] for s in doubled))
