@@ -63,7 +63,7 @@ struct reactor {
     struct token_rate *token_rates; /* see struct app */
     char own_url[JOB_URL_MAX + 1];  /* see struct attempt_policy */
     struct app_waits *waits;
-    struct app_clock *clock;        /* NULL: no manual clock */
+    struct app_clock *clock; /* NULL: no manual clock */
     struct site *site;
     struct api *api;
     struct qstash *qstash; /* NULL: the QStash API is off */
