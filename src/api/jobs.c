@@ -2,43 +2,167 @@
 #include "api/api_private.h"
 
 #include "app/jobs.h"
+#include "app/wait.h"
+#include "base/duration.h"
 #include "base/memory.h"
+#include "http/access.h"
 #include "http/exchange.h"
 #include "http/request_headers.h"
 #include "job/attempt_line.h"
 
+/* ---- the query parameter wait ---- */
+
+enum { WAIT_MAX_MS = 60 * 1000, PLACED_MAX = 4096 };
+
+struct wait_query {
+    int64_t wait_ms;
+    char text[QUERY_BYTES_MAX + 1];
+};
+
+static const char *read_wait(void *into, struct slice value)
+{
+    struct wait_query *query = into;
+    return duration_parse(value, WAIT_MAX_MS, &query->wait_ms) ? NULL : "must be 0s to 60s, such as 30s";
+}
+
+/* Reads a query that may have only wait. Returns false after answering 400. */
+static bool read_wait_query(struct exchange *exchange, struct wait_query *query)
+{
+    static const struct query_parameter parameters[] = {{"wait", read_wait, 0}};
+    struct query_reading reading = {.exchange = exchange, .parameters = parameters, .count = 1, .known = 1};
+    struct buffer text = buffer_of(query->text, sizeof query->text);
+    query->wait_ms = 0;
+    query_read(&reading, query, &text);
+    return query_end(&reading);
+}
+
+/* Returns whether the token has lost its right during the wait. */
+static bool has_lost_right(const struct exchange *exchange)
+{
+    return exchange->caller.has_left(exchange->caller.peer) && !http_request_has_left(exchange->request);
+}
+
+/* Marks a request that waits. Returns false after answering 503. */
+static bool begin_to_linger(struct exchange *exchange, void (*on_left)(void *arg), void *arg)
+{
+    if (http_request_linger(exchange->request, on_left, arg))
+        return true;
+    exchange_refuse(exchange, 503,
+                    "Too many requests wait for jobs (--max-waiting-leases); nothing changed.");
+    return false;
+}
+
+static struct http_header tag_header(const struct stored_job *job, struct etag *etag)
+{
+    char tag[JOB_TAG_SIZE];
+    job_tag_of(job, tag);
+    return etag_header(tag, etag);
+}
+
 /* ---- POST /jobs ---- */
+
+/* A request that schedules one job. */
+struct submitting {
+    struct app_submission submission;
+    struct exchange *exchange;
+    struct app_wait *wait; /* NULL: not waiting */
+    unsigned status;       /* status of the answer, after a wait */
+    struct buffer location;
+    struct buffer placed; /* body of the answer if the job cannot be read after the wait */
+};
+
+static void free_submitting(void *arg)
+{
+    struct submitting *submitting = arg;
+    if (submitting->wait)
+        app_wait_drop(submitting->wait);
+    app_submission_fini(&submitting->submission);
+    buffer_fini(&submitting->location);
+    buffer_fini(&submitting->placed);
+    free(submitting);
+}
+
+static void on_submit_left(void *arg)
+{
+    struct submitting *submitting = arg;
+    if (submitting->wait)
+        app_wait_leave(submitting->wait);
+}
+
+/* Answers that the job was scheduled. stored: the job after a wait, or NULL. */
+static void answer_submitted(struct submitting *submitting, const struct stored_job *stored)
+{
+    struct exchange *exchange = submitting->exchange;
+    struct buffer *body = exchange_scratch(exchange);
+    struct json_writer json = json_writer_to(body);
+    struct etag etag;
+    char room[SUBMISSION_LOCATION_MAX + 1];
+    struct buffer location = buffer_of(room, sizeof room);
+    struct http_header headers[2];
+    buffer_append(&location, buffer_slice(&submitting->location));
+    headers[0] = (struct http_header){SLICE("Location"), buffer_slice(&location)};
+    if (stored) {
+        view_put_job(&json, stored, app_of(exchange)->schedule);
+        headers[1] = tag_header(stored, &etag);
+    } else {
+        buffer_append(body, buffer_slice(&submitting->placed));
+    }
+    exchange_answer(exchange, submitting->status, headers, stored ? 2 : 1, buffer_slice(body));
+}
+
+/* If the end of the job was not kept, which is possible only for that of an earlier request, or if Redis is
+ * away, the answer is the one without a wait: the job was scheduled. */
+static void on_submitted_ended(void *arg, const struct app_verdict *verdict)
+{
+    struct submitting *submitting = arg;
+    submitting->wait = NULL;
+    answer_submitted(submitting, verdict->end == STATUS_OK && !has_lost_right(submitting->exchange)
+                                     ? &verdict->job
+                                     : NULL);
+}
 
 static void on_submitted(void *arg, const struct app_verdict *verdict)
 {
-    struct exchange *exchange = arg;
+    struct submitting *submitting = arg;
+    struct exchange *exchange = submitting->exchange;
     struct buffer *members = exchange_members(exchange);
-    unsigned status = submission_write(members, exchange, exchange->state, verdict);
-    if (status < 400) {
-        struct buffer *body = exchange_scratch(exchange);
-        char room[SUBMISSION_LOCATION_MAX + 1];
-        struct buffer location = buffer_of(room, sizeof room);
-        submission_write_location(&location, exchange, verdict->job.id, SLICE(""));
-        struct http_header header = {SLICE("Location"), buffer_slice(&location)};
-        buffer_append_byte(body, '{');
-        buffer_append(body, buffer_slice(members));
-        buffer_append_byte(body, '}');
-        exchange_answer(exchange, status, &header, 1, buffer_slice(body));
-    } else {
+    unsigned status = submission_write(members, exchange, &submitting->submission, verdict);
+    if (status >= 400) {
         problem_answer_members(exchange, status, buffer_slice(members), verdict);
+        return;
     }
+    buffer_append_byte(&submitting->placed, '{');
+    buffer_append(&submitting->placed, buffer_slice(members));
+    buffer_append_byte(&submitting->placed, '}');
+    submission_write_location(&submitting->location, exchange, verdict->job.id, SLICE(""));
+    submitting->status = status;
+    int64_t wait_ms = submitting->submission.wait_ms;
+    if (wait_ms > 0 && !http_request_has_left(exchange->request)) {
+        const struct app_wait_call call = {.id = verdict->job.id, .wait_ms = wait_ms};
+        submitting->wait = app_wait(app_of(exchange), &call, on_submitted_ended, submitting);
+        return;
+    }
+    answer_submitted(submitting, NULL);
 }
 
-static void free_submission(void *submission)
+/* Returns whether the query has no wait. Otherwise answers 400, because what has several jobs. */
+static bool waits_for_none(struct exchange *exchange, const struct wait_query *query, const char *what)
 {
-    app_submission_fini(submission);
-    free(submission);
+    if (query->wait_ms == 0)
+        return true;
+    exchange_refuse(exchange, 400, "wait is for one job, not for %s.", what);
+    return false;
 }
 
 HANDLER(submit_handle)
 {
+    struct wait_query query;
+    if (!read_wait_query(exchange, &query) ||
+        (query.wait_ms > 0 && !access_has_scopes(exchange, SCOPE_READ))) /* the answer shows the whole job */
+        return;
     if (job_batch_is_meant(exchange)) {
-        job_batch_begin(exchange);
+        if (waits_for_none(exchange, &query, "many"))
+            job_batch_begin(exchange);
         return;
     }
     struct slice body = http_request_body(exchange->request);
@@ -51,26 +175,28 @@ HANDLER(submit_handle)
         return;
     }
     if (job.group.size) {
-        sends_submit(exchange, &job);
+        if (waits_for_none(exchange, &query, "those of a group"))
+            sends_submit(exchange, &job);
+        else
+            job_fini(&job);
         return;
     }
-    struct app_submission *submission = NEW(struct app_submission);
-    app_submission_init(submission, app_of(exchange), on_submitted, exchange);
-    exchange_keep(exchange, submission, free_submission);
+    struct submitting *submitting = NEW(struct submitting);
+    struct app_submission *submission = &submitting->submission;
+    submitting->exchange = exchange;
+    buffer_init(&submitting->location, SUBMISSION_LOCATION_MAX + 1);
+    buffer_init(&submitting->placed, PLACED_MAX);
+    app_submission_init(submission, app_of(exchange), on_submitted, submitting);
+    submission->wait_ms = query.wait_ms;
+    exchange_keep(exchange, submitting, free_submitting);
     if (app_submission_admit(submission, &exchange->caller, &job, body.size) &&
-        idempotency_begin(exchange, job.topic, body)) {
+        idempotency_begin(exchange, job.topic, body) &&
+        (query.wait_ms == 0 || begin_to_linger(exchange, on_submit_left, submitting))) {
         trace_context_take(exchange, &trace, &job);
         submission->once = buffer_slice(&exchange->once);
         app_submission_send(submission, &job);
     }
     job_fini(&job);
-}
-
-static struct http_header tag_header(const struct stored_job *job, struct etag *etag)
-{
-    char tag[JOB_TAG_SIZE];
-    job_tag_of(job, tag);
-    return etag_header(tag, etag);
 }
 
 /* Answers with the whole job. */
@@ -111,9 +237,73 @@ static void on_read(void *arg, const struct app_verdict *verdict)
         problem_answer_verdict(exchange, verdict, &problem_of_read);
 }
 
+/* A request that waits. */
+struct reading {
+    struct exchange *exchange;
+    struct app_wait *wait; /* NULL: the wait has ended */
+};
+
+static void free_reading(void *arg)
+{
+    struct reading *reading = arg;
+    if (reading->wait)
+        app_wait_drop(reading->wait);
+    free(reading);
+}
+
+static void on_read_left(void *arg)
+{
+    const struct reading *reading = arg;
+    if (reading->wait)
+        app_wait_leave(reading->wait);
+}
+
+static void on_waited(void *arg, const struct app_verdict *verdict)
+{
+    struct reading *reading = arg;
+    struct exchange *exchange = reading->exchange;
+    struct slice seen = buffer_slice(&exchange->seen);
+    char tag[JOB_TAG_SIZE];
+    struct etag etag;
+    reading->wait = NULL;
+    if (has_lost_right(exchange)) {
+        exchange_refuse(exchange, 403, "The token has lost this right during the wait.");
+        return;
+    }
+    if (verdict->end == STATUS_OK && seen.size) {
+        job_tag_of(&verdict->job, tag);
+        struct http_header header = etag_header(tag, &etag);
+        if (!job_tags_match(seen, tag)) {
+            exchange_answer_as(exchange, 304, SLICE(""), &header, 1, SLICE(""));
+            return;
+        }
+    }
+    on_read(exchange, verdict);
+}
+
+static void read_and_wait(struct exchange *exchange)
+{
+    struct wait_query query;
+    if (!read_wait_query(exchange, &query) || !etag_read_none_match(exchange))
+        return;
+    struct reading *reading = NEW(struct reading);
+    reading->exchange = exchange;
+    exchange_keep(exchange, reading, free_reading);
+    if (query.wait_ms > 0 && !begin_to_linger(exchange, on_read_left, reading))
+        return;
+    const struct app_wait_call call = {
+        .id = exchange->key, .tags = buffer_slice(&exchange->seen), .wait_ms = query.wait_ms};
+    if (query.wait_ms > 0)
+        reading->wait = app_wait(app_of(exchange), &call, on_waited, reading);
+    else
+        app_read(app_of(exchange), exchange->key, on_waited, reading);
+}
+
 HANDLER(read_handle)
 {
-    if (exchange->query.size)
+    if (query_names(exchange, SLICE("wait")))
+        read_and_wait(exchange);
+    else if (exchange->query.size)
         sends_read(exchange);
     else
         app_read(app_of(exchange), exchange->key, on_read, exchange);

@@ -28,7 +28,8 @@ static const struct route routes[] = {
     {
         .path = "/jobs",
         .methods = {{"POST", "POST /jobs", submit_handle, REACH_ASKED, SCOPE_SCHEDULE, .body = BODY_JSON,
-                     .or_media = LINES, .is_large = job_batch_is_meant, .large_bytes = JOB_BATCH_BYTES_MAX},
+                     .or_media = LINES, .takes_query = true, .is_large = job_batch_is_meant,
+                     .large_bytes = JOB_BATCH_BYTES_MAX},
                     {"GET", "GET /jobs", list_handle, REACH_ASKED, SCOPE_READ, .takes_query = true},
                     {"DELETE", "DELETE /jobs", cancel_many_handle, REACH_ASKED, SCOPE_CANCEL,
                      .takes_query = true}},

@@ -18,6 +18,7 @@
 
 struct app_clock;
 struct app_leases;
+struct app_waits;
 struct history;
 struct http_limits;
 struct lease_board;
@@ -49,6 +50,7 @@ struct app {
     struct http_limits *limits;
     struct job_counts *counts;
     struct app_leases *leases;
+    struct app_waits *waits;
     bool is_redis_private; /* Redis is a child of this process */
     struct lease_board *lease_board;
     struct live_board *live; /* figures of all processes */

@@ -72,9 +72,11 @@ struct app_submission {
                              sends the submission */
     struct buffer stored; /* id and record, which the store borrows */
     struct buffer gate;   /* text for throttle, with once, or for debounce; empty: neither */
+    int64_t wait_ms;      /* not 0: the caller waits for the job's end next (wait.h); set before it is sent */
     bool has_due_at;      /* true: when_ms is the due time; false: when_ms is the delay */
     int64_t when_ms;
-    bool has_ttl;           /* the job expires by ttl, and not by expiresAt */
+    bool has_ttl; /* the job expires by ttl, and not by expiresAt */
+    bool is_debounced;
     struct stored_job same; /* with SAME: the job, as Redis already has it */
     app_verdict_fn *fn;
     void *arg;

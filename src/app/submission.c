@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "app/app_private.h"
+#include "app/wait.h"
 #include "base/memory.h"
 #include "base/system.h"
 #include "job/job_id.h"
@@ -212,15 +213,38 @@ static void send_debounced(struct app_submission *submission)
     store_replace(submission->app->store, &call, on_debounced, submission);
 }
 
+static void schedule(struct app_submission *submission)
+{
+    struct store_schedule call = call_of(submission);
+    if (submission->is_debounced)
+        send_debounced(submission);
+    else
+        store_schedule(submission->app->store, &call, on_scheduled, submission);
+}
+
+static void on_awaited(void *arg, enum status status, bool is_there)
+{
+    struct app_submission *submission = arg;
+    (void)is_there;
+    if (status == STATUS_OK)
+        schedule(submission);
+    else
+        use_case_end(submission->app, submission->id, STATUS_UNAVAILABLE, NULL, submission->fn,
+                     submission->arg);
+}
+
+/* A wait is noted before the job is scheduled, because the job may end at once. */
 void app_submission_send(struct app_submission *submission, struct job *job)
 {
     app_submission_write(submission, job);
-    if (job->debounce_key.size) {
-        send_debounced(submission);
+    submission->is_debounced = job->debounce_key.size > 0;
+    if (submission->wait_ms == 0) {
+        schedule(submission);
         return;
     }
-    struct store_schedule call = call_of(submission);
-    store_schedule(submission->app->store, &call, on_scheduled, submission);
+    const struct store_await await = {
+        .id = submission->id, .wait_ms = submission->wait_ms + APP_WAIT_SPARE_MS, .is_new = true};
+    store_await(submission->app->store, &await, on_awaited, submission);
 }
 
 /* ---- submissions that are sent together ---- */

@@ -29,6 +29,8 @@ enum status {
     STATUS_IN_USE,     /* topics or patterns name the limit; nothing changed */
     STATUS_STALE,      /* the job was changed or leased in the meantime; this call changed nothing */
     STATUS_REPLACED, /* a new job has replaced the job during this attempt; this call changed nothing else */
+    STATUS_NO_LINE,  /* a request waits for the end of the job, which needs the line of the attempt; nothing
+                        changed */
     STATUS_FULL,     /* a limit was reached; nothing changed */
     STATUS_QUOTA,    /* the topic has as many jobs as its quota allows; nothing changed */
     STATUS_UNAVAILABLE, /* Redis cannot serve now; nothing changed */

@@ -112,9 +112,9 @@ void access_charge(struct exchange *exchange, size_t jobs)
 
 /* ---- scopes and topics ---- */
 
-static bool has_scopes(struct exchange *exchange)
+bool access_has_scopes(struct exchange *exchange, unsigned wanted)
 {
-    unsigned missing = exchange->method->scopes & ~exchange->token->scopes;
+    unsigned missing = exchange->token ? wanted & ~exchange->token->scopes : 0;
     char scopes[TOKEN_SCOPES_SIZE];
     if (missing == 0)
         return true;
@@ -176,8 +176,8 @@ bool access_admit(struct exchange *exchange)
         return (is_free && exchange->is_probe) || origin_admit(exchange);
     if (is_free || exchange_is_guest(exchange))
         return true;
-    return authenticate(exchange, tokens) && is_in_time(exchange) && has_scopes(exchange) &&
-           is_in_reach(exchange);
+    return authenticate(exchange, tokens) && is_in_time(exchange) &&
+           access_has_scopes(exchange, exchange->method->scopes) && is_in_reach(exchange);
 }
 
 bool access_admit_job(struct exchange *exchange)

@@ -26,6 +26,9 @@ bool access_admit_job(struct exchange *);
  * with REACH_ASKED call this function. Returns false after answering 403. */
 bool access_admit_topic(struct exchange *, struct slice topic);
 
+/* Checks scopes that only some requests of a method need. Returns false after answering 403. */
+bool access_has_scopes(struct exchange *, unsigned scopes);
+
 /* Counts a request with several jobs in the rate of its token: each job counts as one request. */
 void access_charge(struct exchange *, size_t jobs);
 

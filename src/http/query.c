@@ -102,6 +102,15 @@ void query_read(struct query_reading *reading, void *into, struct buffer *text)
         read_pair(reading, name, value, into, text);
 }
 
+bool query_names(const struct exchange *exchange, struct slice wanted)
+{
+    struct slice query = exchange->query, name, value;
+    while (take_pair(&query, &name, &value))
+        if (slice_equal(name, wanted))
+            return true;
+    return false;
+}
+
 void query_add_error(struct query_reading *reading, struct slice name, const char *detail)
 {
     add_error(&reading->errors, name, detail);

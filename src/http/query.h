@@ -32,6 +32,9 @@ struct query_reading {
  * becomes an error in errors. text holds the decoded values, and must have room for QUERY_BYTES_MAX. */
 void query_read(struct query_reading *, void *into, struct buffer *text);
 
+/* Returns whether the query has this parameter. */
+bool query_names(const struct exchange *, struct slice name);
+
 /* Adds an error. */
 void query_add_error(struct query_reading *, struct slice name, const char *detail);
 

@@ -154,6 +154,13 @@ bool etag_read_matches(struct exchange *exchange)
         return etag_read_match(exchange);
     if (http_request_has_header(exchange->request, "If-Match"))
         return refuse_header(exchange, "If-None-Match", "cannot be combined with If-Match");
+    return etag_read_none_match(exchange);
+}
+
+bool etag_read_none_match(struct exchange *exchange)
+{
+    if (!http_request_has_header(exchange->request, "If-None-Match"))
+        return true;
     buffer_append_byte(&exchange->seen, JOB_TAGS_EXCLUDED);
     return read_header(exchange, "If-None-Match");
 }

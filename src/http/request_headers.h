@@ -40,6 +40,10 @@ bool etag_read_match(struct exchange *);
 /* Reads If-Match or If-None-Match into exchange->seen. Returns false after answering 400. */
 bool etag_read_matches(struct exchange *);
 
+/* Reads If-None-Match into exchange->seen, which stays empty without it. Returns false after answering 400.
+ */
+bool etag_read_none_match(struct exchange *);
+
 /* Answers 412, because the job does not match the tags of the request. */
 void etag_refuse(struct exchange *);
 

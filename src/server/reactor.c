@@ -15,6 +15,7 @@
 #include "app/job_counts.h"
 #include "app/lease.h"
 #include "app/live.h"
+#include "app/wait.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "history/history.h"
@@ -61,7 +62,8 @@ struct reactor {
     struct app_leases *leases;
     struct token_rate *token_rates; /* see struct app */
     char own_url[JOB_URL_MAX + 1];  /* see struct attempt_policy */
-    struct app_clock *clock;        /* NULL: no manual clock */
+    struct app_waits *waits;
+    struct app_clock *clock; /* NULL: no manual clock */
     struct site *site;
     struct api *api;
     struct qstash *qstash; /* NULL: the QStash API is off */
@@ -173,6 +175,7 @@ static void set_app(struct reactor *reactor)
         .limits = reactor->options.limits,
         .counts = reactor->counts,
         .leases = reactor->leases,
+        .waits = reactor->waits,
         .live = reactor->options.live,
         .lease_board = reactor->options.lease_board,
         .tracer = reactor->options.tracer,
@@ -197,6 +200,7 @@ static void start_api(struct reactor *reactor)
     reactor->token_rates = NEW_ARRAY(struct token_rate, APP_TOKEN_RATES);
     reactor->app.token_rates = reactor->token_rates;
     reactor->leases = app_leases_new(reactor->loop, &reactor->app);
+    reactor->waits = app_waits_new(reactor->loop, &reactor->app);
     if (clock_is_manual())
         reactor->clock = app_clock_new(reactor->loop, &reactor->app);
     set_app(reactor);
@@ -518,6 +522,7 @@ static void stop_accepting(void *arg)
     struct reactor *reactor = arg;
     api_drain(reactor->api);
     app_leases_drain(reactor->leases);
+    app_waits_drain(reactor->waits);
     if (reactor->clock)
         app_clock_drain(reactor->clock);
     reactor->is_closed = true;
@@ -617,6 +622,7 @@ void reactor_stop(struct reactor *reactor)
     api_free(reactor->api);
     qstash_free(reactor->qstash);
     app_leases_free(reactor->leases);
+    app_waits_free(reactor->waits);
     free(reactor->token_rates);
     app_clock_free(reactor->clock);
     job_counts_free(reactor->counts);

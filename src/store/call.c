@@ -233,7 +233,8 @@ void store_call_send(struct store_call *call)
 static bool is_unfinished(const struct redis_reply *result)
 {
     int64_t code = redis_reply_integer(redis_reply_size(result) > 0 ? redis_reply_at(result, 0) : result);
-    return code == RESULT_AGAIN || code == RESULT_CHANGED || code == RESULT_NO_RECORD;
+    return code == RESULT_AGAIN || code == RESULT_CHANGED || code == RESULT_NO_RECORD ||
+           code == RESULT_NO_LINE;
 }
 
 static void end_run(struct batch_run *run, enum status status, const struct redis_reply *reply)

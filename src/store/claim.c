@@ -184,7 +184,9 @@ static bool claim_read(const struct redis_reply *reply, size_t max,
          at += 2) {
         struct slice topic = redis_reply_text(redis_reply_at(reply, at));
         struct slice settings = redis_reply_text(redis_reply_at(reply, at + 1));
-        if (!claim_give_settings(jobs, claimed->count, topic, settings)) {
+        if (slice_equal(topic, SLICE("!")))
+            claimed->has_waiters = true;
+        else if (!claim_give_settings(jobs, claimed->count, topic, settings)) {
             claimed->passed = topic;
             claimed->passed_settings = settings;
         }
@@ -199,6 +201,8 @@ static void claim_end(struct store_call *call, enum status status, const struct 
     struct shard_claim claimed = {.nonce = &claim->nonce};
     if (status == STATUS_OK && !claim_read(reply, claim->max, jobs, &claimed))
         status = reply_refuse("claim");
+    if (status == STATUS_OK)
+        claim->shard->has_waiters = claimed.has_waiters;
     claimed.next_due_ms = -1;
     if (status == STATUS_OK && claim->kind != SHARD_CLAIM_ONLY)
         claimed.next_due_ms = redis_reply_integer(redis_reply_at(reply, redis_reply_size(reply) - 1));
@@ -206,6 +210,11 @@ static void claim_end(struct store_call *call, enum status status, const struct 
         claim_note_lost(claim->shard, LEASE_OF_CONSUMER, &claim->nonce, STORE_LEASE_MS, claim->sent_us);
     claim->fn(claim->arg, status, &claimed);
     free(claim);
+}
+
+bool shard_has_waiters(const struct shard *shard)
+{
+    return shard->has_waiters;
 }
 
 void claim_flush(struct shard *shard)

@@ -145,6 +145,32 @@ void store_read_kept(struct store *store, struct slice id, store_read_fn *fn, vo
     shard_read(store_shard_of(store, id), id, true, fn, arg);
 }
 
+/* ---- wait ---- */
+
+static void await_end(struct store_call *call, enum status status, const struct redis_reply *result)
+{
+    CALL_FN(call, store_awaited_fn)(call->arg, status, redis_reply_integer(result) == 1);
+}
+
+void store_await(struct store *store, const struct store_await *await, store_awaited_fn *fn, void *arg)
+{
+    struct store_call *call =
+        store_call_new(store_shard_of(store, await->id), SHARD_BATCH_AWAIT, await_end, ANY_FN(fn), arg);
+    store_call_text(call, await->id);
+    store_call_number(call, await->wait_ms);
+    store_call_number(call, await->is_new);
+    store_call_send(call);
+}
+
+void store_on_job_wake(struct store *store, store_job_wake_fn *fn, void *arg)
+{
+    for (size_t i = 0; i < store_shards(store); i++) {
+        struct shard *shard = store_shard(store, i);
+        shard->on_job_wake.fn = fn;
+        shard->on_job_wake.arg = arg;
+    }
+}
+
 static void attempts_end(struct store_call *call, enum status status, const struct redis_reply *reply)
 {
     if (status == STATUS_OK && redis_reply_size(reply) < 2)

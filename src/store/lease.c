@@ -13,6 +13,7 @@ static void lease_end(struct store_call *call, enum status status, const struct 
     if (status == STATUS_OK && code <= 0)
         status = code == RESULT_CANCELLED  ? STATUS_NOT_FOUND
                  : code == RESULT_REPLACED ? STATUS_REPLACED
+                 : code == RESULT_NO_LINE  ? STATUS_NO_LINE
                                            : STATUS_STALE;
     CALL_FN(call, shard_done_fn)(call->arg, status);
 }

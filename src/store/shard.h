@@ -62,6 +62,7 @@ struct shard_claim {
     /* The name and settings of a topic that the claim skipped, because its settings cannot be read or need a
      * later version. Both are empty if no topic was skipped. */
     struct slice passed, passed_settings;
+    bool has_waiters; /* requests wait for ends of jobs, see shard_has_waiters */
 };
 
 typedef void shard_claim_fn(void *arg, enum status, const struct shard_claim *);
@@ -93,11 +94,16 @@ struct shard_end {
     bool may_wait;
 };
 
+/* Returns whether requests may wait for the ends of jobs of the shard. Then give the line of the attempt with
+ * the end of each job. */
+bool shard_has_waiters(const struct shard *);
+
 #define SHARD_PATIENCE_US INT64_C(5000)
 
 /* The following calls end a lease. The status is STALE if another process has leased or changed the job, and
- * REPLACED if a client has replaced it during the attempt; the call then changes nothing. These calls borrow
- * the lease's id until the callback. */
+ * REPLACED if a client has replaced it during the attempt; the call then changes nothing. With NO_LINE, make
+ * the call of shard_complete again with the line of the attempt, or with "-" if no attempt was made. These
+ * calls borrow the lease's id until the callback. */
 typedef void shard_done_fn(void *arg, enum status);
 void shard_complete(struct shard *, const struct lease *, const struct shard_end *, shard_done_fn *,
                     void *arg);

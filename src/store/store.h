@@ -319,6 +319,25 @@ void store_read(struct store *, struct slice id, store_read_fn *, void *arg);
  * id and is kept. */
 void store_read_kept(struct store *, struct slice id, store_read_fn *, void *arg);
 
+/* A request that waits for the end of a job, or for its next change. */
+struct store_await {
+    struct slice id; /* borrowed until the callback */
+    int64_t wait_ms; /* how long the listener of store_on_job_wake is called for this job */
+    bool is_new;     /* the caller schedules this job next */
+};
+
+/* Called with OK, or with UNAVAILABLE or UNKNOWN if nothing may be noted. is_there: the job has not ended. */
+typedef void store_awaited_fn(void *arg, enum status, bool is_there);
+
+/* Notes the wait, unless there is no such job. When the job ends within this time, it can be read with
+ * store_read_kept for at least a minute. All calls of one turn of the loop are sent together. */
+void store_await(struct store *, const struct store_await *, store_awaited_fn *, void *arg);
+
+/* Sets the listener; a store has only one. fn is called when awaited jobs, of any process, have ended or
+ * changed. ids: the jobs, separated by newlines; empty if messages may have been lost. */
+typedef void store_job_wake_fn(void *arg, struct slice ids, bool have_ended);
+void store_on_job_wake(struct store *, store_job_wake_fn *, void *arg);
+
 /* Called with OK or NOT_FOUND. lines has the last attempts of the job, or of a kept job, see attempt_line.h.
  * The text is valid until the callback returns. */
 typedef void store_attempts_fn(void *arg, enum status, struct slice lines);

@@ -51,6 +51,7 @@ struct shard {
     struct batch batches[SHARD_BATCH_COUNT];
     struct list cancels; /* cancels without a result, see change.c */
     struct claim claim;
+    bool has_waiters;         /* requests wait for ends of jobs, as the last claim has found */
     struct topic_quota quota; /* see store_quota */
     uint64_t claims;          /* a counter for nonces */
     char nonce_prefix[17];
@@ -88,6 +89,10 @@ struct shard {
         void (*fn)(void *arg, struct slice topic); /* see store_on_pull_wake */
         void *arg;
     } on_pull_wake;
+    struct {
+        store_job_wake_fn *fn;
+        void *arg;
+    } on_job_wake;
     struct {
         void (*fn)(void *arg, struct slice text); /* see store_listen_live */
         void *arg;

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/system.h"
+#include "job/attempt_line.h"
 #include "job/job_id.h"
 #include "job/target/url.h"
 #include "store/clock.h"
@@ -124,10 +125,32 @@ static void note_fired(const struct attempt *attempt)
     clock_note_fired(&fired);
 }
 
+/* Writes the line of the attempt, without its answer, because a request has begun to wait for the job since
+ * the claim. The text has at most the job's result, which follows the line. */
+static void write_line(struct attempt *attempt)
+{
+    const struct job *job = &attempt->job;
+    struct buffer *text = &attempt->texts.line, line;
+    buffer_init(&line, text->max);
+    if (job->last_attempt.at_ms == attempt->claimed_ms)
+        attempt_line_write(&line, job->rounds + 1, job->attempts + 1, &job->last_attempt, SLICE(""), false);
+    else
+        buffer_append_byte(&line, '-');
+    buffer_append(&line, buffer_slice(text));
+    buffer_fini(text);
+    *text = line;
+}
+
 static void attempt_on_recorded(void *arg, enum status status)
 {
     struct attempt *attempt = arg;
     const struct attempt_context *context = attempt->context;
+    if (status == STATUS_NO_LINE) {
+        write_line(attempt);
+        attempt_move(attempt, ATTEMPT_UNRECORDED);
+        attempt_record(attempt);
+        return;
+    }
     bool is_known = status == STATUS_OK || status == STATUS_STALE || status == STATUS_REPLACED;
     if (status == STATUS_OK)
         count_end(attempt);
@@ -264,7 +287,7 @@ static void attempt_end(struct attempt *attempt, struct ending_input *input)
     input->settings = attempt->settings;
     input->form = attempt->form;
     input->schedule = attempt->context->policy->schedule;
-    input->has_history = attempt->context->policy->has_history;
+    input->has_history = attempt->context->policy->has_history || shard_has_waiters(attempt->context->shard);
     if (input->cause == ENDING_CAUSE_RESULT)
         permit_end(&attempt->permit, input->result);
     else

@@ -222,6 +222,27 @@ void store_read_kept(struct store *store, struct slice id, store_read_fn *fn, vo
     add_call("read_kept", id, arg)->fn.read = fn;
 }
 
+static store_job_wake_fn *on_job_wake;
+static void *on_job_wake_arg;
+
+void store_on_job_wake(struct store *store, store_job_wake_fn *fn, void *arg)
+{
+    (void)store;
+    on_job_wake = fn;
+    on_job_wake_arg = arg;
+}
+
+void fake_job_wake(struct slice ids, bool have_ended)
+{
+    on_job_wake(on_job_wake_arg, ids, have_ended);
+}
+
+void store_await(struct store *store, const struct store_await *await, store_awaited_fn *fn, void *arg)
+{
+    (void)store;
+    add_call("await", await->id, arg)->fn.awaited = fn;
+}
+
 void store_attempts(struct store *store, struct slice id, store_attempts_fn *fn, void *arg)
 {
     (void)store;

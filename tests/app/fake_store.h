@@ -47,6 +47,7 @@ struct fake_call {
         store_receivers_fn *receivers;
         store_close_fn *closed;
         store_audit_fn *audited;
+        store_awaited_fn *awaited;
         store_pull_fn *pulled;
         store_pull_end_fn *pull_ended;
         store_clock_fn *clock;
@@ -61,6 +62,9 @@ void fake_set_shards(size_t);
 
 /* Calls the listener of store_on_pull_wake, as when jobs of the topic may be leased. */
 void fake_wake(struct slice topic);
+
+/* Calls the listener of store_on_job_wake. */
+void fake_job_wake(struct slice ids, bool have_ended);
 
 /* Adds entries to the list of what fired. */
 void fake_fire(size_t count);

@@ -11,7 +11,7 @@ from redis import KEYS
 from redis_link import RedisError, call_script
 
 NAMES = {"jobs": "hash", "due": "zset", "turns": "zset", "ready": "list", "leases": "zset", "lingering": "zset", "crashes": "hash",
-         "suspects": "zset", "pulled": "zset", "pull_lingering": "zset", "pull_waiters": "zset",
+         "suspects": "zset", "pulled": "zset", "pull_lingering": "zset", "pull_waiters": "zset", "waited": "zset",
          "attempts": "hash", "progress": "hash", "kept": "hash", "kept_until": "zset", "dead": "zset", "dead_due": "zset", "patterns": "hash", "topics": "hash", "carry": "hash",
          "meta": "hash", "receivers": "hash", "reported": "zset", "numbers": "hash", "behind": "zset", "names": "zset", "held": "zset", "resumed": "zset", "survey": "hash",
          "groups": "hash", "group_names": "zset", "sends": "hash", "sends_until": "zset",

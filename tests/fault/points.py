@@ -176,7 +176,7 @@ class Story:
         # lose_a_lease() does below.
         job = f"/jobs/{lane.name}/run"
         for method, target, body in (("PUT", job, {"url": lane.judge.url + "/200", "delay": 60}), ("PATCH", job, {"timeout": 5}),
-                                     ("POST", job + "/run", None), ("GET", job, None), ("GET", job + "/attempts", None),
+                                     ("POST", job + "/run", None), ("GET", job, None), ("GET", job + "/attempts", None), ("GET", job + "?wait=0.1s", None),
                                      ("GET", "/jobs?state=dead", None), ("GET", "/jobs?state=leased", None), ("GET", "/jobs?state=delayed", None),
                                      ("GET", "/topics", None), ("PUT", f"/topics/{lane.name}", {"maxInFlight": 100, "windows": ALWAYS}),
                                      ("PUT", f"/topics/{lane.name}-*", {"timeout": 20}),

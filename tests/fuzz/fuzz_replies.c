@@ -384,6 +384,12 @@ static void on_read(void *arg, enum status status, const struct stored_job *job)
         check_job(job);
 }
 
+static void on_awaited(void *arg, enum status status, bool is_there)
+{
+    (void)arg, (void)status, (void)is_there;
+    called++;
+}
+
 static void on_attempts(void *arg, enum status status, struct slice lines)
 {
     (void)arg, (void)status;
@@ -819,7 +825,7 @@ static void up_all(void)
             links[i].events.on_up(links[i].events.arg);
 }
 
-enum { CALLS = 51 };
+enum { CALLS = 52 };
 
 /* Begins the call with this number. Returns how many callbacks the call must lead to. */
 static unsigned begin(struct store *store, unsigned number)
@@ -970,6 +976,9 @@ static unsigned begin(struct store *store, unsigned number)
     case 48:
     case 49:
         return begin_pull_call(store, number);
+    case 50:
+        store_await(store, &(struct store_await){.id = ID, .wait_ms = 1}, on_awaited, NULL);
+        return 1;
     default:
         begin_workflow_call(store, number);
         return 1;

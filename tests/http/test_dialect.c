@@ -60,6 +60,12 @@ void store_replace(struct store *store, const struct store_replace *job, store_r
     ck_abort_msg("the dialect has no jobs with debounce");
 }
 
+void store_await(struct store *store, const struct store_await *await, store_awaited_fn *fn, void *arg)
+{
+    (void)store, (void)await, (void)fn, (void)arg;
+    ck_abort_msg("the dialect does not wait");
+}
+
 void store_schedule_all(struct store *store, const struct store_schedule *jobs, size_t count,
                         store_scheduled_all_fn *fn, void *arg)
 {

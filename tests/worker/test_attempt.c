@@ -137,6 +137,20 @@ START_TEST(a_2xx_completes_the_job)
 }
 END_TEST
 
+/* A request has begun to wait for the job during the attempt. */
+START_TEST(a_job_that_a_request_waits_for_ends_with_its_line)
+{
+    start();
+    ck_assert(world_send());
+    world_answer_post(204);
+    ck_assert_str_eq(check_ending(WORLD_COMPLETE)->line, "");
+    world_answer(WORLD_COMPLETE, STATUS_NO_LINE);
+    ck_assert_str_eq(check_ending(WORLD_COMPLETE)->line, "1 1000000 0 204");
+    world_answer(WORLD_COMPLETE, STATUS_OK);
+    check_over();
+}
+END_TEST
+
 /* Delivers a job, and returns whether the call that records this may wait for other calls. */
 static bool may_wait(const char *record, const char *settings)
 {
@@ -1045,6 +1059,7 @@ Suite *suite(void)
     TCase *tests = tcase_create("attempt");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, a_2xx_completes_the_job);
+    tcase_add_test(tests, a_job_that_a_request_waits_for_ends_with_its_line);
     tcase_add_test(tests, an_ending_may_wait_if_nothing_waits_for_it);
     tcase_add_test(tests, a_failure_is_retried_with_its_record_and_line);
     tcase_add_test(tests, a_2xx_that_says_not_yet_is_retried_as_a_new_round);

@@ -54,9 +54,10 @@ struct ending_input {
     int64_t due_ms;                        /* time at which the job was due; 0: unknown */
     const struct topic_settings *settings; /* NULL: the topic has no settings */
     const struct retry_schedule *schedule; /* used if neither job nor topic has one */
-    bool has_history;                      /* ended jobs go to a history, with their attempts */
-    uint32_t random;                       /* 32 random bits for the topic's setting jitter */
-    int64_t hold_ms;                       /* HELD, UNSERVED */
+    /* ended jobs go to a history, or are kept for requests that wait, with their attempts */
+    bool has_history;
+    uint32_t random; /* 32 random bits for the topic's setting jitter */
+    int64_t hold_ms; /* HELD, UNSERVED */
     /* RESULT */
     const struct attempt_result *result;
     struct form_judgement judgement;  /* how the job's form judges the answer */

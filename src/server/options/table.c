@@ -513,7 +513,7 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 1,
             .max = 1000000,
             .fallback = "10000",
-            .help = "maximum number of workers that wait for jobs of pull topics; further ones get 503",
+            .help = "maximum number of requests that wait for jobs or their ends; further ones get 503",
             .text = "A connection on which a worker has waited counts for max-connections, but not for\n"
                     "max-connections-per-address, because many workers may have one address.",
         },

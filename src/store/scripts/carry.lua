@@ -14,7 +14,7 @@
 -- Returns {now_us, owner, beat, next due time or -1, ms until the first lease runs out (0: a lease has run out; -1:
 -- there are no leases), number of topics offered, chores, and the first time at which a schedule fires, if there is
 -- one}. The chores are a letter for each call that has work to do: t if a claim would find due jobs, f if forget.lua
--- would find idempotency keys or sends, r if nothing may be removed by age now, and the letters of chores_to_do. Only
+-- would find idempotency keys, sends or ids of waited, r if nothing may be removed by age now, and the letters of chores_to_do. Only
 -- expired idempotency keys are looked for in each call, the other chores once a second. A standby gets -1 for the leases,
 -- and no chore but t, because the owner does the others. Attempts of cancelled jobs that still run count as leases here,
 -- and so do leases of workers.
@@ -46,7 +46,7 @@ end
 
 local function has_old(key) return call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, 1)[1] end
 
-script('carry', {'allow-oom'}, {ClockSteps, Leases, Openings, Places, Schedules, Turns}, function()
+script('carry', {'allow-oom'}, {ClockSteps, Leases, Openings, Places, Schedules, Turns, Waited}, function()
   local CARRY = base .. 'carry' -- the lock: owner, beat, at
   local is_tick = ARGV[3] == '1' or ARGV[3] == '2'
   local me, most, lease_ms, patience_ms = ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[7]), tonumber(ARGV[8])
@@ -84,7 +84,7 @@ script('carry', {'allow-oom'}, {ClockSteps, Leases, Openings, Places, Schedules,
   for _, holder in ipairs(HOLDERS) do
     first_lost = math.min(first_lost, until_lost(holder, holder.leases, lease_ms), until_lost(holder, holder.lingering, lease_ms))
   end
-  if has_old(WINDOWS) or is_tick and has_old(SENDS_UNTIL) then chores = chores .. 'f' end
+  if has_old(WINDOWS) or is_tick and (has_old(SENDS_UNTIL) or Waited.has_old()) then chores = chores .. 'f' end
   if is_tick then chores = chores .. chores_to_do() end
   if is_tick and ARGV[9] and ClockSteps.watch(tonumber(ARGV[9])) then chores = chores .. 'r' end
   return {now_us, owner, beat, next_due, first_lost < math.huge and first_lost or -1, #topics, chores, next_fire}

@@ -51,6 +51,7 @@ local function change(id, tag, when, record, its_follow_ups)
     call('HSET', JOBS, id, record)
     Expiries.note_of(id, record)
     Lanes.note_changed(id, record, old)
+    if Waited.is_used() then Waited.note_moved({'', id}) end
   end
   Attempts.forget_losses(id)
   if when == '-' then
@@ -65,7 +66,7 @@ local function change(id, tag, when, record, its_follow_ups)
 end
 
 script('change', {}, {
-  Attempts, Ended, Expiries, Fifo, FollowUps, Holds, Hours, Lanes, Leases, Places, Records, Tags, WorkflowEnds
+  Attempts, Ended, Expiries, Fifo, FollowUps, Holds, Hours, Lanes, Leases, Places, Records, Tags, Waited, WorkflowEnds
 }, function()
   if FollowUps.are_there() then FollowUps.take(2, 4) end
   check(2, 4)

@@ -10,7 +10,7 @@
 -- number of jobs, then for each job: id, due, record; due is the text '<due> <time>' if the job was held, or its topic
 -- paused, until this time. Then topic, settings for each topic that has settings and has one
 -- of these jobs or was skipped, because its settings cannot be read or need a later version (only a few skipped topics
--- are returned). If ARGV[7] is not 0, the next due time or -1 follows}.
+-- are returned). If requests wait for jobs (lib/waited.lua), '!' and 'waited' follow. If ARGV[7] is not 0, the next due time or -1 follows}.
 
 local left, note, share, bytes_left
 local READ_AT_ONCE = 16 -- records
@@ -309,7 +309,7 @@ local function carry()
 end
 
 script('claim', {'allow-oom'}, {
-  Attempts, Expiries, Holds, Lanes, Limits, Names, Places, Rates, Records, Serving, Suspects, Turns
+  Attempts, Expiries, Holds, Lanes, Limits, Names, Places, Rates, Records, Serving, Suspects, Turns, Waited
 }, function()
   left, note, share, bytes_left = tonumber(ARGV[2]), ARGV[3] .. ' ', tonumber(ARGV[5]), tonumber(ARGV[6])
   local lease_ms = tonumber(ARGV[4])
@@ -324,6 +324,7 @@ script('claim', {'allow-oom'}, {
   if ARGV[7] == '2' then Turns.first_before = 0 end -- no other process has a carry worker to wake, so wake publishes nothing
   while has_work() and take_turns(carried) do carried = nil end
   if leased > 0 then call('ZADD', CONSUMERS.leases, unpack(leases)) end
+  if Waited.is_used() then Waited.note_moved(leases) end
   if next(Limits.touched) then
     Turns.let_in()
     are_all_over = false
@@ -345,6 +346,10 @@ script('claim', {'allow-oom'}, {
   replies[4] = leased
   for i = 1, #Serving.passed do served[#served + 1] = Serving.passed[i] end
   if any_settings then add_settings(replies, served) end
+  if Waited.is_used() then
+    replies[#replies + 1] = '!'
+    replies[#replies + 1] = 'waited'
+  end
   if ARGV[7] ~= '0' then
     local next_due = tonumber(call('ZRANGE', DUE, '0', '0', 'WITHSCORES')[2] or 'inf')
     replies[#replies + 1] = next_due < math.huge and next_due or -1

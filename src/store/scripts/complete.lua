@@ -3,11 +3,12 @@
 -- ARGV from 2: id, nonce, the attempt's line if the topic had a retention or a history is on, or '', perhaps with a newline and the
 --      job's result, as JSON, behind it, ...; then the follow-ups, see follow_ups.lua
 -- A line describes an attempt (attempt_line.h). If the line of a worker's attempt is needed and empty, this script
--- writes it. If it is not empty, the caller has read the job's record.
--- Returns {now_us, result ...}. A result is 1 (done), 0 (stale), REPLACED, AGAIN or NO_RECORD; for a worker's lease,
+-- writes it. If it is not empty, the caller has read the job's record; '-': there is no line.
+-- Returns {now_us, result ...}. A result is 1 (done), 0 (stale), REPLACED, AGAIN, NO_RECORD or NO_LINE; for a worker's lease,
 -- the time when the lease began instead of 1, or 2 if this worker has already completed the job.
 
 local replies
+local is_awaited -- ids of this call for whose end requests wait (lib/waited.lua), or nothing
 local leased, others -- jobs that end and are not plain (see below): leased by consumers, and all others
 local pulled, pulled_by -- jobs leased by workers: ids, and the nonces of their leases
 
@@ -29,6 +30,8 @@ local function complete(id, verdict, line, nonce, holder, claim, is_kept)
   if is_kept and Records.has_read_enough() then return RESULT.AGAIN end
   local cut, result = string.find(line, '\n', 1, true), nil
   if cut then line, result = string.sub(line, 1, cut - 1), string.sub(line, cut + 1) end
+  if line == '' and holder == CONSUMERS and is_awaited and is_awaited[id] then return RESULT.NO_LINE end
+  if line == '-' then line = '' end
   local its_worker, began, callbacks = verdict == 'lease' and holder == WORKERS, nil, nil
   if its_worker then
     local _
@@ -65,7 +68,7 @@ local function archive_plain()
 end
 
 script('complete', {'allow-oom'}, {
-  Attempts, Ended, Fence, FollowUps, Hours, Lanes, Leases, Lingering, Outbox, Places, Pull, Records, WorkflowEnds
+  Attempts, Ended, Fence, FollowUps, Hours, Lanes, Leases, Lingering, Outbox, Places, Pull, Records, Waited, WorkflowEnds
 }, function()
   if FollowUps.are_there() then FollowUps.take(2, 3) end
   check_ends(2, 3)
@@ -75,6 +78,12 @@ script('complete', {'allow-oom'}, {
   pulled, pulled_by = {}, {}
   by_topic = {}
   local is_archived = has_history()
+  is_awaited = nil
+  if Waited.is_used() then
+    local ids = {}
+    for i = 2, #ARGV, 3 do ids[#ids + 1] = ARGV[i] end
+    is_awaited = Waited.among(ids)
+  end
   plain = {}
   plain_lines = {}
   plain_numbers = {}
@@ -91,14 +100,15 @@ script('complete', {'allow-oom'}, {
       topic = topics_of[id]
       is_kept, ended = has_settings() and Ended.keeps_all(topic), nil
     end
-    if not is_kept and verdicts[number] == 'lease' and holder == CONSUMERS and not string.find(ARGV[i + 2], '\n', 1, true) then
+    local is_watched = is_kept or is_awaited and is_awaited[id]
+    if not is_watched and verdicts[number] == 'lease' and holder == CONSUMERS and not string.find(ARGV[i + 2], '\n', 1, true) then
       local at = #plain + 1
       plain[at], plain_lines[at], plain_numbers[at] = id, ARGV[i + 2], number
       ended = ended or ended_of(topic)
       ended[#ended + 1] = id
       replies[number + 1] = 1
     else
-      replies[number + 1] = complete(id, verdicts[number], ARGV[i + 2], nonce, holder, claims[number], is_kept or is_archived)
+      replies[number + 1] = complete(id, verdicts[number], ARGV[i + 2], nonce, holder, claims[number], is_watched or is_archived)
       if replies[number + 1] == 0 then replies[number + 1] = Lingering.finish(id, nonce) end
     end
   end

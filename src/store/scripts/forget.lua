@@ -1,6 +1,6 @@
 -- forget.lua - one step of limited size that removes idempotency keys whose window is over, unless they are those of a
--- debounce whose job has not ended, the entries of sends whose
--- jobs have ended, and the names of pull topics for whose jobs no worker waits any more (turns.lua). Redis's own
+-- debounce whose job has not ended, the entries of sends whose jobs have ended, the names of pull topics for whose jobs
+-- no worker waits any more (turns.lua), and those of jobs for whose end no request waits (waited.lua). Redis's own
 -- expiry (EXPIRE) is used for none of them. After a step of the clock, removes nothing for some time
 -- (lib/clock_steps.lua).
 --
@@ -18,7 +18,7 @@ local function may_be_left(id)
   end
 end
 
-script('forget', {'allow-oom'}, {ClockSteps, Idempotency, Records, Sends}, function()
+script('forget', {'allow-oom'}, {ClockSteps, Idempotency, Records, Sends, Waited}, function()
   probe()
   if ClockSteps.removals_rest() then return {now_us, 0, 0} end
   local keys = call('ZRANGEBYSCORE', WINDOWS, '-inf', now, 'LIMIT', 0, ARGV[2])
@@ -36,6 +36,7 @@ script('forget', {'allow-oom'}, {ClockSteps, Idempotency, Records, Sends}, funct
   end
   local topics = has(PULL_WAITERS) and call('ZRANGEBYSCORE', PULL_WAITERS, '-inf', clock.lease_now, 'LIMIT', 0, ARGV[2]) or {}
   if #topics > 0 then call('ZREM', PULL_WAITERS, unpack(topics)) end
+  Waited.forget(ARGV[2])
   local ids = call('ZRANGEBYSCORE', SENDS_UNTIL, '-inf', now, 'LIMIT', 0, ARGV[3])
   for i = 1, #ids do
     if may_be_left(ids[i]) then

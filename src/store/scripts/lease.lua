@@ -132,6 +132,7 @@ local function lease_due(topic, most, nonce, lease_ms, result, only)
     call('ZADD', WORKERS.leases, unpack(leases))
     call('HSET', holders_of(topic), unpack(holders))
     is_there[WORKERS.leases] = true
+    if Waited.is_used() then Waited.note_moved(leases) end
     Names.keep(topic)
     if has_lanes then Lanes.begin_attempts(topic, holders) end
   end
@@ -209,7 +210,7 @@ local function lease(topic, most, nonce, lease_ms, wait_ms, once, only)
 end
 
 script('lease', {'allow-oom'}, {
-  Attempts, Fifo, Holds, Idempotency, Lanes, Leases, Limits, Names, Openings, Places, Ranks, Rates, Records, Turns
+  Attempts, Fifo, Holds, Idempotency, Lanes, Leases, Limits, Names, Openings, Places, Ranks, Rates, Records, Turns, Waited
 }, function()
   if (#ARGV - 1) % SIZE ~= 0 then error('wrong number of arguments') end
   for i = 2, #ARGV, SIZE do

@@ -34,7 +34,7 @@ function Cancels.cancel(id, tags)
   if seen == nil then return RESULT.AGAIN end
   if seen == 'dead' then return Cancels.cancel_dead(id) end
   if not seen then return (call('HEXISTS', JOBS, id) == 1 or call('ZSCORE', DEAD, id)) and RESULT.NOT_AS_SEEN or RESULT.NOT_FOUND end
-  if has_history() or has_settings() then Ended.keep_job(id, 'cancelled') end
+  if Ended.may_keep() then Ended.keep_job(id, 'cancelled') end
   if call('HDEL', JOBS, id) == 0 then return RESULT.NOT_FOUND end
   Attempts.forget_losses(id)
   Attempts.forget({id})

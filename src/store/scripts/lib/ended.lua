@@ -1,6 +1,6 @@
 -- ended.lua - jobs that have ended: reads them, and is their only writer.
 
-local Ended = {uses = {Attempts, Expiries, Hours, Lanes, Names, Outbox, Records}}
+local Ended = {uses = {Attempts, Expiries, Hours, Lanes, Names, Outbox, Records, Waited}}
 
 -- ---- reading ----
 
@@ -64,6 +64,7 @@ end
 -- kept jobs.
 function Ended.finish()
   for i = 1, #undated do Ended.date_dead(undated[i]) end
+  Waited.finish()
   if #Outbox.ids > 0 then Outbox.write() end
   Names.write()
 end
@@ -99,22 +100,27 @@ function Ended.keep(id, state, at, losses, record, lines, reason)
     call('ZADD', DEAD, integer(at), id)
     Ended.touch_dead(topic)
   else
-    call('ZADD', KEPT_UNTIL, integer(at + (retention_of(topic) or 0)), id)
+    local kept_ms = math.max(retention_of(topic) or 0, Waited.is_ended(id) and Waited.KEPT_MS or 0)
+    call('ZADD', KEPT_UNTIL, integer(at + kept_ms), id)
   end
 end
 
 -- ---- delivered and cancelled jobs ----
 
--- Delivered and cancelled jobs can be read if their topic has a retention. They get into the outbox (outbox.lua) if a
--- history is on.
+-- Delivered and cancelled jobs can be read if their topic has a retention, or a request waits for their end
+-- (waited.lua). They get into the outbox (outbox.lua) if a history is on.
 
 -- Returns whether the topic has a retention: its jobs are then kept after they have ended.
 function Ended.keeps_all(topic) return retention_of(topic) ~= nil end
 
+-- Returns whether a job that ends now may have to be kept.
+function Ended.may_keep() return has_history() or has_settings() or Waited.is_used() end
+
 -- Keeps a job that ends now. line: the line of its last attempt, or nothing. reason: of a cancelled job, or nothing.
 -- result: of a delivered job, as JSON, or nothing.
 function Ended.keep_job(id, state, line, reason, result)
-  local is_kept, is_archived = has_settings() and retention_of(topic_of(id)), has_history()
+  local is_awaited = reason ~= 'replaced' and Waited.take(id) -- the new job has the id of a replaced one
+  local is_kept, is_archived = is_awaited or has_settings() and retention_of(topic_of(id)), has_history()
   if not is_kept and not is_archived then return end
   local record, lines = call('HGET', JOBS, id), Attempts.lines(id)
   if not record then return end
@@ -134,6 +140,7 @@ end
 -- Makes a job dead: removes it from the pool (the jobs that have not ended) and stores it as a dead job. The caller has
 -- already removed the job's id from the leases or from the waiting jobs of its topic.
 function Ended.bury(id, record, losses, line)
+  Waited.take(id)
   Ended.keep(id, 'dead', now, losses, record, Attempts.with_line(Attempts.lines(id), line))
   call('HDEL', JOBS, id)
   Attempts.forget_losses(id)

@@ -1,7 +1,7 @@
 -- places.lua - the only writer of buckets. A bucket is the sorted set of a topic's waiting jobs. The score of a job
 -- there, its place, is its due time in ms and a fraction for its order within this ms.
 
-local Places = {uses = {Attempts, Expiries, Fifo, Holds, Lanes, Leases, Limits, Names, Quotas, Suspects, Turns}}
+local Places = {uses = {Attempts, Expiries, Fifo, Holds, Lanes, Leases, Limits, Names, Quotas, Suspects, Turns, Waited}}
 
 -- ---- number of waiting jobs ----
 
@@ -197,6 +197,7 @@ function Places.write(topic, list)
   local number, highest = call('ZADD', bucket_of(topic), unpack(list)), highest_scores[topic]
   local first = tonumber(list[1])
   waiting_change = waiting_change + number
+  if Waited.is_used() then Waited.note_moved(list) end
   if has_lanes and Lanes.state(topic) then
     Lanes.put(topic, list)
     Places.touch(topic)

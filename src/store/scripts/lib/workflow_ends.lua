@@ -57,7 +57,7 @@ function WorkflowEnds.drop_member(id, how)
   WorkflowEnds.dropped[id] = true
   local role = leave(id)
   local is_last = how == 'succeeded' and role ~= 'c' and Leases.deadline(id)
-  if has_history() or has_settings() then keep_dropped(id, is_last and 'delivered' or 'cancelled') end
+  if Ended.may_keep() then keep_dropped(id, is_last and 'delivered' or 'cancelled') end
   if call('HDEL', JOBS, id) == 0 then return end
   Attempts.forget_losses(id)
   Attempts.forget({id})
