@@ -258,6 +258,7 @@ class World:
         openings, wanted, answers, answer_times = self.link.pipeline([
             ("HGETALL", BASE + "openings"), ("SMEMBERS", BASE + "openings_wanted"), ("HGETALL", BASE + "idempotency"),
             ("ZRANGE", BASE + "windows", 0, -1, "WITHSCORES")])
+        progress = self.link("HGETALL", BASE + "progress")
         replies = [dict(zip(reply[::2], reply[1::2])) if words[0] == "HGETALL" or words[-1] == "WITHSCORES"
                    else reply for words, reply in zip(commands, self.link.pipeline(commands))]
         limited, limits_used, *limit_waits, pulled, pull_lingering, awaited, suspects, expiries = replies[-9:]
@@ -281,6 +282,7 @@ class World:
             "attempts": attempts, "kept": kept, "kept_until": scores(kept_until), "rates": scores(rates),
             "crashes": {name: (int(count), nonce) for name, (count, nonce) in notes(crashes).items()},
             "pulled": scores(pulled), "awaited": scores(awaited), "suspects": scores(suspects), "expiries": scores(expiries),
+            "progress": dict(zip(progress[::2], progress[1::2])),
             "pull notes": {name: (int(claim[1]), claim[2]) for part in holders for name, claim in notes(part).items() if len(claim) == 4},
             "holders": {name: (claim[0], float(claim[-1])) for part in holders
                         for name, claim in notes(part).items() if "\n" not in name},
@@ -385,7 +387,7 @@ class World:
                                           "kept", "kept_until", "dead_due", "carry", "topics", "patterns", "meta", "rates", "numbers",
                                           "behind", "names", "survey", "held", "lines", "sends", "sends_until", "limits", "limited", "limits_used",
                                           "schedules", "fired", "fires", "schedule_names", "skipped", "skipped_until",
-                                          "pulled", "pull_lingering", "pull_waiters", "waited", "suspects", "expiries", "quotas", "idempotency", "windows", "openings", "openings_wanted", "history", "ended", "ended_ids", "ended_read", "ended_last",
+                                          "pulled", "progress", "pull_lingering", "pull_waiters", "waited", "suspects", "expiries", "quotas", "idempotency", "windows", "openings", "openings_wanted", "history", "ended", "ended_ids", "ended_read", "ended_last",
                                           "workflows", "workflow_jobs", "workflow_times", "workflows_over")]
         names += self.workflow_keys
         names += [f"{BASE}{kind}:{name}" for kind in ("waiting", "limit_users", "begun") for name in ("x", "y", "~x", "~y")]
@@ -630,7 +632,7 @@ class World:
             self.check("pulled", items, self.call("pulled", *[word for item in items for word in item]), self.pool.read_pulled(items))
             return
         more = {"complete": ("",), "retry": (self.chance.choice((0, 500, 4000)), '{"p":1}', "1 1 2 worker"), "bury": ('{"p":2}', ""),
-                "renew": (self.chance.choice((1000, 9000)), ""), "release": (-1, 0, "-", 0)}[script]
+                "renew": (self.chance.choice((1000, 9000)), self.chance.choice(("", "0.5", '{"n":1}'))), "release": (-1, 0, "-", 0)}[script]
         if script == "complete":
             self.complete_pulled(leases)
             return
@@ -2095,6 +2097,11 @@ CONTROLS = {
     "a job is leased early": [("lease", "    if time >= due_before then break end\n", "")],
     "a key returns what others hold": [("lease", "holder_nonce == nonce and tonumber(deadline) > now", "due")],
     "a key is used for two requests": [("lease", "  if kept == RESULT.REUSED then return kept end\n", "")],
+    "a deferred attempt stays that of a consumer": [("defer", "      call('ZREM', CONSUMERS.leases, id)\n", "")],
+    "a late answer makes a lease shorter": [("defer", "'XX', 'GT', ", "'XX', ")],
+    "the token of another attempt is heard": [("defer", "== 'p-' .. nonce then", "~= nil then")],
+    "the progress of an attempt stays": [("retry", "      Attempts.forget_progress(id)\n", "")],
+    "the last progress is lost": [("lib/ended", "  record = Records.with(record, 'progress', Attempts.progress(id))\n", "")],
     "a lease that ran out is extended": [("renew", "if has_lease and holder == WORKERS then", "if false then")],
     "a token extends the lease of another": [("renew", "verdicts[number] == 'lease'", "(holder == WORKERS or verdicts[number] == 'lease')")],
     "a completed job keeps its lease": [("complete", "  call('ZREM', WORKERS.leases, unpack(pulled))\n", "")],

@@ -119,6 +119,7 @@ class Pool(Workflows):
         self.now_us = 0
         self.jobs = {}  # id -> record
         self.bucket, self.leases, self.pulled = {}, {}, {}  # id -> due time or end of the lease in ms; in the bucket with a fraction, see put
+        self.progress = {}  # id of a job that a worker has -> how far it is, as it has reported
         self.pull_notes = {}  # id -> (when the worker's lease began; + if the job may have callbacks, else -)
         self.answered = {}  # idempotency key -> (fingerprint, expiry, nonce, ids) of a call of lease
         self.replies = {}  # other idempotency key, or key of a throttle or debounce -> (fingerprint, throttle or debounce; number; expiry; id)
@@ -839,7 +840,12 @@ class Pool(Workflows):
 
     # ---- ends ----
 
+    def with_progress(self, job_id, record):
+        progress = self.progress.get(job_id)
+        return f'{record[:-1]},"progress":{progress}}}' if progress and record.endswith("}") else record
+
     def keep(self, job_id, state, at, losses, record, lines):
+        record = self.with_progress(job_id, record)
         self.archive(job_id, state, at, losses, record, lines)
         self.drop(job_id)
         self.kept[job_id] = (state, at, losses, record, lines)
@@ -853,7 +859,8 @@ class Pool(Workflows):
         if self.retention(job_id) or self.backlog:
             self.note(job_id, line)
             keep = self.keep if self.retention(job_id) else self.archive
-            keep(job_id, state, self.now, self.losses(job_id), self.jobs[job_id], self.lines(job_id))
+            record = self.jobs[job_id] if self.retention(job_id) else self.with_progress(job_id, self.jobs[job_id])
+            keep(job_id, state, self.now, self.losses(job_id), record, self.lines(job_id))
         del self.jobs[job_id]
         self.forget(job_id)
         self.leave(job_id)
@@ -881,6 +888,7 @@ class Pool(Workflows):
         self.undated = {}
 
     def forget(self, job_id):
+        self.progress.pop(job_id, None)
         self.crashes.pop(job_id, None)
         self.attempts.pop(job_id, None)
         self.expiries.pop(job_id, None)
@@ -1663,7 +1671,7 @@ class Pool(Workflows):
 
     def read(self, ids):
         return [[*self.told_state(job_id), self.jobs[job_id], self.losses(job_id), self.settings_text(job_id),
-                 *((0, "", "") if job_id in self.pulled else ())]
+                 *((0, "", self.progress.get(job_id, "")) if job_id in self.pulled else ())]
                 if job_id in self.jobs else self.read_kept(job_id) for job_id in ids]
 
     def told_state(self, job_id):
@@ -2031,6 +2039,7 @@ class Pool(Workflows):
             if is_fifo and due is None:
                 due = self.bucket.get(job_id)
             self.take(job_id)
+            self.progress.pop(job_id, None)
             self.jobs[job_id] = record
             self.note_expiry(job_id, record)
             self.crashes.pop(job_id, None)
@@ -2094,6 +2103,7 @@ class Pool(Workflows):
             due = self.holders[job_id][1]
             is_free = wait < 0 or self.is_without_breaker(job_id, receiver, by_setting)
             self.take(job_id)
+            self.progress.pop(job_id, None)
             self.again(job_id, due, None if is_free else self.soonest + wait)
             unsent[topic_of(job_id), nonce, claimed] += wait >= 0
             if not is_free:
@@ -2149,6 +2159,7 @@ class Pool(Workflows):
         for job_id in ids:
             due = self.holders[job_id][1]
             self.take(job_id)
+            self.progress.pop(job_id, None)
             self.again(job_id, due, None)
         self.free_lost([place for place in examined(self.lingering_of(is_pulled(nonce)), "\n".join) if place[1] == nonce])
         self.finish()
@@ -2156,12 +2167,14 @@ class Pool(Workflows):
 
     def renew(self, items):
         answers = []
-        for job_id, nonce, lease_ms, _ in items:
+        for job_id, nonce, lease_ms, progress in items:
             deadline, is_worker = self.now + lease_ms, is_pulled(nonce)
             is_held = self.holders.get(job_id, ("",))[0] == nonce and (not is_worker or self.pulled.get(job_id, 0) > self.now)
             answers.append(deadline if is_held else -36 if (job_id, nonce) in self.replaced else -38 if (job_id, nonce) in self.lingering else 0)
             if is_held:
                 (self.pulled if is_worker else self.leases)[job_id] = deadline
+                if progress:
+                    self.progress[job_id] = progress
             elif answers[-1] and not is_worker:
                 self.lingering[job_id, nonce] = deadline
         return answers
@@ -2286,7 +2299,7 @@ class Pool(Workflows):
 
     def keyspace(self):
         return self.workflow_keyspace() | {
-            "jobs": self.jobs, "bucket": self.bucket, "leases": self.leases, "pulled": self.pulled, "pull notes": self.pull_notes, "awaited": self.awaited, "dead": self.dead, "dead_due": self.dead_due,
+            "jobs": self.jobs, "bucket": self.bucket, "leases": self.leases, "pulled": self.pulled, "pull notes": self.pull_notes, "progress": self.progress, "awaited": self.awaited, "dead": self.dead, "dead_due": self.dead_due,
             "ended": {f"{state}:{job_id}": at for job_id, (state, at, *_) in self.kept.items()},
             "holders": self.holders, "crashes": self.crashes, "expiries": self.expiries, "lingering": self.lingering, "lines": self.line,
             "attempts": {job_id: self.lines(job_id) for job_id in self.attempts},

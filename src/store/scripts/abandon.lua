@@ -6,7 +6,7 @@
 -- ARGV[4] [5] first and last deadline that a lease of the claim can have, ms from now
 -- Returns {now_us, number of jobs}.
 
-script('abandon', {'allow-oom'}, {Leases, Lingering, Places}, function()
+script('abandon', {'allow-oom'}, {Attempts, Leases, Lingering, Places}, function()
   local nonce, holder, number = ARGV[2], Leases.holder(ARGV[2]), 0
   local time = Leases.now_of(holder)
   local from, to = integer(time + tonumber(ARGV[4])), integer(time + tonumber(ARGV[5]))
@@ -17,6 +17,7 @@ script('abandon', {'allow-oom'}, {Leases, Lingering, Places}, function()
     local its_nonce, due = Leases.read_claim(call('HGET', holders_of(topic_of(ids[i])), ids[i]) or '')
     if its_nonce == nonce then
       Places.take(ids[i])
+      Attempts.forget_progress(ids[i])
       Places.put_for_retry(ids[i], due, false)
       number = number + 1
     end

@@ -36,6 +36,7 @@ end
 local function repair(id, record)
   Places.take(id)
   Places.touch(topic_of(id), 'all')
+  Attempts.forget_progress(id)
   if record then Places.put(id, now) else Attempts.forget_all(id) end
 end
 
