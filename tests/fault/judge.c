@@ -8,10 +8,12 @@
  *   200w300  a status, the answer comes after the ms that follow w    reset  ends the connection by RST
  *   hang     no answer                         drip 200, with a body that comes byte by byte without an end;
  * w as above
+ *   202d30   202 that defers the end of the attempt for the seconds that follow d
  *
  * LOG gets a line for each complete POST: A, us since 1970, address of the peer, attempt, action,
- * topic/jobId; and a line when its status was sent: R, us, attempt, topic/jobId. GAUGES is a map of 65,536
- * 64-bit numbers: how many POSTs of 127.x.y.z, at 256 y + z, have no answer yet. */
+ * topic/jobId, and the token of the attempt, or ?; and a line when its status was sent: R, us, attempt,
+ * topic/jobId. GAUGES is a map of 65,536 64-bit numbers: how many POSTs of 127.x.y.z, at 256 y + z, have no
+ * answer yet. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -44,6 +46,7 @@ struct peer {
     uint32_t address;
     bool is_open; /* the peer's POST has no answer yet */
     int attempt;
+    int64_t deferral_s; /* 0: the answer does not defer the end of the attempt */
     char id[ID_MAX];
     size_t used;
     char room[ROOM];
@@ -132,8 +135,11 @@ static void send_text(int fd, const char *text, int size)
 static void answer(int fd, int status)
 {
     struct peer *peer = peers[fd];
-    char text[128];
-    int size = snprintf(text, sizeof text, "HTTP/1.1 %d Whatever\r\nContent-Length: 0\r\n\r\n", status);
+    char text[128], deferral[48] = "";
+    if (peer->deferral_s > 0)
+        snprintf(deferral, sizeof deferral, "Duepost-Defer: %lld\r\n", (long long)peer->deferral_s);
+    int size =
+        snprintf(text, sizeof text, "HTTP/1.1 %d Whatever\r\n%sContent-Length: 0\r\n\r\n", status, deferral);
     fprintf(record, "R %lld %d %s\n", (long long)now_us(), peer->attempt, peer->id);
     set_open(peer, false);
     send_text(fd, text, size);
@@ -159,6 +165,7 @@ static void act(int fd, struct slice action)
 {
     int status = (int)message_number(action, "");
     int64_t wait_ms = message_number(action, "w");
+    peers[fd]->deferral_s = slice_starts_with(action, SLICE("202")) ? message_number(action, "d") : 0;
     if (slice_equal(action, SLICE("reset"))) {
         reset(fd);
     } else if (slice_starts_with(action, SLICE("drip"))) {
@@ -216,14 +223,15 @@ static void serve(int fd, const struct message *message)
     struct peer *peer = peers[fd];
     struct slice topic = value_of(message->head, "Duepost-Topic: ");
     struct slice job_id = value_of(message->head, "Duepost-Job-Id: ");
+    struct slice token = value_of(message->head, "Duepost-Token: ");
     char from[INET_ADDRSTRLEN];
     uint32_t address = htonl(peer->address);
     peer->attempt = (int)message_number(message->head, "Duepost-Attempt:");
     snprintf(peer->id, sizeof peer->id, "%.*s/%.*s", SLICE_ARG(topic), SLICE_ARG(job_id));
     struct slice action = action_of(message->head, peer->attempt);
     inet_ntop(AF_INET, &address, from, sizeof from);
-    fprintf(record, "A %lld %s %d %.*s %s\n", (long long)now_us(), from, peer->attempt, SLICE_ARG(action),
-            peer->id);
+    fprintf(record, "A %lld %s %d %.*s %s %.*s\n", (long long)now_us(), from, peer->attempt,
+            SLICE_ARG(action), peer->id, SLICE_ARG(token));
     set_open(peer, true);
     act(fd, action);
 }

@@ -13,21 +13,31 @@ import scratch
 
 @dataclasses.dataclass(slots=True)
 class Arrival:
-    """One POST that was received completely. answered_us None: the POST got no status."""
+    """One POST that was received completely. answered_us None: the POST got no status. completed_us: when duepost confirmed that the
+    attempt, whose end the receiver had deferred, is complete."""
     at_us: int
     source: str
     attempt: int
     action: str
+    token: str
     answered_us: int = None
+    completed_us: int = None
+
+    @property
+    def deferral_us(self):
+        """Returns for how long the answer keeps the attempt open: 0 if it ends the attempt."""
+        return int(self.action.removeprefix("202d")) * 1_000_000 if self.action.startswith("202d") else 0
 
     @property
     def is_success(self):
+        if self.deferral_us:
+            return self.completed_us is not None
         return self.answered_us is not None and (self.action[0] == "2" or self.action.startswith("drip"))
 
     @property
     def is_failure(self):
         """Returns whether the receiver's action makes the attempt fail even when nothing disturbs duepost."""
-        return not (self.action[0] == "2" or self.action.startswith("drip"))
+        return not (self.action[0] == "2" or self.action.startswith("drip")) or (self.deferral_us > 0 and self.completed_us is None)
 
 
 class _Log:
@@ -47,7 +57,7 @@ class _Log:
 
     def _take(self, words):
         if words[0] == "A":
-            self.jobs.setdefault(words[5], []).append(Arrival(int(words[1]), words[2], int(words[3]), words[4]))
+            self.jobs.setdefault(words[5], []).append(Arrival(int(words[1]), words[2], int(words[3]), words[4], words[6]))
             return
         for arrival in reversed(self.jobs.get(words[3], ())):  # of this attempt's arrivals, the last one without an answer
             if arrival.attempt == int(words[2]) and arrival.answered_us is None:

@@ -41,6 +41,7 @@ def points():
 CLOSED_PORT = 9
 ENDPOINTS = ("a", "b")  # the group of each story has these endpoints
 ALWAYS = [{"from": "00:00", "to": "12:00"}, {"from": "12:00", "to": "24:00"}]  # windows: no attempt begins before they are computed
+SETTINGS = {"maxInFlight": 100, "windows": ALWAYS, "defer": True}  # of the topic of each story
 
 
 class Story:
@@ -63,7 +64,7 @@ class Story:
         self.batches = BatchStory(self.lane) if is_batched else None
         self.numbers = itertools.count()
         topic = f"/topics/{self.lane.name}"
-        self.changes = ("free", topic, {"breaker": False, "maxInFlight": 100, "windows": ALWAYS}), ("freed", topic + "*", {"breaker": False})
+        self.changes = ("free", topic, {**SETTINGS, "breaker": False}), ("freed", topic + "*", {"breaker": False})
         self.ticks = Ticks(self.lane)
         self.worker = PullStory(self.lane)
         self.over = threading.Event()
@@ -93,6 +94,7 @@ class Story:
             self.ticks.await_all()
             faults = self.worker.end(self.lane.nodes[-1])
             faults += self.end_published(self.lane.nodes[-1])
+            self.end_deferred(self.lane.nodes[-1])
             self.lane.await_settled(60)
             faults += self.ticks.faults()
             verdict = self.lane.verdict()
@@ -159,6 +161,7 @@ class Story:
         self.meet_a_quota(node)
         self.publish_to_a_group(node)
         self.worker.use(node, lambda: self.can_go_on(node))
+        self.defer(node)
         lane.schedule(node, "quick", key="a")
         lane.schedule(node, "failing", "/500/200", retrySchedule=[0.5], key="a")
         lane.schedule(node, "gone", "/410", key="b", priority=7)
@@ -178,7 +181,7 @@ class Story:
         for method, target, body in (("PUT", job, {"url": lane.judge.url + "/200", "delay": 60}), ("PATCH", job, {"timeout": 5}),
                                      ("POST", job + "/run", None), ("GET", job, None), ("GET", job + "/attempts", None), ("GET", job + "?wait=0.1s", None),
                                      ("GET", "/jobs?state=dead", None), ("GET", "/jobs?state=leased", None), ("GET", "/jobs?state=delayed", None),
-                                     ("GET", "/topics", None), ("PUT", f"/topics/{lane.name}", {"maxInFlight": 100, "windows": ALWAYS}),
+                                     ("GET", "/topics", None), ("PUT", f"/topics/{lane.name}", SETTINGS),
                                      ("PUT", f"/topics/{lane.name}-*", {"timeout": 20}),
                                      ("POST", f"/topics/{lane.name}/lease", {"max": 1}),  # refused, because the topic's jobs are POSTed
                                      ("POST", f"/topics/{lane.name}/retry", {"jobId": "run", "token": "p0"}),
@@ -240,6 +243,35 @@ class Story:
         name = f"{self.lane.name}-full"
         if self.can_go_on(node) and request(node, "PUT", f"/topics/{name}", {"maxPending": 0})[0] in (200, 201) and self.can_go_on(node):
             request(node, "POST", "/jobs", {"topic": name, "jobId": "a", "url": self.lane.judge.url + "/200", "delay": 3600})
+
+    def defer(self, node):
+        """The receiver defers the ends of two attempts: a later request completes the first one, and the lease of the other one runs out."""
+        lane = self.lane
+        if not self.can_go_on(node) or request(node, "PUT", f"/topics/{lane.name}", SETTINGS)[0] not in (200, 201):
+            return
+        for job_id, path in ("deferred", "/202d30/200"), ("let-go", "/202d1/200"):
+            if self.can_go_on(node):
+                lane.schedule(node, job_id, path)
+        until(lambda: any(arrival.answered_us for arrival in lane.arrivals("deferred")) or not self.can_go_on(node), 10 * SLOW, "the deferral")
+        if self.can_go_on(node):
+            token = lane.arrivals("deferred")[-1].token
+            request(node, "POST", f"/topics/{lane.name}/extend", {"jobId": "deferred", "token": token, "lease": 30, "progress": 0.5})
+        if self.can_go_on(node):
+            self.complete(node)
+
+    def complete(self, node):
+        """Completes the job with the token of its last attempt. Returns whether nothing is left to do."""
+        lane = self.lane
+        for arrival in lane.arrivals("deferred")[-1:]:
+            if arrival.deferral_us and not arrival.completed_us:
+                status, _ = request(node, "POST", f"/topics/{lane.name}/complete", {"jobId": "deferred", "token": arrival.token, "result": {"pages": 3}})
+                arrival.completed_us = now_us() if status == 200 else None
+        return any(arrival.is_success for arrival in lane.arrivals("deferred"))
+
+    def end_deferred(self, node):
+        """Repeats the complete whose answer was lost, and completes an attempt that has come again."""
+        if f"{self.lane.name}/deferred" in self.lane.told:
+            until(lambda: self.complete(node) or not self.lane.ask("HEXISTS", self.lane.keys + "jobs", f"{self.lane.name}/deferred"), 60, "completed")
 
     def publish_to_a_group(self, node):
         """Publishes a message to a URL group: two messages, which wait in a queue until the end of the story."""
@@ -385,7 +417,7 @@ def tell(stories):
 
 
 # The points at which a process that is stopped for longer than a lease could break a promise.
-STOPS = ("claim", "complete", "retry", "release", "http_call", "may_send", "renew", "carry", "recover")
+STOPS = ("claim", "complete", "defer", "retry", "release", "http_call", "may_send", "renew", "carry", "recover")
 
 
 # The scripts and calls of a delivery in batches, and how often the process comes by until something happens. The first claim

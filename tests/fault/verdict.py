@@ -4,7 +4,8 @@
     no job came early, by Redis's clock, and no job came after a confirmed cancel
     no job came that was refused with "nothing changed"
     each repetition follows an attempt whose outcome was lost in a recorded fault
-    a crash of duepost does not use up an attempt of a job"""
+    a crash of duepost does not use up an attempt of a job
+    an attempt whose end was deferred stays open for the deferral, and nothing comes after its confirmed complete"""
 
 import collections
 import dataclasses
@@ -68,6 +69,7 @@ class Case:
         yield from self.uninvited()
         yield from self.early()
         yield from self.after_cancel()
+        yield from self.after_complete()
         yield from self.repeated()
         yield from self.spent()
 
@@ -92,7 +94,7 @@ class Case:
         if self.arrivals and due_ms and self.clock_ms(self.arrivals[0].at_us) < due_ms:
             yield f"early by {due_ms - self.clock_ms(self.arrivals[0].at_us):.1f} ms"
         for arrival in self.arrivals:
-            ends_us = [a.answered_us or a.at_us for a in self.arrivals if a.attempt == arrival.attempt - 1]
+            ends_us = [(a.answered_us or a.at_us) + a.deferral_us for a in self.arrivals if a.attempt == arrival.attempt - 1]
             if self.is_first_reset(arrival.attempt - 1):
                 continue
             if ends_us and not self.context.is_cut and self.clock_ms(arrival.at_us) < min(ends_us) / 1000 + self.context.retry_ms:
@@ -111,6 +113,12 @@ class Case:
         for arrival in self.arrivals:
             if arrival.at_us > end_us:
                 yield f"came {(arrival.at_us - self.told.cancelled_us) / 1e6:.3f} s after its cancel"
+
+    def after_complete(self):
+        for completed in self.arrivals:
+            for arrival in self.arrivals:
+                if completed.completed_us and arrival.at_us > completed.completed_us + self.context.travel_us:
+                    yield f"attempt {arrival.attempt} came {(arrival.at_us - completed.completed_us) / 1e6:.3f} s after its confirmed complete"
 
     def repeated(self):
         """Yields each attempt that was repeated although no fault explains it."""

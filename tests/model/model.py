@@ -853,6 +853,7 @@ class World:
                     last = str(kept[attempt.id][2]).partition("/")[2]
                 is_other = self.lives.get(attempt.id, life) is not life
                 is_superseded = is_other or life.ended or life.changes > attempt.changes or last != attempt.nonce
+                is_superseded = is_superseded or script == "defer" and holders.get(attempt.id, ("",))[0] != attempt.nonce  # only a lease can be handed over
                 expect(is_superseded, attempt.id, script, "was refused for no reason")
         if not loses_reply:
             for consumer in self.consumers:
