@@ -1,10 +1,12 @@
 """Deferred ends: a receiver answers 202 with Duepost-Defer, and a later request with its token ends the attempt."""
 
 import json
+import subprocess
 import time
 
 import pytest
 
+from duepost import ROOT
 from patience import SLOW, until
 from receiver import Answer
 from timestamp import to_ms
@@ -377,3 +379,41 @@ def test_the_callback_has_the_result(server, receiver, topic):
     document = json.loads(told.body)
     assert (document["outcome"], document["result"], document["attempts"]) == ("delivered", {"n": 1.5}, 1)
     assert b'"result":{"n": 1.5}' in told.body
+
+
+# ---- script/receiver ----
+
+def receiver_script(*options):
+    process = subprocess.Popen([ROOT / "script" / "receiver", *options, "0"], stdout=subprocess.PIPE, text=True)
+    return process, process.stdout.readline().split()[-1]
+
+
+def test_the_receiver_for_trials_defers(server, topic):
+    process, url = receiver_script("--defer", "500ms")
+    try:
+        put(server, topic, url=url, defer=True, retention=3600).expect(200)
+        server.schedule(topic=topic, jobId="a")
+        server.wait_for_state(topic, "a", "delivered")
+    finally:
+        process.kill()
+    said = process.communicate()[0]
+    assert f"attempt 1 of {topic}/a" in said and f"completed {topic}/a" in said
+
+
+def test_the_receiver_for_trials_fails_and_is_slow(server, topic):
+    process, url = receiver_script("--fail", "50%", "--slow", "p99=200ms")
+    try:
+        put(server, topic, url=url, retention=3600, retrySchedule=[0.05] * 50).expect(200)
+        jobs = [{"topic": topic, "jobId": f"{n}"} for n in range(20)]
+        server.request("POST", "/jobs", json.dumps(jobs), JSON).expect(207)
+        for job in jobs:
+            server.wait_for_state(topic, job["jobId"], "delivered")
+    finally:
+        process.kill()
+    assert process.communicate()[0].count("answer 503 to") > 2
+
+
+@pytest.mark.parametrize("options, expected", [(("--fail", "120%"), "a share such as 20%"), (("--slow", "2s"), "p99=TIME"), (("--defer", "soon"), "a time such as 200ms")])
+def test_the_receiver_for_trials_refuses(options, expected):
+    done = subprocess.run([ROOT / "script" / "receiver", *options], capture_output=True, text=True, timeout=20 * SLOW)
+    assert done.returncode == 2 and expected in done.stderr
