@@ -10,7 +10,8 @@
 static void lease_end(struct store_call *call, enum status status, const struct redis_reply *result)
 {
     int64_t code = redis_reply_integer(result);
-    if (status == STATUS_OK && code <= 0)
+    bool is_repeated = call->script == SCRIPT_COMPLETE && code == COMPLETED_BEFORE;
+    if (status == STATUS_OK && (code <= 0 || is_repeated))
         status = code == RESULT_CANCELLED  ? STATUS_NOT_FOUND
                  : code == RESULT_REPLACED ? STATUS_REPLACED
                  : code == RESULT_NO_LINE  ? STATUS_NO_LINE
@@ -111,6 +112,17 @@ void shard_defer(struct shard *shard, const struct lease *lease, const struct sh
                  shard_done_fn *fn, void *arg)
 {
     send_defer(lease_call(shard, SHARD_BATCH_DEFER, lease, lease_end, ANY_FN(fn), arg), deferral);
+}
+
+/* Beginning of the nonce of a deferred attempt, see scripts/defer.lua. The token of a lease that a worker has
+ * requested has another form, so only the token of the attempt ends it. */
+#define DEFERRED_MARK "p-"
+
+bool shard_defer_nonce(struct nonce *nonce)
+{
+    struct nonce first = *nonce;
+    return snprintf(nonce->text, sizeof nonce->text, DEFERRED_MARK "%s", first.text) <
+           (int)sizeof nonce->text;
 }
 
 void shard_defer_token(const struct shard *shard, const struct lease *lease, int64_t began_ms,

@@ -11,8 +11,6 @@
 #include "store/pull.h"
 #include "store/store_private.h"
 
-enum { COMPLETED_BEFORE = 2 /* result of complete.lua: the same token has completed the job before */ };
-
 /* ---- a worker's call ---- */
 
 struct pull_call {
@@ -257,24 +255,19 @@ static bool read_token(struct slice token, struct nonce *nonce)
     return true;
 }
 
-/* Beginning of the nonce of a deferred attempt, see scripts/defer.lua. The token of a lease that a worker has
- * requested has another form, so only the token of the attempt ends it. */
-#define DEFERRED_MARK "p-"
-
 /* Reads the token of an attempt, and writes the nonce of the worker's lease that it becomes. */
 static bool read_attempt_token(struct pull_call *call)
 {
     struct slice nonce;
     if (!defer_token_read(redis_state_secret(call->shard->redis_state), call->what.id, call->what.token,
                           &nonce, &call->began_ms) ||
-        nonce.size == 0 || nonce.size + 2 > STORE_NONCE_MAX)
+        nonce.size == 0 || nonce.size > STORE_NONCE_MAX)
         return false;
-    call->is_of_attempt = true;
     call->first.id = call->what.id;
     memcpy(call->first.nonce.text, nonce.data, nonce.size);
-    memcpy(call->lease.nonce.text, DEFERRED_MARK, 2);
-    memcpy(call->lease.nonce.text + 2, nonce.data, nonce.size);
-    return true;
+    call->lease.nonce = call->first.nonce;
+    call->is_of_attempt = shard_defer_nonce(&call->lease.nonce);
+    return call->is_of_attempt;
 }
 
 bool store_knows_token(struct store *store, struct slice id, struct slice token)

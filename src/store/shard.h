@@ -148,6 +148,10 @@ struct shard_deferral {
 void shard_defer(struct shard *, const struct lease *, const struct shard_deferral *, shard_done_fn *,
                  void *arg);
 
+/* Changes the nonce of a consumer's lease to that of the worker's lease that shard_defer, or the first use of
+ * the token, makes of it. Returns false if the nonce is too long to be that of an attempt with a token. */
+bool shard_defer_nonce(struct nonce *);
+
 /* Writes the token with which the attempt of this lease can be ended, see lease_text.h. */
 void shard_defer_token(const struct shard *, const struct lease *, int64_t began_ms, struct buffer *);
 

@@ -181,6 +181,8 @@ struct store {
 
 /* ---- leases (lease.c) ---- */
 
+enum { COMPLETED_BEFORE = 2 /* result of complete.lua: the same token has completed the job before */ };
+
 /* Called with the status of the call. code is the script's result for the item. */
 typedef void lease_confirmed_fn(void *arg, enum status, int64_t code, int64_t now_us);
 

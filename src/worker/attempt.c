@@ -141,10 +141,30 @@ static void write_line(struct attempt *attempt)
     *text = line;
 }
 
+/* While the request was under way, its token may have extended the lease, which is a worker's since then.
+ * Such a program only reports how far it is, so an answer that does not defer the end still ends the attempt.
+ * A request without an answer does not: the program continues. Returns whether the ending is recorded once
+ * more, for that lease. */
+static bool attempt_end_extended(struct attempt *attempt)
+{
+    enum ending_verdict verdict = attempt->ending.verdict;
+    if (!attempt->was_answered || verdict == ENDING_DEFER || !attempt_may_defer(attempt))
+        return false;
+    attempt->was_answered = false;             /* only once */
+    attempt->lease_state = ATTEMPT_LEASE_LOST; /* a renewal would shorten the lease of the worker */
+    if (!shard_defer_nonce(&attempt->lease.nonce))
+        return false;
+    attempt_move(attempt, ATTEMPT_UNRECORDED);
+    attempt_record(attempt);
+    return true;
+}
+
 static void attempt_on_recorded(void *arg, enum status status)
 {
     struct attempt *attempt = arg;
     const struct attempt_context *context = attempt->context;
+    if (status == STATUS_STALE && attempt_end_extended(attempt))
+        return;
     if (status == STATUS_NO_LINE) {
         write_line(attempt);
         attempt_move(attempt, ATTEMPT_UNRECORDED);
@@ -347,6 +367,7 @@ static void end_by_result(struct attempt *attempt, const struct http_outcome *ht
         .may_defer = attempt_may_defer(attempt),
         .headers = http->headers,
     };
+    attempt->was_answered = http->error == FAILURE_NONE;
     delivery_form_judge(attempt->form, &answer, &judgement);
     if (own)
         judge_own(attempt, own, &result, &judgement);

@@ -115,12 +115,13 @@ struct attempt {
     char *large_record;  /* owned; NULL: the record is small, or was freed */
     size_t bytes;        /* size of the record, also after it was freed */
     struct buffer payload, header_text;
-    enum workflow_input_kind input_kind;   /* which data of the workflow the request contains */
-    struct buffer elements;                /* see shard_arrive */
-    int64_t workflow_ms;                   /* time at which the workflow was created */
-    bool is_cut;                           /* see attempt_cut */
-    const struct delivery_form *form;      /* how the request is built; set in READING */
-    struct settings_share *share;          /* a use of it; NULL: no settings */
+    enum workflow_input_kind input_kind; /* which data of the workflow the request contains */
+    struct buffer elements;              /* see shard_arrive */
+    int64_t workflow_ms;                 /* time at which the workflow was created */
+    bool is_cut;                         /* see attempt_cut */
+    bool was_answered;                /* the receiver's answer, and not the lack of one, ends the attempt */
+    const struct delivery_form *form; /* how the request is built; set in READING */
+    struct settings_share *share;     /* a use of it; NULL: no settings */
     const struct topic_settings *settings; /* settings of the topic, in share; NULL: the topic has none */
     struct url url; /* the url's parts; they point into record or share; an empty host means that there is
                        no url */

@@ -8,7 +8,7 @@ import pytest
 
 from duepost import ROOT
 from patience import SLOW, until
-from receiver import Answer
+from receiver import Answer, HANG
 from timestamp import to_ms
 from tokens import TokenFile
 
@@ -162,6 +162,47 @@ def test_an_extend_before_the_answer_keeps_the_longer_lease(server, receiver, to
     assert job["state"] == "leased" and job["progress"] == 0.1
     again = end(server, topic, "extend", receiver.of(topic)[0].headers["duepost-token"], lease=1)
     assert again.status == 200
+
+
+@pytest.mark.parametrize("answer, then", [(Answer(200), "delivered"), (Answer(500), "delayed"), (Answer(410), "dead"),
+                                          (defer("soon"), "delayed"), (Answer(200, headers=(("Duepost-Again", "1h"),)), "delayed")])
+@pytest.mark.parametrize("more", [{}, {"retention": 3600, "results": True}])
+def test_an_answer_ends_an_attempt_that_was_extended_before(server, receiver, topic, answer, then, more):
+    """A receiver may report its progress, and then answer as always."""
+    put(server, topic, url=receiver.url(), defer=True, retrySchedule=[3600], **more).expect(200)
+
+    def act(arrival):
+        for progress in 0.3, 0.6:
+            end(server, topic, "extend", arrival.headers["duepost-token"], lease=2, progress=progress).expect(200)
+        return answer
+
+    receiver.script(topic, act)
+    server.schedule(topic=topic, jobId="a", onDelivered=receiver.url("/told"))
+    until(lambda: receiver.count(topic) == 1 and receiver.of(topic)[0].answered_at_ms, 20, "the answer")
+    expected = None if then == "delivered" and not more else then
+    until(lambda: state(server, topic) == expected, 20, "the end")
+    time.sleep(3)
+    assert state(server, topic) == expected and receiver.count(topic) == 1
+    assert expected is None or server.job(topic, "a")["lastAttempt"].get("error") != "lease_expired"
+    late = end(server, topic, "complete", receiver.of(topic)[0].headers["duepost-token"])
+    assert late.status == (200 if then == "delivered" else 409)  # 200: like a complete that is repeated
+    if then == "delivered":
+        until(lambda: receiver.count(f"{topic}~callbacks") == 1, 20, "the callback")
+
+
+def test_without_an_answer_an_attempt_that_was_extended_goes_on(server, receiver, topic):
+    put(server, topic, url=receiver.url(), defer=True, retention=3600, timeout=1).expect(200)
+
+    def act(arrival):
+        end(server, topic, "extend", arrival.headers["duepost-token"], lease=3600).expect(200)
+        return HANG
+
+    receiver.script(topic, act)
+    server.schedule(topic=topic, jobId="a")
+    until(lambda: receiver.count(topic) == 1, 20, "the request")
+    time.sleep(3)
+    assert state(server, topic) == "leased" and receiver.count(topic) == 1
+    end(server, topic, "complete", receiver.of(topic)[0].headers["duepost-token"]).expect(200)
 
 
 # ---- answers that do not defer ----

@@ -6,8 +6,8 @@
  * one transition. A use of a token takes up to three scripts (store/pull_end.c): it addresses the lease of a
  * worker; if that is refused, defer makes the lease of the consumer that of a worker; then it addresses that lease
  * again. Between two scripts, these events may happen, any number of times:
- * - the answer comes: 202 with Duepost-Defer, another 2xx, or a failure. The consumer sends its outcome until Redis
- *   answers;
+ * - the answer comes: 202 with Duepost-Defer, another 2xx, or a failure; or it does not come in time. The consumer
+ *   sends its outcome until Redis answers;
  * - a consumer dies, or freezes for longer than its lease;
  * - the lease of the consumer or of the worker runs out;
  * - the owner cancels the job.
@@ -57,6 +57,7 @@ byte sent;             /* tokens whose request was sent; a set */
 #define DEFERRED  0
 #define SUCCEEDED 1
 #define FAILED    2
+#define UNANSWERED 3 /* has failed, too */
 typedef consumer {
   unsigned state : 2;
   unsigned token : 3;
@@ -77,7 +78,6 @@ unsigned way : 2;
 unsigned used : 3; /* the token */
 bit verdict;       /* result of the last script; 0 between transitions */
 unsigned before : 2; /* 0 between transitions */
-bit is_extended;   /* the present lease was extended by its token */
 
 #define HAS_ENDED (delivered || dead || cancelled)
 #define WAS_SENT(token_) (sent & (1 << (token_)))
@@ -86,6 +86,13 @@ bit is_extended;   /* the present lease was extended by its token */
 #define MAY_END(token_) (holder == WORKER)
 #else
 #define MAY_END(token_) HOLDS(WORKER, token_)
+#endif
+
+/* The receiver's answer ends the attempt, also if its token has extended the lease before. */
+#ifdef BUG_EXTEND_WINS
+#define MAY_BE_ANSWERED(token_) HOLDS(CONSUMER, token_)
+#else
+#define MAY_BE_ANSWERED(token_) (holder != NOBODY && nonce == token_)
 #endif
 
 /* ---- what may never break ---- */
@@ -105,8 +112,7 @@ inline take()
   in_bucket = 0;
   holder = NOBODY;
   nonce = 0;
-  left = 0;
-  is_extended = 0
+  left = 0
 }
 
 inline forget_job()
@@ -189,7 +195,7 @@ inline end_by_token()
   :: MAY_END(used) && way == COMPLETE -> assert(nonce == used); delivered = 1; forget_job(); verdict = 1
   :: MAY_END(used) && way == RETRY -> assert(nonce == used); fail(); verdict = 1
   :: MAY_END(used) && way == BURY -> assert(nonce == used); dead = 1; forget_job(); verdict = 1
-  :: MAY_END(used) && way == EXTEND && left > 0 -> left = LONG; is_extended = 1; verdict = 1
+  :: MAY_END(used) && way == EXTEND && left > 0 -> left = LONG; verdict = 1
   fi;
   check()
 }
@@ -281,6 +287,7 @@ end:
       :: C[c].outcome = DEFERRED
       :: C[c].outcome = SUCCEEDED
       :: C[c].outcome = FAILED
+      :: C[c].outcome = UNANSWERED
       fi }
   :: atomic { C[c].state == ENDING ->
       if
@@ -289,13 +296,11 @@ end:
 #else
       :: C[c].outcome == DEFERRED -> defer(C[c].token, LEASE)
 #endif
-#ifdef BUG_ANSWER_WINS
-      :: C[c].outcome == SUCCEEDED && nonce == C[c].token && holder != NOBODY -> assert(!is_extended); delivered = 1; forget_job()
-#else
-      :: C[c].outcome == SUCCEEDED && HOLDS(CONSUMER, C[c].token) -> assert(!is_extended); delivered = 1; forget_job()
-#endif
-      :: C[c].outcome == FAILED && HOLDS(CONSUMER, C[c].token) -> fail()
-      :: else
+      :: C[c].outcome == SUCCEEDED && MAY_BE_ANSWERED(C[c].token) -> delivered = 1; forget_job()
+      :: C[c].outcome == FAILED && MAY_BE_ANSWERED(C[c].token) -> fail()
+      :: C[c].outcome == UNANSWERED && HOLDS(CONSUMER, C[c].token) -> fail()
+      /* an answer may be refused only if its attempt is over */
+      :: else -> assert(nonce != C[c].token || C[c].outcome == DEFERRED || C[c].outcome == UNANSWERED)
       fi;
       check();
       if

@@ -561,6 +561,13 @@ void shard_defer(struct shard *shard, const struct lease *lease, const struct sh
     call->wait_ms = deferral->lease_ms, call->claimed_ms = deferral->began_ms;
 }
 
+bool shard_defer_nonce(struct nonce *its_nonce)
+{
+    struct nonce first = *its_nonce;
+    return snprintf(its_nonce->text, sizeof its_nonce->text, "p-%s", first.text) <
+           (int)sizeof its_nonce->text;
+}
+
 void shard_defer_token(const struct shard *shard, const struct lease *lease, int64_t began_ms,
                        struct buffer *token)
 {
