@@ -83,8 +83,8 @@ struct clock_fired {
     int64_t attempt;       /* attempt: its number */
     int64_t status;        /* attempt: HTTP status of the answer; 0: there was none */
     struct slice error;    /* attempt: word for why there was no answer; otherwise empty */
-    struct slice outcome;  /* attempt: "delivered", "again" (not yet), "retry" or "dead" */
-    int64_t next_ms;       /* retry, again: when the job is due next */
+    struct slice outcome;  /* attempt: "delivered", "again" (not yet), "deferred", "retry" or "dead" */
+    int64_t next_ms;       /* retry, again: when the job is due next; deferred: when its lease runs out */
 };
 
 /* Copies job and schedule; the other texts must be literals. */

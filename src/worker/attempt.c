@@ -101,13 +101,17 @@ static void note_fired(const struct attempt *attempt)
     const struct ending *ending = &attempt->ending;
     const struct attempt_result *last = &attempt->job.last_attempt;
     bool was_made = last->at_ms == attempt->claimed_ms;
-    bool is_dead = ending->verdict == ENDING_BURY;
-    if (ending->verdict == ENDING_DEFER)
-        return;
-    if (!clock_is_manual() || (!was_made && !is_dead))
+    bool is_dead = ending->verdict == ENDING_BURY, is_deferred = ending->verdict == ENDING_DEFER;
+    if (!clock_is_manual() || (!was_made && !is_dead && !is_deferred))
         return;
     struct clock_fired fired = {.at_ms = attempt->claimed_ms, .job = attempt->lease.id};
-    if (was_made) {
+    if (is_deferred) {
+        fired.event = SLICE("attempt");
+        fired.attempt = ending->attempts + 1;
+        fired.status = 202;
+        fired.outcome = SLICE("deferred");
+        fired.next_ms = attempt->claimed_ms + ending->wait_ms;
+    } else if (was_made) {
         fired.event = SLICE("attempt");
         fired.attempt = ending->is_round ? ending->rounds : ending->attempts;
         fired.status = last->error == FAILURE_NONE ? last->status : 0;

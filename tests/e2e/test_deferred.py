@@ -230,6 +230,16 @@ def test_without_the_setting_there_is_no_token(server, receiver, topic):
     assert "duepost-token" not in receiver.of(topic)[0].headers
 
 
+def test_a_batch_of_a_pattern_leaves_no_token(server, receiver, topic):
+    put(server, topic + "*", url=receiver.url(), batch={"size": 2}).expect(200)
+    put(server, topic, defer=True, retrySchedule=[3600]).expect(200)
+    receiver.script(topic, defer())
+    server.schedule(topic=topic, jobId="a")
+    job = until(lambda: (job := server.job(topic, "a")) and job["attempts"] == 1 and job, 20, "the failed attempt")
+    assert "batch" in job["lastAttempt"]["errorDetail"]
+    put(server, topic + "*").expect(200)
+
+
 def test_a_202_without_the_header_delivers(server, receiver, topic):
     put(server, topic, url=receiver.url(), defer=True, retention=3600).expect(200)
     receiver.script(topic, Answer(202))
@@ -314,6 +324,26 @@ def test_an_answer_that_is_not_kept(server, receiver, topic, body):
     server.schedule(topic=topic, jobId="a")
     server.wait_for_state(topic, "a", "delivered")
     assert "result" not in server.job(topic, "a")
+
+
+# ---- a clock that is turned ----
+
+def test_a_manual_clock(start, receiver, topic):
+    server = start("--clock", "manual")
+
+    def turn(**how):
+        return server.request("POST", "/clock", json.dumps(how), JSON).expect(200)["fired"]
+
+    put(server, topic, url=receiver.url(), defer=True, retrySchedule=[600]).expect(200)
+    receiver.script(topic, defer("1h"), 200)
+    server.schedule(topic=topic, jobId="a", delay="1m")
+    begun, = turn(advance="2m")
+    until_at = server.job(topic, "a")["leaseUntil"]
+    assert begun == {"at": begun["at"], "topic": topic, "jobId": "a", "event": "attempt", "attempt": 1, "status": 202, "outcome": "deferred", "nextAt": until_at}
+    lapsed, delivered = turn(untilIdle=True)
+    assert (lapsed["event"], lapsed["at"]) == ("lapsed", until_at)
+    assert (delivered["attempt"], delivered["outcome"]) == (2, "delivered")
+    assert to_ms(delivered["at"]) - to_ms(until_at) == 600_000
 
 
 # ---- without another token ----

@@ -231,7 +231,7 @@ static void judge_defer(const struct form_answer *answer, int64_t ended_ms, stru
     if (!answer->may_defer)
         judgement->reply_fault =
             "The answer has Duepost-Defer, but the request had no Duepost-Token: set defer of the topic to "
-            "true";
+            "true; requests of a topic with batch have none";
     else if (answer->result->status != 202)
         judgement->reply_fault = "The answer has Duepost-Defer, which needs the status 202";
     else if (!defer_parse(answer->defer, ended_ms, &judgement->defer_ms, judgement->room))
