@@ -10,7 +10,7 @@
 static void lease_end(struct store_call *call, enum status status, const struct redis_reply *result)
 {
     int64_t code = redis_reply_integer(result);
-    bool is_repeated = call->script == SCRIPT_COMPLETE && code == COMPLETED_BEFORE;
+    bool is_repeated = code == COMPLETED_BEFORE; /* no other script has this result */
     if (status == STATUS_OK && (code <= 0 || is_repeated))
         status = code == RESULT_CANCELLED  ? STATUS_NOT_FOUND
                  : code == RESULT_REPLACED ? STATUS_REPLACED

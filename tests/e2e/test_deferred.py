@@ -147,6 +147,20 @@ def test_an_end_before_the_answer_wins(server, receiver, topic, status, way, the
     assert job["attempts"] == 1
 
 
+def test_an_end_before_the_answer_is_counted_once(server, receiver, topic):
+    put(server, topic, url=receiver.url(), defer=True, retention=3600).expect(200)
+
+    def act(arrival):
+        end(server, topic, "complete", arrival.headers["duepost-token"]).expect(200)
+        return Answer(200, delay=0.1)
+
+    receiver.script(topic, act)
+    server.schedule(topic=topic, jobId="a")
+    until(lambda: receiver.count(topic) == 1 and receiver.of(topic)[0].answered_at_ms, 20, "the answer")
+    time.sleep(1)
+    assert f'duepost_jobs_ended_total{{topic="{topic}",how="delivered"}} 1\n' in server.get("/metrics").body.decode()
+
+
 def test_an_extend_before_the_answer_keeps_the_longer_lease(server, receiver, topic):
     put(server, topic, url=receiver.url(), defer=True).expect(200)
 
@@ -465,10 +479,11 @@ def test_the_receiver_for_trials_defers(server, topic):
         put(server, topic, url=url, defer=True, retention=3600).expect(200)
         server.schedule(topic=topic, jobId="a")
         server.wait_for_state(topic, "a", "delivered")
+        assert f"attempt 1 of {topic}/a" in process.stdout.readline()
+        assert f"completed {topic}/a" in process.stdout.readline()  # it says so after the job is delivered
     finally:
         process.kill()
-    said = process.communicate()[0]
-    assert f"attempt 1 of {topic}/a" in said and f"completed {topic}/a" in said
+        process.communicate()
 
 
 def test_the_receiver_for_trials_fails_and_is_slow(server, topic):
