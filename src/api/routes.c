@@ -22,6 +22,7 @@ exchange_fn limits_handle, limit_read_handle, limit_put_handle, limit_patch_hand
 exchange_fn schedules_handle, topic_schedules_handle, schedule_read_handle, schedule_put_handle,
     schedule_patch_handle, schedule_delete_handle, schedule_run_handle;
 exchange_fn workflows_handle, workflow_read_handle, workflow_cancel_handle;
+exchange_fn stream_handle;
 exchange_fn clock_handle, clock_turn_handle;
 
 static const struct route routes[] = {
@@ -89,6 +90,10 @@ static const struct route routes[] = {
         .names = route_names_job,
         .methods = {{"GET", "GET /jobs/{topic}/{jobId}/sent", sends_read, REACH_JOB, SCOPE_READ,
                      .body = BODY_NONE, .takes_query = true}},
+    },
+    {
+        .path = "/events",
+        .methods = {{"GET", "GET /events", stream_handle, REACH_ASKED, SCOPE_READ, .takes_query = true}},
     },
     {
         .path = "/access",

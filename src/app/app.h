@@ -19,6 +19,7 @@
 struct app_clock;
 struct app_leases;
 struct app_waits;
+struct app_streams;
 struct history;
 struct http_limits;
 struct lease_board;
@@ -51,6 +52,7 @@ struct app {
     struct job_counts *counts;
     struct app_leases *leases;
     struct app_waits *waits;
+    struct app_streams *streams;
     bool is_redis_private; /* Redis is a child of this process */
     struct lease_board *lease_board;
     struct live_board *live; /* figures of all processes */

@@ -257,6 +257,29 @@ void exchange_answer_watched(struct exchange *exchange, struct slice body,
         exchange_refuse_over_limit(exchange);
 }
 
+static void on_stream_end(void *arg, bool was_sent)
+{
+    (void)was_sent;
+    exchange_free(arg);
+}
+
+void exchange_answer_stream(struct exchange *exchange, struct slice content_type, struct slice body)
+{
+    struct http_header header = {SLICE("Cache-Control"), SLICE("no-store")};
+    struct http_answer answer = {
+        .status = 200,
+        .content_type = content_type,
+        .headers = &header,
+        .header_count = 1,
+        .body = body,
+        .on_end = on_stream_end,
+        .arg = exchange,
+    };
+    metrics_request(exchange->site->options.metrics, exchange->method->label, answer.status,
+                    clock_boot_us() - exchange->began_us);
+    http_stream_begin(exchange->request, &answer);
+}
+
 void exchange_answer_text(struct exchange *exchange, struct slice content_type, struct slice body)
 {
     exchange_answer_as(exchange, 200, content_type, NULL, 0, body);

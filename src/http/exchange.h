@@ -103,6 +103,10 @@ void exchange_answer_watched(struct exchange *, struct slice body, void (*on_end
 void exchange_answer_as(struct exchange *, unsigned status, struct slice content_type,
                         const struct http_header *headers, size_t count, struct slice body);
 
+/* Answers 200 with a body of this media type that has no end yet, see http_stream_begin. The exchange, and
+ * its request, live until the answer has ended. */
+void exchange_answer_stream(struct exchange *, struct slice content_type, struct slice body);
+
 /* Answers 200 with a body of this media type. */
 void exchange_answer_text(struct exchange *, struct slice content_type, struct slice body);
 

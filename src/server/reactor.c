@@ -15,6 +15,7 @@
 #include "app/job_counts.h"
 #include "app/lease.h"
 #include "app/live.h"
+#include "app/stream.h"
 #include "app/wait.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -63,6 +64,7 @@ struct reactor {
     struct token_rate *token_rates; /* see struct app */
     char own_url[JOB_URL_MAX + 1];  /* see struct attempt_policy */
     struct app_waits *waits;
+    struct app_streams *streams;
     struct app_clock *clock; /* NULL: no manual clock */
     struct site *site;
     struct api *api;
@@ -176,6 +178,7 @@ static void set_app(struct reactor *reactor)
         .counts = reactor->counts,
         .leases = reactor->leases,
         .waits = reactor->waits,
+        .streams = reactor->streams,
         .live = reactor->options.live,
         .lease_board = reactor->options.lease_board,
         .tracer = reactor->options.tracer,
@@ -201,6 +204,7 @@ static void start_api(struct reactor *reactor)
     reactor->app.token_rates = reactor->token_rates;
     reactor->leases = app_leases_new(reactor->loop, &reactor->app);
     reactor->waits = app_waits_new(reactor->loop, &reactor->app);
+    reactor->streams = app_streams_new(reactor->loop, &reactor->app);
     if (clock_is_manual())
         reactor->clock = app_clock_new(reactor->loop, &reactor->app);
     set_app(reactor);
@@ -523,6 +527,7 @@ static void stop_accepting(void *arg)
     api_drain(reactor->api);
     app_leases_drain(reactor->leases);
     app_waits_drain(reactor->waits);
+    app_streams_drain(reactor->streams);
     if (reactor->clock)
         app_clock_drain(reactor->clock);
     reactor->is_closed = true;
@@ -623,6 +628,7 @@ void reactor_stop(struct reactor *reactor)
     qstash_free(reactor->qstash);
     app_leases_free(reactor->leases);
     app_waits_free(reactor->waits);
+    app_streams_free(reactor->streams);
     free(reactor->token_rates);
     app_clock_free(reactor->clock);
     job_counts_free(reactor->counts);

@@ -49,6 +49,7 @@ enum { OWNER_RUNS_MAX = 1, LEASE_RUNS_MAX = 4, PULL_RUNS_MAX = 2 };
     BATCH(PULL_DEFER, DEFER, OWNER_RUNS_MAX, true, NULL, changes)                                            \
     BATCH(PULL_RENEW, RENEW, OWNER_RUNS_MAX, true, NULL, changes)                                            \
     BATCH(AWAIT, AWAIT, OWNER_RUNS_MAX, false, NULL, reads)                                                  \
+    BATCH(STREAM, STREAM, OWNER_RUNS_MAX, false, NULL, reads)                                                \
     BATCH(READ, READ, OWNER_RUNS_MAX, false, NULL, reads)                                                    \
     BATCH(PULLED, PULLED, OWNER_RUNS_MAX, false, NULL, reads)                                                \
     BATCH(ARRIVE, ARRIVE, LEASE_RUNS_MAX, false, NULL, reads)                                                \

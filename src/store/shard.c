@@ -113,6 +113,8 @@ static void on_wake_message(void *arg, struct slice channel, struct slice text)
                                   slice_starts_with(text, SLICE("moved "))))
         shard->on_job_wake.fn(shard->on_job_wake.arg, slice_skip(text, text.size ? 6 : 0),
                               slice_starts_with(text, SLICE("ended ")));
+    if (shard->on_stream_wake.fn && (text.size == 0 || slice_starts_with(text, SLICE("stream "))))
+        shard->on_stream_wake.fn(shard->on_stream_wake.arg, slice_skip(text, text.size ? 7 : 0));
     if (shard->on_receivers.fn && slice_equal(text, SLICE("receivers")))
         shard->on_receivers.fn(shard->on_receivers.arg);
     if (shard->on_lock_left.fn && slice_equal(text, SLICE("carry")))

@@ -338,6 +338,43 @@ void store_await(struct store *, const struct store_await *, store_awaited_fn *,
 typedef void store_job_wake_fn(void *arg, struct slice ids, bool have_ended);
 void store_on_job_wake(struct store *, store_job_wake_fn *, void *arg);
 
+/* ---- events of jobs (scripts/lib/stream.lua) ---- */
+
+enum { STORE_EVENTS_MAX = 256, STORE_EVENT_ID_SIZE = 48 };
+
+struct store_event {
+    struct slice id;   /* milliseconds, '-' and a number */
+    struct slice type; /* accepted, begun, progress, delivered, retried, dead, cancelled or fired */
+    int64_t at_ms;
+    struct slice job_id;
+    struct slice
+        data; /* delivered, retried, dead: the line of the attempt; progress, fired: JSON; else empty */
+};
+
+struct store_stream {
+    struct slice topic, after; /* after: id of the last event that the caller has; empty: none. Borrowed until
+                                  the callback */
+    int64_t wait_ms;           /* how long the listener of store_on_stream_wake is called for the topic */
+};
+
+struct store_streamed {
+    bool is_on;        /* the topic has the setting events */
+    bool has_gap;      /* events after the one of the call were removed */
+    struct slice last; /* id of the topic's last event */
+    bool has_more;     /* there may be more events */
+    const struct store_event *events;
+    size_t count;
+};
+
+/* The struct is NULL unless the status is OK. */
+typedef void store_streamed_fn(void *arg, enum status, const struct store_streamed *);
+void store_stream(struct store *, const struct store_stream *, store_streamed_fn *, void *arg);
+
+/* Sets the listener; a store has only one. topic: the topic has new events; empty: messages may have been
+ * lost. */
+typedef void store_stream_wake_fn(void *arg, struct slice topic);
+void store_on_stream_wake(struct store *, store_stream_wake_fn *, void *arg);
+
 /* Called with OK or NOT_FOUND. lines has the last attempts of the job, or of a kept job, see attempt_line.h.
  * The text is valid until the callback returns. */
 typedef void store_attempts_fn(void *arg, enum status, struct slice lines);

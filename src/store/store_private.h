@@ -94,6 +94,10 @@ struct shard {
         void *arg;
     } on_job_wake;
     struct {
+        store_stream_wake_fn *fn;
+        void *arg;
+    } on_stream_wake;
+    struct {
         void (*fn)(void *arg, struct slice text); /* see store_listen_live */
         void *arg;
     } on_live;

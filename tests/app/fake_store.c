@@ -669,3 +669,16 @@ void fake_expect_metric(const char *line)
     ck_assert_msg(strstr(buffer_text(&text), line), "%s is not in %s", line, buffer_text(&text));
     buffer_fini(&text);
 }
+
+/* ---- events ---- */
+
+void store_on_stream_wake(struct store *store, store_stream_wake_fn *fn, void *arg)
+{
+    (void)store, (void)fn, (void)arg;
+}
+
+void store_stream(struct store *store, const struct store_stream *what, store_streamed_fn *fn, void *arg)
+{
+    (void)store;
+    add_call("stream", what->topic, arg)->fn.streamed = fn;
+}

@@ -48,6 +48,7 @@ struct fake_call {
         store_close_fn *closed;
         store_audit_fn *audited;
         store_awaited_fn *awaited;
+        store_streamed_fn *streamed;
         store_pull_fn *pulled;
         store_pull_end_fn *pull_ended;
         store_clock_fn *clock;

@@ -11,7 +11,7 @@ from redis import KEYS
 from redis_link import RedisError, call_script
 
 NAMES = {"jobs": "hash", "due": "zset", "turns": "zset", "ready": "list", "leases": "zset", "lingering": "zset", "crashes": "hash",
-         "suspects": "zset", "pulled": "zset", "pull_lingering": "zset", "pull_waiters": "zset", "waited": "zset",
+         "suspects": "zset", "pulled": "zset", "pull_lingering": "zset", "pull_waiters": "zset", "waited": "zset", "stream_readers": "zset",
          "attempts": "hash", "progress": "hash", "kept": "hash", "kept_until": "zset", "dead": "zset", "dead_due": "zset", "patterns": "hash", "topics": "hash", "carry": "hash",
          "meta": "hash", "receivers": "hash", "reported": "zset", "numbers": "hash", "behind": "zset", "names": "zset", "held": "zset", "resumed": "zset", "survey": "hash",
          "groups": "hash", "group_names": "zset", "sends": "hash", "sends_until": "zset",
@@ -24,7 +24,7 @@ NAMES = {"jobs": "hash", "due": "zset", "turns": "zset", "ready": "list", "lease
 ENDS = ("dead", "delivered", "cancelled")
 OF_ONE = {"bucket": "zset", "held": "zset", "breaker": "zset", "holders": "hash", "hour": "hash", "failures": "zset", "begun": "hash", "completed": "hash",
           "workflow": "hash", "elements": "list", "element_jobs": "list", "open": "hash", "steps": "hash", "waiters": "zset", "event_names": "hash",
-          "events": "list", "limit_users": "zset", "waiting": "zset", "lane": "zset", "lanes_turns": "zset", "lanes_due": "zset", "lanes_again": "zset", "lanes_pending": "zset", "lane_leases": "set", **dict.fromkeys(ENDS, "zset")}  # keys that begin with this word, ':' and the name of a topic, receiver, hour, token or workflow
+          "events": "list", "stream": "stream", "limit_users": "zset", "waiting": "zset", "lane": "zset", "lanes_turns": "zset", "lanes_due": "zset", "lanes_again": "zset", "lanes_pending": "zset", "lane_leases": "set", **dict.fromkeys(ENDS, "zset")}  # keys that begin with this word, ':' and the name of a topic, receiver, hour, token or workflow
 MAX_IN_FLIGHT = 256
 AUDIT_TOPICS = 1000
 
@@ -38,7 +38,7 @@ class Books:
         kinds = {name: kind for name, kind in zip(names, types) if kind != "none"}  # a key may have expired since its name was read
         names, types = list(kinds), list(kinds.values())
         read = {"hash": lambda n: ("HGETALL", n), "zset": lambda n: ("ZRANGE", n, 0, -1, "WITHSCORES"),
-                "list": lambda n: ("LRANGE", n, 0, -1), "string": lambda n: ("GET", n), "set": lambda n: ("SMEMBERS", n)}
+                "list": lambda n: ("LRANGE", n, 0, -1), "string": lambda n: ("GET", n), "set": lambda n: ("SMEMBERS", n), "stream": lambda n: ("XLEN", n)}
         self.keys = keys
         self.types = {name.removeprefix(keys): kind for name, kind in zip(names, types)}
         values = link.pipeline([read[kind](name) for name, kind in zip(names, types)]) if names else []

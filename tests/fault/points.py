@@ -41,7 +41,7 @@ def points():
 CLOSED_PORT = 9
 ENDPOINTS = ("a", "b")  # the group of each story has these endpoints
 ALWAYS = [{"from": "00:00", "to": "12:00"}, {"from": "12:00", "to": "24:00"}]  # windows: no attempt begins before they are computed
-SETTINGS = {"maxInFlight": 100, "windows": ALWAYS, "defer": True}  # of the topic of each story
+SETTINGS = {"maxInFlight": 100, "windows": ALWAYS, "defer": True, "events": True}  # of the topic of each story
 
 
 class Story:
@@ -186,6 +186,7 @@ class Story:
                                      ("POST", f"/topics/{lane.name}/lease", {"max": 1}),  # refused, because the topic's jobs are POSTed
                                      ("POST", f"/topics/{lane.name}/retry", {"jobId": "run", "token": "p0"}),
                                      ("POST", f"/topics/{lane.name}/extend", {"jobId": "run", "token": "p0"}),
+                                     ("GET", f"/events?topic={lane.name}-none", None),  # refused, because this topic does not have the setting
                                      ("GET", "/receivers", None), ("GET", "/overview", None)):
             if self.can_go_on(node):
                 request(node, method, target, body)

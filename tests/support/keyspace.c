@@ -75,6 +75,12 @@ static bool is_list(struct slice name)
                                                  "elements:", "element_jobs:", "events:", NULL});
 }
 
+/* The dump has the values of the entries, without their ids, which contain the time of Redis. */
+static bool is_stream(struct slice name)
+{
+    return slice_starts_with(name, SLICE("stream:"));
+}
+
 static bool is_set(struct slice name)
 {
     return slice_starts_with(name, SLICE("lane_leases:")) || slice_equal(name, SLICE("openings_wanted"));
@@ -155,6 +161,9 @@ static void load_entry(redisContext *redis, struct slice name, struct slice entr
         if (has_words(name))
             swap(entry, ',', ' ', INT_MAX);
         redis_do(redis, "RPUSH " KEYSPACE_PREFIX "%b %b", name.data, name.size, entry.data, entry.size);
+    } else if (is_stream(name)) {
+        swap(entry, ',', ' ', INT_MAX);
+        redis_do(redis, "XADD " KEYSPACE_PREFIX "%b 1-* e %b", name.data, name.size, entry.data, entry.size);
     } else if (is_set(name)) {
         swap(entry, '|', '\n', INT_MAX);
         redis_do(redis, "SADD " KEYSPACE_PREFIX "%b %b", name.data, name.size, entry.data, entry.size);
@@ -313,6 +322,15 @@ static void dump_key(redisContext *redis, struct buffer *text, const char *key)
             if (has_words(slice_of(name)))
                 swap(entry, ' ', ',', INT_MAX);
             buffer_printf(text, " %s", entries->element[i]->str);
+        }
+    } else if (is_stream(slice_of(name))) {
+        entries = redis_command(redis, "XRANGE %s - +", key);
+        for (size_t i = 0; i < entries->elements; i++) {
+            const redisReply *value = entries->element[i]->element[1]->element[1];
+            struct slice entry = slice_from(value->str, value->len);
+            swap(entry, '\n', '|', INT_MAX);
+            swap(entry, ' ', ',', INT_MAX);
+            buffer_printf(text, " %s", value->str);
         }
     } else if (is_set(slice_of(name))) {
         entries = redis_command(redis, "SMEMBERS %b", key, strlen(key));

@@ -21,6 +21,7 @@
 #include "io/http/bytes.h"
 
 enum {
+    STREAM_BLOCK = 16 * 1024, /* most bytes of one chunk of a body without an end */
     DISCARD_MAX_BYTES =
         16 * 1024 * 1024 /* how many bytes of a body are discarded; after that the connection is closed */
 };
@@ -228,6 +229,14 @@ static void add_header(struct MHD_Response *response, struct slice name, struct 
     free(value_text);
 }
 
+static void add_head(struct MHD_Response *response, const struct http_answer *answer)
+{
+    if (answer->content_type.size)
+        add_header(response, SLICE(MHD_HTTP_HEADER_CONTENT_TYPE), answer->content_type);
+    for (size_t i = 0; i < answer->header_count; i++)
+        add_header(response, answer->headers[i].name, answer->headers[i].value);
+}
+
 static struct MHD_Response *make_response(const struct http_answer *answer)
 {
     /* libmicrohttpd copies the body and does not write to it, although the prototype lacks const. */
@@ -236,10 +245,7 @@ static struct MHD_Response *make_response(const struct http_answer *answer)
         MHD_create_response_from_buffer(answer->body.size, body, MHD_RESPMEM_MUST_COPY);
     if (!response)
         return NULL;
-    if (answer->content_type.size)
-        add_header(response, SLICE(MHD_HTTP_HEADER_CONTENT_TYPE), answer->content_type);
-    for (size_t i = 0; i < answer->header_count; i++)
-        add_header(response, answer->headers[i].name, answer->headers[i].value);
+    add_head(response, answer);
     return response;
 }
 
@@ -293,6 +299,91 @@ void http_answer(struct http_request *request, const struct http_answer *answer)
         request_wake(request);
 }
 
+/* --- Answers without an end --- */
+
+/* Gives libmicrohttpd the next bytes of the body. Without any, suspends the connection until the next piece.
+ */
+static ssize_t stream_read(void *arg, uint64_t at, char *out, size_t max)
+{
+    struct http_request *request = arg;
+    size_t left = request->stream.size - request->stream_sent, size = left < max ? left : max;
+    (void)at;
+    if (size > 0) {
+        memcpy(out, request->stream.data + request->stream_sent, size);
+        request->stream_sent += size;
+        if (request->stream_sent == request->stream.size) {
+            buffer_clear(&request->stream);
+            request->stream_sent = 0;
+        }
+        return (ssize_t)size;
+    }
+    if (request->is_stream_over || request->requests->is_freed)
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    list_append(&request->requests->waiting, &request->link);
+    request->is_suspended = true;
+    request->requests->suspended++;
+    MHD_suspend_connection(request->connection);
+    return 0;
+}
+
+/* Resumes the connection at the end of this turn, if it is suspended. */
+static void stream_wake(struct http_request *request)
+{
+    struct http_requests *requests = request->requests;
+    if (!request->is_suspended || request->state != REQUEST_SENT)
+        return;
+    list_remove(&request->link);
+    list_append(&requests->answered, &request->link);
+    requests->on_answered(requests->arg);
+}
+
+void http_stream_begin(struct http_request *request, const struct http_answer *head)
+{
+    assert(!request->response && request->state != REQUEST_SENT && head->on_end);
+    request->on_end = head->on_end;
+    request->end_arg = head->arg;
+    request->is_stream = true;
+    buffer_init(&request->stream, 2 * HTTP_STREAM_MAX);
+    buffer_append(&request->stream, head->body);
+    request->response =
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, stream_read, request, NULL);
+    assert(request->response);
+    add_head(request->response, head);
+    request->status = head->status;
+    if (!request->is_called)
+        request_wake(request);
+}
+
+void http_stream_write(struct http_request *request, struct slice piece)
+{
+    struct buffer *stream = &request->stream;
+    if (request->is_stream_over)
+        return;
+    if (stream->size - request->stream_sent + piece.size > HTTP_STREAM_MAX) {
+        request->is_stream_over = true;
+        http_deadline_cut(&request->peer->deadline);
+        return;
+    }
+    if (stream->size + piece.size > stream->max) {
+        memmove(stream->data, stream->data + request->stream_sent, stream->size - request->stream_sent);
+        stream->size -= request->stream_sent;
+        request->stream_sent = 0;
+    }
+    buffer_append(stream, piece);
+    stream_wake(request);
+}
+
+size_t http_stream_waiting(const struct http_request *request)
+{
+    return request->stream.size - request->stream_sent;
+}
+
+void http_stream_end(struct http_request *request)
+{
+    request->is_stream_over = true;
+    stream_wake(request);
+}
+
 static void give_bytes(struct http_request *request, size_t *taken, bool is_guest)
 {
     if (*taken)
@@ -321,6 +412,9 @@ static enum MHD_Result send_answer(struct http_request *request)
     http_deadline_start(request->requests->deadlines, &request->peer->deadline, HTTP_STEP_SEND);
     enum MHD_Result result = MHD_queue_response(request->connection, request->status, response);
     MHD_destroy_response(response);
+    if (request
+            ->is_stream) /* what waits for the client is bounded, and libmicrohttpd closes idle connections */
+        http_deadline_clear(&request->peer->deadline);
     return result;
 }
 
@@ -563,6 +657,8 @@ void http_request_end(void *arg, struct MHD_Connection *connection, void **conte
     list_remove(&request->link);
     requests->suspended -= request->is_suspended;
     drop_body(request);
+    if (request->is_stream)
+        buffer_fini(&request->stream);
     give_bytes(request, &request->answer_bytes, false);
     http_bytes_free_tail(&requests->bytes, &request->tail);
     if (request->response)

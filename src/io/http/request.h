@@ -122,4 +122,22 @@ struct http_answer {
 /* Copies answer and frees the request. May be called in any callback of the loop. */
 void http_answer(struct http_request *, const struct http_answer *);
 
+/* ---- answers without an end ---- */
+
+/* Begins an answer whose body follows in pieces. head.body is its first piece. The request is freed when the
+ * answer has ended, after on_end, which must not be NULL; was_sent has no meaning. The request may have been
+ * marked by http_request_linger, and then stays so: on_left should end the answer. */
+void http_stream_begin(struct http_request *, const struct http_answer *head);
+
+/* Appends a piece to the body. If the client reads so slowly that more than HTTP_STREAM_MAX bytes wait,
+ * closes the connection instead. */
+enum { HTTP_STREAM_MAX = 256 * 1024 };
+void http_stream_write(struct http_request *, struct slice piece);
+
+/* Returns how many bytes of the body the connection has not taken. */
+size_t http_stream_waiting(const struct http_request *);
+
+/* Ends the body after what was written. */
+void http_stream_end(struct http_request *);
+
 #endif

@@ -25,6 +25,7 @@ struct http_requests {
     size_t lingering; /* number of unanswered requests that may wait long */
     struct loop *loop;
     bool is_quiesced;
+    bool is_freed; /* the server is being freed, so nothing may be suspended */
     /* Called when a request is added to the list answered. The loop must then end its turn soon, even without
      * other events. */
     loop_fn *on_answered;
@@ -74,6 +75,9 @@ struct http_request {
     void *left_arg;
     void (*on_end)(void *arg, bool was_sent); /* called when the answer was sent or dropped */
     void *end_arg;
+    bool is_stream, is_stream_over; /* see http_stream_begin */
+    struct buffer stream;           /* pieces of the body that libmicrohttpd has not got; */
+    size_t stream_sent;             /* number of bytes at the beginning of stream that it has got */
 };
 
 /* Creates a request when the request line has arrived. */

@@ -276,6 +276,7 @@ void http_server_free(struct http_server *server)
         return;
     hook_free(server->hook);
     watch_free(server->watch);
+    server->requests.is_freed = true;
     /* Resumes all connections first: libmicrohttpd aborts the process if its daemon is stopped while a
      * connection is suspended. */
     http_requests_resume(&server->requests, &server->requests.waiting);

@@ -121,9 +121,9 @@ static void decide_attempt(struct ending *ending, const struct job *job, const s
         decide_round(ending, job, input);
     } else if (is_success) {
         ending->verdict = ENDING_COMPLETE;
-        ending->has_line =
-            input->has_history ||
-            (input->settings && (input->settings->retention_ms || input->settings->is_deferring));
+        ending->has_line = input->has_history || (input->settings && (input->settings->retention_ms ||
+                                                                      input->settings->is_deferring ||
+                                                                      input->settings->are_events_kept));
     } else {
         ending->has_line = true;
         decide_failure(ending, job, input);

@@ -238,6 +238,7 @@ static const struct member rows[] = {
      .unknown = offsetof(struct topic_settings, batch_unknown), .check = check_batch},
     {NAMED("defer"), MEMBER_BOOL, EVERYWHERE, FIELD(is_deferring), HAS(has_defer), .check = check_defer},
     {NAMED("results"), MEMBER_BOOL, EVERYWHERE, FIELD(are_results_kept), HAS(has_results)},
+    {NAMED("events"), MEMBER_BOOL, EVERYWHERE, FIELD(are_events_kept), HAS(has_events)},
     {NAMED("retrySchedule"), MEMBER_WAITS, EVERYWHERE, FIELD(schedule), HAS(has_schedule),
      .max = JOB_WAIT_MAX_MS},
     {NAMED("timeout"), MEMBER_SECONDS, EVERYWHERE, FIELD(timeout_ms), HAS(has_timeout),
@@ -391,6 +392,8 @@ static void write_needs(const struct topic_settings *settings, struct json_write
         needs_add(&needs, "batch");
     if (settings->is_deferring)
         needs_add(&needs, "defer");
+    if (settings->are_events_kept)
+        needs_add(&needs, "events");
     if (settings->windows.size)
         needs_add(&needs, "windows");
     if (settings->has_per_key || settings->priority_age_ms || settings->has_retry_priority)

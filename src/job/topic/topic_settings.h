@@ -104,6 +104,7 @@ struct topic_settings {
 #endif
     bool has_defer, is_deferring;       /* receivers may end an attempt later, see lease_text.h */
     bool has_results, are_results_kept; /* the answer that delivers a job is kept with it */
+    bool has_events, are_events_kept;   /* what happens to jobs can be read as a stream (app/stream.h) */
     struct slice lacks;    /* the first name in "needs" that this version does not know; empty: none */
     int64_t batch_size;    /* maximum number of jobs that are delivered together; 0: each job alone */
     int64_t batch_wait_ms; /* how long the first of them waits for others */

@@ -126,6 +126,7 @@ local function plan_turn(topic, most, score, weight)
   local turn = {topic = topic, score = score, weight = weight, ids = {}, scores = {}, times = {}, dues = NONE_HELD, taken = 0, leased = 0, aside = 0,
     holders = {}, shared = any_settings and Limits.of(topic), spending = 0, is_front = true}
   turn.has_rate = any_settings and settings_of(topic).rate or turn.shared
+  turn.is_streamed = any_settings and settings_of(topic).events
   most, turn.limit = most_of(topic, most)
   if most < 1 then return turn end
   if any_settings and is_fifo(topic) then turn.is_front = false end -- so that Turns.offer() reads the bucket again
@@ -166,6 +167,7 @@ local function lease(turn, record)
   holders[holder_at + 1], holders[holder_at + 2] = id, note .. (held_due or turn.scores[at])
   replies[reply_at + 1], replies[reply_at + 2], replies[reply_at + 3] = id, due, record
   if id == next_suspect then is_suspect_leased = true end
+  if turn.is_streamed and not Records.is_expired(record) then Stream.add(turn.topic, id, 'begun') end
   if (turn.has_rate or turn.lanes) and not Records.is_expired(record) then
     turn.spending = turn.spending + 1
     if turn.lanes then turn.begun[#turn.begun + 1] = id end
@@ -309,7 +311,7 @@ local function carry()
 end
 
 script('claim', {'allow-oom'}, {
-  Attempts, Expiries, Holds, Lanes, Limits, Names, Places, Rates, Records, Serving, Suspects, Turns, Waited
+  Attempts, Expiries, Holds, Lanes, Limits, Names, Places, Rates, Records, Serving, Stream, Suspects, Turns, Waited
 }, function()
   left, note, share, bytes_left = tonumber(ARGV[2]), ARGV[3] .. ' ', tonumber(ARGV[5]), tonumber(ARGV[6])
   local lease_ms = tonumber(ARGV[4])

@@ -38,10 +38,11 @@ local function complete(id, verdict, line, nonce, holder, claim, is_kept)
     _, _, began, callbacks = Leases.read_claim(claim)
     if line == '' and callbacks == '+' then return RESULT.NO_RECORD end
     pulled[#pulled + 1], pulled_by[#pulled + 1] = id, nonce
-    if line == '' and is_kept then line = Pull.line_of_completed(id, began) end
+    if line == '' and (is_kept or Stream.is_on(topic)) then line = Pull.line_of_completed(id, began) end
   end
   if verdict == 'dead' then Ended.bring_back(id) end
   if is_kept then Ended.keep_job(id, 'delivered', line, nil, result) end
+  Stream.add_end(topic, id, 'delivered', line)
   local list = (verdict ~= 'lease' or its_worker) and others or leased
   list[#list + 1] = id
   if verdict == 'lease' then
@@ -68,7 +69,7 @@ local function archive_plain()
 end
 
 script('complete', {'allow-oom'}, {
-  Attempts, Ended, Fence, FollowUps, Hours, Lanes, Leases, Lingering, Outbox, Places, Pull, Records, Waited, WorkflowEnds
+  Attempts, Ended, Fence, FollowUps, Hours, Lanes, Leases, Lingering, Outbox, Places, Pull, Records, Stream, Waited, WorkflowEnds
 }, function()
   if FollowUps.are_there() then FollowUps.take(2, 3) end
   check_ends(2, 3)
@@ -87,7 +88,7 @@ script('complete', {'allow-oom'}, {
   plain = {}
   plain_lines = {}
   plain_numbers = {}
-  local number, topic, is_kept, ended = 0, nil, false, nil
+  local number, topic, is_kept, is_streamed, ended = 0, nil, false, false, nil
   local nonce, holder -- most items of a call have the same nonce
   for i = 2, #ARGV, 3 do
     local id = ARGV[i]
@@ -98,10 +99,11 @@ script('complete', {'allow-oom'}, {
     end
     if topics_of[id] ~= topic then
       topic = topics_of[id]
-      is_kept, ended = has_settings() and Ended.keeps_all(topic), nil
+      is_kept, is_streamed, ended = has_settings() and Ended.keeps_all(topic), Stream.is_on(topic), nil
     end
     local is_watched = is_kept or is_awaited and is_awaited[id]
-    if not is_watched and verdicts[number] == 'lease' and holder == CONSUMERS and not string.find(ARGV[i + 2], '\n', 1, true) then
+    local is_plain = not is_watched and not is_streamed and verdicts[number] == 'lease' and holder == CONSUMERS
+    if is_plain and not string.find(ARGV[i + 2], '\n', 1, true) then
       local at = #plain + 1
       plain[at], plain_lines[at], plain_numbers[at] = id, ARGV[i + 2], number
       ended = ended or ended_of(topic)

@@ -159,6 +159,8 @@ local function make_job(item, previous)
   if call('HSETNX', JOBS, item.job, record) == 0 then return RESULT.TAKEN, 'conflict' end
   Expiries.note(item.job, expires)
   Lanes.note_new(item.job, item.record)
+  Stream.add(topic_of(item.job), item.job, 'accepted')
+  Stream.add(topic_of(item.job), item.job, 'fired', cjson.encode(string.match(item.id, '/(.*)$')))
   room = room - 1
   Quotas.take(topic_of(item.job), 1, item.record)
   return Places.put_new(item.job, at), 'fire'
@@ -212,7 +214,7 @@ local function fire(item)
   return result
 end
 
-script('fire', {}, {Expiries, Idempotency, Lanes, Places, Quotas, Records, Sends}, function()
+script('fire', {}, {Expiries, Idempotency, Lanes, Places, Quotas, Records, Sends, Stream}, function()
   items = {}
   local topics, is_known = {}, {}
   local at = 4

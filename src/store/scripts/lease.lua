@@ -114,6 +114,7 @@ local function lease_due(topic, most, nonce, lease_ms, result, only)
         add_job(result, id, due, now, now + EXPIRED_LEASE_MS, record)
       else
         begun[#begun + 1] = id
+        if own.events then Stream.add(topic, id, 'begun') end
         given = given + 1
         add_job(result, id, due, now, until_ms, record)
       end
@@ -210,7 +211,7 @@ local function lease(topic, most, nonce, lease_ms, wait_ms, once, only)
 end
 
 script('lease', {'allow-oom'}, {
-  Attempts, Fifo, Holds, Idempotency, Lanes, Leases, Limits, Names, Openings, Places, Ranks, Rates, Records, Turns, Waited
+  Attempts, Fifo, Holds, Idempotency, Lanes, Leases, Limits, Names, Openings, Places, Ranks, Rates, Records, Stream, Turns, Waited
 }, function()
   if (#ARGV - 1) % SIZE ~= 0 then error('wrong number of arguments') end
   for i = 2, #ARGV, SIZE do

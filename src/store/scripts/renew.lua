@@ -5,7 +5,7 @@
 -- or REPLACED if the job was cancelled or replaced and its attempt still counts as in flight. The place of a consumer's
 -- attempt then gets the deadline; a worker's attempt counts until the deadline that the worker knows (lib/leases.lua).
 
-script('renew', {'allow-oom'}, {Attempts, Fence, Leases, Lingering}, function()
+script('renew', {'allow-oom'}, {Attempts, Fence, Leases, Lingering, Stream}, function()
   check_items(2, 4, 3)
   probe_slot()
   local verdicts = Fence.verdicts(2, 4, true)
@@ -18,7 +18,10 @@ script('renew', {'allow-oom'}, {Attempts, Fence, Leases, Lingering}, function()
     if has_lease and holder == WORKERS then has_lease = tonumber(call('ZSCORE', holder.leases, id) or 0) > now end
     if has_lease then
       call('ZADD', holder.leases, 'XX', integer(deadline), id)
-      if ARGV[i + 3] ~= '' then Attempts.note_progress(id, ARGV[i + 3]) end
+      if ARGV[i + 3] ~= '' then
+        Attempts.note_progress(id, ARGV[i + 3])
+        Stream.add(topic_of(id), id, 'progress', ARGV[i + 3])
+      end
       replies[number + 1] = deadline
     else
       local place = Lingering.place(id, nonce)

@@ -61,6 +61,7 @@ local function replace(id, when, record, tags)
   call('HSET', JOBS, id, text)
   Expiries.note(id, expires)
   Lanes.note_new(id, record)
+  Stream.add(topic_of(id), id, 'accepted')
   at = Places.put_new(id, at) -- if the call has several new jobs with this id, the last one counts
   return {at, created, was_leased and 2 or is_there and 1 or 0}
 end
@@ -87,7 +88,7 @@ local function debounce(id, record, wait, most, key)
   return result
 end
 
-script('replace', {}, {Ended, Expiries, Idempotency, Lanes, Lingering, Places, Quotas, Ranks, Records, Tags}, function()
+script('replace', {}, {Ended, Expiries, Idempotency, Lanes, Lingering, Places, Quotas, Ranks, Records, Stream, Tags}, function()
   check(3, 4, 2)
   max_jobs, debounced = tonumber(ARGV[2]), {}
   Quotas.look(topics_checked())

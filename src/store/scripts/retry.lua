@@ -13,7 +13,7 @@ local function earliest_of(id)
   return math.max(now, ms_of(call('ZSCORE', bucket_of(topic_of(id)), id) or call('ZSCORE', DEAD, id) or now))
 end
 
-script('retry', {'allow-oom'}, {Attempts, Ended, Expiries, Fence, Fifo, FollowUps, Hours, Lanes, Lingering, Places}, function()
+script('retry', {'allow-oom'}, {Attempts, Ended, Expiries, Fence, Fifo, FollowUps, Hours, Lanes, Lingering, Places, Stream}, function()
   if FollowUps.are_there() then FollowUps.take(2, 5) end
   check_ends(2, 5, 3)
   local verdicts, claims = Fence.verdicts(2, 5)
@@ -42,6 +42,7 @@ script('retry', {'allow-oom'}, {Attempts, Ended, Expiries, Fence, Fifo, FollowUp
       else
         if wait < 0 and due then Places.put_back(id, due) else Places.put_new(id, at) end
       end
+      Stream.add_end(topic_of(id), id, 'retried', ARGV[i + 4])
       if FollowUps.by_item[number] then FollowUps.schedule(FollowUps.by_item[number], id) end
     else
       replies[number + 1] = Lingering.finish(id, ARGV[i + 1])

@@ -52,6 +52,7 @@ local function add_free(id, when, record)
   new[number + 1], new[number + 2] = id, text
   Expiries.note(id, expires)
   Lanes.note_new(id, record)
+  Stream.add(topic_of(id), id, 'accepted')
   room = room - 1
   if has_quotas then Quotas.take(topic_of(id), 1, record) end
   return Places.put_new(id, at)
@@ -64,6 +65,7 @@ local function add(id, when, record)
   if refused or call('HSETNX', JOBS, id, text) == 0 then return Leases.existing(id, scheduled[id]) end
   Expiries.note(id, expires)
   Lanes.note_new(id, record)
+  Stream.add(topic_of(id), id, 'accepted')
   room = room - 1
   if has_quotas then Quotas.take(topic_of(id), 1, record) end
   scheduled[id] = Places.put_new(id, at)
@@ -94,7 +96,7 @@ local function schedule(id, when, record, once)
   return result
 end
 
-script('schedule', {}, {Expiries, Idempotency, Lanes, Leases, Places, Quotas, Records}, function()
+script('schedule', {}, {Expiries, Idempotency, Lanes, Leases, Places, Quotas, Records, Stream}, function()
   check(4, 4, 2)
   local max_jobs = tonumber(ARGV[2])
   room = max_jobs > 0 and max_jobs - Expiries.jobs_below(max_jobs) or math.huge

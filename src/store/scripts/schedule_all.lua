@@ -43,6 +43,7 @@ local function add(id, when, record, once)
   call('HSET', JOBS, id, text)
   Expiries.note(id, expires)
   Lanes.note_new(id, record)
+  Stream.add(topic_of(id), id, 'accepted')
   local placed_at = Places.put_new(id, due)
   if once ~= '-' then Idempotency.keep(once, id, placed_at, tonumber(ARGV[3])) end
   return placed_at
@@ -69,7 +70,7 @@ local function schedule_all(at)
   return results
 end
 
-script('schedule_all', {}, {Expiries, Idempotency, Lanes, Places, Quotas, Records}, function()
+script('schedule_all', {}, {Expiries, Idempotency, Lanes, Places, Quotas, Records, Stream}, function()
   local lists, topics, is_known, at = {}, {}, {}, 4
   while at <= #ARGV do
     local number = tonumber(string.match(ARGV[at], '^[1-9]%d*$'))

@@ -25,7 +25,7 @@ local function apply(topic, had_breaker)
   if first_sibling then call('HSET', META, 'redate', '0') end
 end
 
-script('settings', {'allow-oom'}, {Ended, Holds, Limits, Openings, Places, Quotas, Rates, Resuming}, function()
+script('settings', {'allow-oom'}, {Ended, Holds, Limits, Openings, Places, Quotas, Rates, Resuming, Stream}, function()
   probe()
   local replies = {now_us}
   for i = 2, #ARGV, 3 do
@@ -37,7 +37,7 @@ script('settings', {'allow-oom'}, {Ended, Holds, Limits, Openings, Places, Quota
     else
       local limit = Limits.of(topic)
       local had_breaker, was_paused = has(HELD) and settings_of(topic).breaker == true, settings_of(topic).paused
-      local had_quota = settings_of(topic).maxPending
+      local had_quota, had_events = settings_of(topic).maxPending, Stream.is_on(topic)
       if new == '' then
         call('HDEL', TOPICS, topic)
       else
@@ -49,6 +49,7 @@ script('settings', {'allow-oom'}, {Ended, Holds, Limits, Openings, Places, Quota
       if limit and limit ~= Limits.of(topic) then Limits.leave(topic, limit) end
       if was_paused and not settings_of(topic).paused then Holds.note_resumed(topic) end
       if had_quota and not settings_of(topic).maxPending then Quotas.forget() end
+      if had_events and not Stream.is_on(topic) then Stream.forget(topic) end
       apply(topic, had_breaker)
       replies[#replies + 1] = 1
     end

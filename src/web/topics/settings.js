@@ -25,6 +25,7 @@ export const SETTINGS = [
   { name: "limit", title: "Shared limit", preset: "none", kind: "text", help: "The name of a limit that the topic shares with other topics; make it first under Limits." },
   { name: "batch", title: "Many jobs in one request", preset: "none", kind: "json", help: "An object with size (1 to 100 jobs), wait (at most 60 s for others) and maxBytes, such as {\"size\": 50, \"wait\": 2}." },
   { name: "defer", title: "Deferred ends", preset: "no", kind: "bool", help: "Receivers may answer 202 with Duepost-Defer, and end the attempt later with its token." },
+  { name: "events", title: "Events as a stream", preset: "no", kind: "bool", help: "GET /events shows what happens to jobs: the last 10,000 events." },
   { name: "results", title: "Keep answers as results", preset: "no", kind: "bool", help: "The answer that delivers a job is kept with it, as long as the job is kept." },
   { name: "weight", title: "Weight", preset: "1", kind: "integer", help: "Share of attempts among topics with due jobs, 1 to 100." },
   { name: "windows", title: "Windows", preset: "always open", kind: "json", help: "Attempts begin only at these times of the week, such as [{\"days\": [\"mon\", \"fri\"], \"from\": \"09:00\", \"to\": \"17:00\", \"timezone\": \"Europe/Berlin\"}]." },

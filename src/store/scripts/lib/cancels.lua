@@ -1,6 +1,6 @@
 -- cancels.lua - removes one job because its owner requests it.
 
-local Cancels = {uses = {Attempts, Ended, Lingering, Outbox, Records, Tags, WorkflowEnds}}
+local Cancels = {uses = {Attempts, Ended, Lingering, Outbox, Records, Stream, Tags, WorkflowEnds}}
 
 function Cancels.cancel_dead(id)
   local is_kept = retention_of(topic_of(id))
@@ -36,6 +36,7 @@ function Cancels.cancel(id, tags)
   if not seen then return (call('HEXISTS', JOBS, id) == 1 or call('ZSCORE', DEAD, id)) and RESULT.NOT_AS_SEEN or RESULT.NOT_FOUND end
   if Ended.may_keep() then Ended.keep_job(id, 'cancelled') end
   if call('HDEL', JOBS, id) == 0 then return RESULT.NOT_FOUND end
+  Stream.add(topic_of(id), id, 'cancelled')
   Attempts.forget_losses(id)
   Attempts.forget({id})
   local was, others = Lingering.take_cancelled(id), nil

@@ -1,6 +1,6 @@
 -- ended.lua - jobs that have ended: reads them, and is their only writer.
 
-local Ended = {uses = {Attempts, Expiries, Hours, Lanes, Names, Outbox, Records, Waited}}
+local Ended = {uses = {Attempts, Expiries, Hours, Lanes, Names, Outbox, Records, Stream, Waited}}
 
 -- ---- reading ----
 
@@ -141,6 +141,7 @@ end
 -- already removed the job's id from the leases or from the waiting jobs of its topic.
 function Ended.bury(id, record, losses, line)
   Waited.take(id)
+  Stream.add_end(topic_of(id), id, 'dead', line)
   Ended.keep(id, 'dead', now, losses, record, Attempts.with_line(Attempts.lines(id), line))
   call('HDEL', JOBS, id)
   Attempts.forget_losses(id)

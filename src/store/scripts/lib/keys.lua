@@ -21,7 +21,7 @@ local TOPICS, PATTERNS, CRASHES, ATTEMPTS, BEHIND, HELD, RESUMED, LINES, KEPT
 local PULL_WAITERS, SUSPECTS, WORKFLOW_JOBS, ENDED_LAST, EXPIRIES, RARE_KEYS
 local KEPT_UNTIL, DEAD_DUE, HISTORY, ENDED, ENDED_IDS, ENDED_READ
 local RATES, RESUMING, RECEIVERS, REPORTED, SURVEY
-local LIMITS, LIMITED, LIMITS_USED, QUOTAS
+local LIMITS, LIMITED, LIMITS_USED
 local RANKS, LANES, KEY_SETTINGS
 local IDEMPOTENCY, WINDOWS, GROUPS, GROUP_NAMES, SENDS, SENDS_UNTIL
 local SCHEDULES, FIRES, SCHEDULE_NAMES, FIRED, SKIPPED, SKIPPED_UNTIL
@@ -71,7 +71,7 @@ local function name_job_keys()
   KEY_SETTINGS = base .. 'key_settings' -- topic, newline, key -> settings of this key, as JSON text
   RARE_KEYS = {base .. 'never', TOPICS, PATTERNS, CRASHES, ATTEMPTS, BEHIND, HELD, RESUMED, CONSUMERS.lingering, LINES, KEPT,
     WORKERS.leases, WORKERS.lingering, PULL_WAITERS, SUSPECTS, WORKFLOW_JOBS, ENDED_LAST, EXPIRIES, LIMITS, LIMITED, LANES,
-    base .. 'progress', base .. 'waited'} -- lib/waited.lua
+    base .. 'progress', base .. 'waited', base .. 'stream_readers'} -- lib/waited.lua, lib/stream.lua
 end
 
 local function name_other_keys()
@@ -83,7 +83,6 @@ local function name_other_keys()
   ENDED_READ = base .. 'ended_read' -- LIST: fields of ENDED that the archiver has read
 
   LIMITS_USED = base .. 'limits_used' -- name of a limit -> number of attempts in flight that count for it
-  QUOTAS = base .. 'quotas' -- topic with a quota -> number of its jobs, see quotas.lua
   RATES = base .. 'rates' -- topic -> time in us up to which its tokens are spent, see rates.lua
   RESUMING = base .. 'resuming' -- topics whose held jobs are resumed, see resuming.lua
   -- Records of receivers (servers that jobs are POSTed to) have the states of their circuit breakers and limits.

@@ -1,6 +1,6 @@
 -- lingering.lua - attempts that still run although their job was cancelled or replaced.
 
-local Lingering = {uses = {Attempts, Ended, Lanes, Leases, Places, Ranks}}
+local Lingering = {uses = {Attempts, Ended, Lanes, Leases, Places, Ranks, Stream}}
 
 -- Such an attempt lingers: it counts against the topic's limit of jobs in flight until it ends or the deadline of its
 -- lease passes. The sorted set lingering of each kind of holders has the deadlines of these attempts: id, newline, nonce of the lease ->
@@ -61,6 +61,7 @@ function Lingering.make_way(id)
   if is_leased then
     if has_history() or has_settings() then Ended.keep_job(id, 'cancelled', nil, 'replaced') end
     Lingering.take_cancelled(id, 'replaced')
+    Stream.add(topic_of(id), id, 'cancelled')
   end
   Attempts.forget_losses(id)
   Attempts.forget({id})

@@ -5,6 +5,7 @@
 -- new jobs for clients check the quota. Jobs that follow from other jobs, such as callbacks and the steps of workflows,
 -- count, but are never refused.
 --
+local QUOTAS
 -- QUOTAS has topics with a quota and jobs -> number of these jobs, to find the largest ones. It is an index for metrics:
 -- a script that changes the jobs of such a topic writes its number. So an entry may be wrong only after a change of
 -- settings; topics.lua counts again, and leaves out topics without a quota.
@@ -132,6 +133,7 @@ function Quotas.largest(most)
 end
 
 function Quotas.begin()
+  QUOTAS = base .. 'quotas'
   if next(rooms) then rooms = {} end
   if next(waits) then waits = {} end
   may_have_keys = nil

@@ -5,7 +5,7 @@
 -- ended, and some time longer. When a job of a send has ended, a later job may get the same id. This later job does not
 -- count as a job of the send: createdAt must match.
 
-local Sends = {uses = {Expiries, Lanes, Leases, Places, Records}}
+local Sends = {uses = {Expiries, Lanes, Leases, Places, Records, Stream}}
 
 -- Returns mark, group, list of endpoints and time of the send with this id, or nothing if no entry exists. The time is
 -- a text, or nil.
@@ -64,6 +64,7 @@ function Sends.put(id, when, mark, group, endpoints, records)
     call('HSET', JOBS, job, text)
     Expiries.note(job, expires)
     Lanes.note_new(job, records[i])
+    Stream.add(topic_of(job), job, 'accepted')
     times[i] = Places.put_new(job, due)
   end
   Sends.note(id, mark, group, endpoints, integer(created))
