@@ -19,7 +19,7 @@ class Arrival:
     source: str
     attempt: int
     action: str
-    token: str
+    token: str = "?"
     answered_us: int = None
     completed_us: int = None
 
