@@ -207,8 +207,7 @@ struct redis_reply *redis_reply_copy(const struct redis_reply *reply)
         copy->str = memory_resize(NULL, copy->len + 1);
         memcpy(copy->str, raw(reply)->str, copy->len + 1);
     }
-    if (copy->elements)
-        copy->element = NEW_ARRAY(redisReply *, copy->elements);
+    copy->element = copy->elements ? NEW_ARRAY(redisReply *, copy->elements) : NULL;
     for (size_t i = 0; i < copy->elements; i++)
         copy->element[i] = (redisReply *)(void *)redis_reply_copy(redis_reply_at(reply, i));
     return (struct redis_reply *)(void *)copy;
