@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "http/access.h"
 #include "job/attempt_line.h"
+#include "job/job.h"
 
 enum {
     TOPICS_MAX = 100,
@@ -26,6 +27,7 @@ struct event_stream {
     struct slice topics[TOPICS_MAX];
     size_t count, pending; /* pending: number of topics without their first answer */
     unsigned wanted;       /* types, as bits; 0: all */
+    struct slice key;      /* only events of jobs with this key; empty: of all jobs */
     bool has_begun, is_over;
     struct app_reader *readers[TOPICS_MAX];
     struct buffer early; /* events before the answer begins */
@@ -74,13 +76,21 @@ static const char *read_types(void *into, struct slice value)
     return stream->wanted ? NULL : "must not be empty";
 }
 
-/* Reads topics and types. Returns false after answering 400 or 403. */
+static const char *read_event_key(void *into, struct slice value)
+{
+    struct event_stream *stream = into;
+    stream->key = value;
+    return lane_key_is_valid(value) ? NULL : LANE_KEY_EXPECTED;
+}
+
+/* Reads topics, types and key. Returns false after answering 400 or 403. */
 static bool read_query(struct event_stream *stream)
 {
-    static const struct query_parameter parameters[] = {{"topic", read_topic, 0}, {"types", read_types, 0}};
+    static const struct query_parameter parameters[] = {
+        {"topic", read_topic, 0}, {"types", read_types, 0}, {"key", read_event_key, 0}};
     struct exchange *exchange = stream->exchange;
     struct query_reading reading = {
-        .exchange = exchange, .parameters = parameters, .count = 2, .known = 3, .repeatable = 1};
+        .exchange = exchange, .parameters = parameters, .count = 3, .known = 7, .repeatable = 1};
     struct buffer text = buffer_of(stream->text, sizeof stream->text);
     query_read(&reading, stream, &text);
     if (reading.errors.count == 0 && stream->count == 0 && !access_admit_topic(exchange, SLICE("")))
@@ -135,7 +145,7 @@ static bool is_wanted(const struct event_stream *stream, struct slice type)
 static void on_event(void *arg, struct slice topic, const struct app_event *event)
 {
     struct event_stream *stream = arg;
-    if (!is_wanted(stream, event->type))
+    if (!is_wanted(stream, event->type) || (stream->key.size && !slice_equal(stream->key, event->key)))
         return;
     struct buffer *text = exchange_scratch(stream->exchange);
     buffer_printf(text, "id: %.*s\nevent: %.*s\ndata: ", SLICE_ARG(event->id), SLICE_ARG(event->type));
@@ -143,6 +153,8 @@ static void on_event(void *arg, struct slice topic, const struct app_event *even
     json_put_object(&json);
     json_add_text(&json, "topic", topic);
     json_add_text(&json, "jobId", event->job_id);
+    if (event->key.size)
+        json_add_text(&json, "key", event->key);
     json_add_time(&json, "at", event->at_ms);
     if (slice_equal(event->type, SLICE("progress")))
         json_add_raw(&json, "progress", event->data);

@@ -152,6 +152,7 @@ static void reader_give(struct app_reader *reader, const struct store_event *eve
     const struct app_event given = {.id = event->id,
                                     .type = event->type,
                                     .job_id = event->job_id,
+                                    .key = event->key,
                                     .data = event->data,
                                     .at_ms = event->at_ms};
     reader->events.on_event(reader->events.arg, reader->topic->name, &given);

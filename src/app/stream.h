@@ -25,7 +25,7 @@ enum { APP_EVENT_ID_SIZE = 48 };
 
 /* See struct store_event in store/store.h. */
 struct app_event {
-    struct slice id, type, job_id, data;
+    struct slice id, type, job_id, key, data;
     int64_t at_ms;
 };
 

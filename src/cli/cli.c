@@ -259,8 +259,9 @@ static const struct command {
     {"receivers", "", "lists receivers that failed or asked for fewer attempts within the last hour",
      receivers_run, 0, NULL},
     {"close", "HOST:PORT", "closes a receiver's circuit breaker", close_run, 1, NULL},
-    {"tail", "[TOPIC]", "prints every second the topics whose numbers of jobs have changed", tail_run, 1,
-     NULL},
+    {"tail", "[TOPIC]", "prints what happens to the jobs of a topic, as it happens", tail_run, 1,
+     "The topic needs the setting events (duepost set TOPIC events=true). Without it, and without a TOPIC,\n"
+     "prints every second the topics whose numbers of jobs have changed.\n"},
     {"top", "[--once]", "shows the overview of the server and refreshes it each second", top_run, 0,
      "  --once                prints the overview once, as text; needs no terminal\n"
      "Shows rates, with a bar for each second of the last minute, jobs by state, when waiting jobs become\n"

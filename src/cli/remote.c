@@ -16,6 +16,8 @@
 
 enum { HEADER_MAX = 512 };
 #define TIMEOUT_S 60L
+/* After this time without a byte, a stream is broken: the server sends some every 15 s. */
+#define SILENCE_S 40L
 
 struct remote {
     struct remote_options options;
@@ -26,6 +28,9 @@ struct remote {
     CURL *easy;
     struct buffer text; /* see remote_text */
     bool has_sent;
+    /* While remote_stream runs: gets the pieces of an answer whose status is 2xx. */
+    remote_piece_fn *on_piece;
+    void *piece_arg;
 };
 
 /* For an address without a scheme, http is assumed, as libcurl does. */
@@ -75,6 +80,20 @@ void remote_free(struct remote *remote)
     free(remote);
 }
 
+/* A CURLOPT_WRITEFUNCTION, whose arg is a struct remote: gives a piece of a stream to its function, and keeps
+ * an error. */
+static size_t remote_on_piece(char *data, size_t unit, size_t count, void *arg)
+{
+    struct remote *remote = arg;
+    struct slice piece = slice_from(data, unit * count);
+    long status = 0;
+    curl_easy_getinfo(remote->easy, CURLINFO_RESPONSE_CODE, &status);
+    if (status / 100 == 2)
+        return remote->on_piece(remote->piece_arg, piece) ? piece.size : 0;
+    buffer_append(&remote->text, piece);
+    return remote->text.failed ? 0 : piece.size;
+}
+
 /* A CURLOPT_WRITEFUNCTION: appends to arg, which is a struct buffer. A full buffer ends the transfer. */
 static size_t remote_on_data(char *data, size_t unit, size_t count, void *arg)
 {
@@ -111,10 +130,17 @@ static CURLcode send_with(struct remote *remote, const char *method, const char 
     curl_easy_setopt(easy, CURLOPT_DNS_CACHE_TIMEOUT, 0L); /* the server may have moved */
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, remote->options.trusts_any ? 0L : 1L);
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, remote->options.trusts_any ? 0L : 2L);
-    curl_easy_setopt(easy, CURLOPT_TIMEOUT,
-                     remote->options.timeout_s ? remote->options.timeout_s : TIMEOUT_S);
-    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, remote_on_data);
-    curl_easy_setopt(easy, CURLOPT_WRITEDATA, answer);
+    if (remote->on_piece) {
+        curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
+        curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, SILENCE_S);
+        curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, remote_on_piece);
+        curl_easy_setopt(easy, CURLOPT_WRITEDATA, remote);
+    } else {
+        curl_easy_setopt(easy, CURLOPT_TIMEOUT,
+                         remote->options.timeout_s ? remote->options.timeout_s : TIMEOUT_S);
+        curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, remote_on_data);
+        curl_easy_setopt(easy, CURLOPT_WRITEDATA, answer);
+    }
     if (body)
         curl_easy_setopt(easy, CURLOPT_POSTFIELDS, body);
     int running = 0, left;
@@ -258,6 +284,35 @@ enum status remote_ask(struct remote *remote, const char *method, const char *ta
     if (status / 100 == 2)
         return STATUS_OK;
     remote_explain(status, buffer_slice(answer), problem);
+    return STATUS_FAILED;
+}
+
+enum status remote_stream(struct remote *remote, const char *target, const char *header, remote_piece_fn *fn,
+                          void *arg, long *status, struct problem *problem)
+{
+    struct curl_slist *headers = curl_slist_append(NULL, "Accept: text/event-stream");
+    struct buffer url;
+    if (header[0])
+        headers = curl_slist_append(headers, header);
+    if (remote->options.authorization[0])
+        headers = curl_slist_append(headers, remote->options.authorization);
+    buffer_init(&url, REMOTE_URL_MAX);
+    buffer_printf(&url, "%.*s%s", SLICE_ARG(remote_address(remote->server)), target);
+    buffer_clear(&remote->text);
+    remote->on_piece = fn;
+    remote->piece_arg = arg;
+    CURLcode code = send_with(remote, "GET", buffer_text(&url), headers, NULL, NULL);
+    remote->on_piece = NULL;
+    buffer_fini(&url);
+    curl_slist_free_all(headers);
+    *status = 0;
+    curl_easy_getinfo(remote->easy, CURLINFO_RESPONSE_CODE, status);
+    if (*status && *status / 100 != 2)
+        remote_explain(*status, buffer_slice(&remote->text), problem);
+    else if (code != CURLE_OK)
+        problem_set(problem, "%s: %s", remote->server, curl_easy_strerror(code));
+    else
+        return STATUS_OK;
     return STATUS_FAILED;
 }
 

@@ -52,6 +52,15 @@ json_t *remote_ask_json(struct remote *, const char *method, const char *target,
  * call of remote_ask_json. */
 struct slice remote_text(const struct remote *);
 
+/* Returns false to end the stream. */
+typedef bool remote_piece_fn(void *arg, struct slice piece);
+
+/* Sends a GET whose answer has no end, and calls fn for each piece of it. header is one more header line, or
+ * "". Returns when the stream has ended: OK if the server has ended it. *status is that of the answer; 0:
+ * none came. */
+enum status remote_stream(struct remote *, const char *target, const char *header, remote_piece_fn *,
+                          void *arg, long *status, struct problem *) MUST_USE;
+
 /* Sends a POST to any URL with these header lines. Returns STATUS_OK if an answer came; *status is then the
  * answer's status, which may be an error. */
 enum status remote_post(struct remote *, const char *url, const char *const *headers, size_t count,

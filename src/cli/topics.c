@@ -529,11 +529,140 @@ static json_t *read_topics(struct call *call, struct buffer *target)
     return all;
 }
 
+/* The events of a topic, as they come (GET /events). */
+struct tail_stream {
+    const struct call *call;
+    struct buffer line, event, data; /* the line that is not complete yet; the event that is read */
+    struct buffer last;              /* header with the id of the last event */
+};
+
+static void print_event(const struct tail_stream *stream)
+{
+    struct slice data = buffer_slice(&stream->data);
+    if (stream->call->arguments.is_json) {
+        char *text = slice_dup(data);
+        table_print_json(text);
+        free(text);
+        return;
+    }
+    json_t *event = json_loadb(data.data ? data.data : "", data.size, JSON_ALLOW_NUL, NULL);
+    const json_t *attempt = json_object_get(event, "lastAttempt"),
+                 *progress = json_object_get(event, "progress");
+    const char *at = call_text(event, "at"), *id = call_text(event, "jobId"), *key = call_text(event, "key");
+    const char *error = call_text(attempt, "error");
+    struct buffer more;
+    buffer_init(&more, LINE_MAX_BYTES);
+    if (key)
+        buffer_printf(&more, "  key %s", key);
+    if (attempt)
+        buffer_printf(&more, "  attempt %lld", call_number(event, "attempt"));
+    if (error)
+        buffer_printf(&more, "  %s", error);
+    else if (attempt)
+        buffer_printf(&more, "  %lld", call_number(attempt, "status"));
+    if (json_is_number(progress))
+        buffer_printf(&more, "  %.0f %%", 100 * json_number_value(progress));
+    table_print_line(stdout, "%s  %.*s%s%s%s\n", at ? at : "", SLICE_ARG(buffer_slice(&stream->event)),
+                     id ? "  " : "", id ? id : "", more.size ? buffer_text(&more) : "");
+    buffer_fini(&more);
+    json_decref(event);
+}
+
+/* Takes one line of the stream, without its end. An empty line ends an event. */
+static void take_line(struct tail_stream *stream, struct slice line)
+{
+    struct slice name, value;
+    if (line.size == 0) {
+        if (stream->data.size > 0) {
+            print_event(stream);
+            fflush(stdout);
+        }
+        buffer_clear(&stream->event);
+        buffer_clear(&stream->data);
+        return;
+    }
+    slice_cut(line, ':', &name, &value);
+    value = slice_trim(value);
+    struct buffer *into = slice_equal(name, SLICE("event"))  ? &stream->event
+                          : slice_equal(name, SLICE("data")) ? &stream->data
+                          : slice_equal(name, SLICE("id"))   ? &stream->last
+                                                             : NULL;
+    if (!into)
+        return;
+    buffer_clear(into);
+    if (into == &stream->last)
+        buffer_append(into, SLICE("Last-Event-ID: "));
+    buffer_append(into, value);
+}
+
+static bool on_piece(void *arg, struct slice piece)
+{
+    struct tail_stream *stream = arg;
+    for (size_t i = 0; i < piece.size; i++) {
+        if (piece.data[i] != '\n') {
+            buffer_append_byte(&stream->line, piece.data[i]);
+            continue;
+        }
+        take_line(stream, buffer_slice(&stream->line));
+        buffer_clear(&stream->line);
+    }
+    return !ferror(stdout);
+}
+
+enum { NO_EVENTS = 409, NO_PATH = 404, TAIL_LINE_MAX = 1024 * 1024, EVENT_HEADER_MAX = 128 };
+
+/* Prints the events of a topic until the server or the output fails. Returns false if the topic has no
+ * events: it lacks the setting, or the server is older. A lost connection is opened again, behind the last
+ * event. */
+static bool tail_events(struct call *call)
+{
+    struct tail_stream stream = {.call = call};
+    struct buffer target;
+    struct problem problem;
+    long status;
+    bool was_heard = false;
+    buffer_init(&target, CALL_TARGET_MAX);
+    buffer_init(&stream.line, TAIL_LINE_MAX);
+    buffer_init(&stream.event, EVENT_HEADER_MAX);
+    buffer_init(&stream.data, TAIL_LINE_MAX);
+    buffer_init(&stream.last, EVENT_HEADER_MAX);
+    buffer_printf(&target, "/events?topic=");
+    call_add_encoded(&target, call->arguments.word);
+    do {
+        buffer_clear(&stream.line);
+        enum status ended = remote_stream(call->remote, buffer_text(&target),
+                                          stream.last.size ? buffer_text(&stream.last) : "", on_piece,
+                                          &stream, &status, &problem);
+        was_heard |= status / 100 == 2;
+        if (ferror(stdout))
+            break;
+        if (was_heard)
+            table_print_line(stderr, "duepost tail: %s; connecting again\n",
+                             ended == STATUS_OK ? "the server has ended the stream" : problem.text);
+        if (was_heard)
+            sleep(TAIL_S);
+    } while (was_heard && (status == 0 || status / 100 == 2 || status >= 500));
+    bool has_none = !was_heard && (status == NO_EVENTS || status == NO_PATH);
+    if (!has_none && !ferror(stdout))
+        call->problem = problem;
+    buffer_fini(&target);
+    buffer_fini(&stream.line);
+    buffer_fini(&stream.event);
+    buffer_fini(&stream.data);
+    buffer_fini(&stream.last);
+    return !has_none;
+}
+
 bool tail_run(struct call *call)
 {
     struct buffer target;
     if (call->arguments.word && !name_is_topic(call, call->arguments.word))
         return false;
+    if (call->arguments.word && tail_events(call)) {
+        if (ferror(stdout))
+            problem_set(&call->problem, "standard output cannot be written: %s", strerror(errno));
+        return false;
+    }
     json_t *before = json_object(), *now;
     buffer_init(&target, CALL_TARGET_MAX);
     while (!ferror(stdout) && (now = read_topics(call, &target))) {

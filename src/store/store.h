@@ -346,7 +346,7 @@ struct store_event {
     struct slice id;   /* milliseconds, '-' and a number */
     struct slice type; /* accepted, begun, progress, delivered, retried, dead, cancelled or fired */
     int64_t at_ms;
-    struct slice job_id;
+    struct slice job_id, key; /* key: empty if the job has none */
     struct slice
         data; /* delivered, retried, dead: the line of the attempt; progress, fired: JSON; else empty */
 };

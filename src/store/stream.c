@@ -4,18 +4,20 @@
 
 enum { STREAM_HEAD = 3, STREAM_PARTS = 2 };
 
-/* Reads '<type> <time> <bytes of the jobId> <jobId><data>'. */
+/* Reads '<type> <time> <bytes of the jobId> <bytes of the key> <jobId><key><data>'. */
 static bool read_event(struct slice value, struct store_event *event)
 {
-    struct slice at, size, rest = value;
-    uint64_t at_ms, bytes;
+    struct slice at, size, key_size, rest = value;
+    uint64_t at_ms, bytes, key_bytes;
     if (!slice_cut(rest, ' ', &event->type, &rest) || !slice_cut(rest, ' ', &at, &rest) ||
-        !slice_cut(rest, ' ', &size, &rest) || !slice_to_number(at, INT64_MAX / 2, &at_ms) ||
-        !slice_to_number(size, rest.size, &bytes))
+        !slice_cut(rest, ' ', &size, &rest) || !slice_cut(rest, ' ', &key_size, &rest) ||
+        !slice_to_number(at, INT64_MAX / 2, &at_ms) || !slice_to_number(size, rest.size, &bytes) ||
+        !slice_to_number(key_size, rest.size - bytes, &key_bytes))
         return false;
     event->at_ms = (int64_t)at_ms;
     event->job_id = slice_from(rest.data, bytes);
-    event->data = slice_skip(rest, bytes);
+    event->key = slice_from(rest.data + bytes, key_bytes);
+    event->data = slice_skip(rest, bytes + key_bytes);
     return true;
 }
 

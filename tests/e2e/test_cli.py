@@ -6,6 +6,7 @@ import http.server
 import json
 import os
 import re
+import select
 import subprocess
 import threading
 import time
@@ -551,6 +552,27 @@ def test_tail_prints_the_topics_that_change(server, receiver, topic):
             assert tail.stdout.readline().startswith(f"{topic}  delayed 2 ")
         finally:
             tail.terminate()
+
+
+def test_tail_prints_events(server, receiver, topic):
+    environment = {**os.environ, "DUEPOST_SERVER": f"http://{server.host}:{server.port}"}
+    server.request("PUT", f"/topics/{topic}", json.dumps({"events": True}), {"Content-Type": "application/json"}).expect(200)
+    with subprocess.Popen([duepost.BINARY, "tail", topic], env=environment, stdout=subprocess.PIPE, text=True) as tail:
+        try:
+            for n in range(100):  # until it reads
+                server.schedule(topic=topic, jobId=f"{n}", key="acme", url=receiver.url())
+                if select.select([tail.stdout], [], [], 0.3)[0]:
+                    break
+            receiver.script(topic, 503, 200, job_id="last")
+            server.schedule(topic=topic, jobId="last", key="acme", url=receiver.url(), retrySchedule=[0.1])
+            said = []
+            while not said or said[-1][0] != "delivered" or said[-1][1] != "last":
+                said.append(tail.stdout.readline().split()[1:])
+        finally:
+            tail.terminate()
+    mine = [line for line in said if line[1] == "last"]
+    assert mine == [["accepted", "last", "key", "acme"], ["begun", "last", "key", "acme"], ["retried", "last", "key", "acme", "attempt", "1", "503"],
+                    ["begun", "last", "key", "acme"], ["delivered", "last", "key", "acme", "attempt", "2", "200"]]
 
 
 @pytest.mark.parametrize("as_json", [False, True])

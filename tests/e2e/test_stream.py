@@ -17,8 +17,8 @@ import contract
 class Stream:
     """A client that reads events."""
 
-    def __init__(self, server, *topics, last=None, types=None, receive_bytes=None):
-        target = "/events?" + "&".join(f"topic={topic}" for topic in topics) + (f"&types={types}" if types else "")
+    def __init__(self, server, *topics, last=None, types=None, key=None, receive_bytes=None):
+        target = "/events?" + "&".join(f"topic={topic}" for topic in topics) + (f"&types={types}" if types else "") + (f"&key={key}" if key else "")
         self.socket = socket.socket()
         self.socket.settimeout(20 * SLOW)
         if receive_bytes:
@@ -193,6 +193,21 @@ def test_events_come_from_other_processes_and_survive_kills(redis, start, receiv
     assert [event[1]["jobId"] for event in Stream(first, topic, types="delivered", last=seen[2]).events(3)] == ["b", "c", "d"]
 
 
+def test_events_of_one_key(start, receiver, topic):
+    server = start()
+    server.request("PUT", f"/topics/{topic}", json.dumps({"events": True, "url": receiver.url()}), JSON).expect(200)
+    stream = Stream(server, topic, key="acme", types="accepted,delivered,cancelled,dead")
+    receiver.script(topic, 410, job_id="dead")
+    for job_id, more in (("other", {"key": "umbrella"}), ("none", {}), ("a", {"key": "acme"}), ("dead", {"key": "acme"}),
+                         ("b", {"key": "acme", "delay": 3600})):
+        server.schedule(topic=topic, jobId=job_id, **more)
+    server.request("DELETE", f"/jobs/{topic}/b").expect(200)
+    found = stream.events(6)
+    assert {(kind, data["jobId"], data["key"]) for kind, data, _ in found} == {
+        ("accepted", "a", "acme"), ("delivered", "a", "acme"), ("accepted", "dead", "acme"), ("dead", "dead", "acme"),
+        ("accepted", "b", "acme"), ("cancelled", "b", "acme")}
+
+
 def test_a_slow_reader_is_cut_and_delays_nobody(start, receiver, topic):
     server = start("--reactors", "1")
     make_pull(server, topic, events=True)
@@ -244,7 +259,7 @@ def test_bad_requests_and_rights(start, topic):
     admin, reader = tokens.add("admin"), tokens.add("reader", ["read"], topics=f"{topic}.mine")
     server = start("--tokens", str(tokens.path), token=admin)
     turn_on(server, f"{topic}.mine")
-    for query in "", "?topic=", "?topic=a/b", "?topic=a&types=born", "?topic=a&key=k", "?types=dead":
+    for query in "", "?topic=", "?topic=a/b", "?topic=a&types=born", "?topic=a&key=", "?topic=a&color=k", "?types=dead":
         assert server.get(f"/events{query}").expect(400)["errors"]
     assert server.request("GET", f"/events?topic={topic}.mine", headers={"Last-Event-ID": "7"}).expect(400)["errors"]
     assert "setting events" in server.get(f"/events?topic={topic}.mine&topic={topic}.other").expect(409)["detail"]

@@ -5,7 +5,7 @@
 #include "support/suite.h"
 
 #define EVENTS             "topics: t={\"events\":true}\n"
-#define STREAM(type, data) "stream:t: " type ",now,1,a" data "\n"
+#define STREAM(type, data) "stream:t: " type ",now,1,0,a" data "\n"
 #define READERS            "stream_readers: t@now+9000\n"
 #define CLAIM              "claim 16 n1 5000 16 1000000 0"
 
@@ -41,7 +41,7 @@ END_TEST
 
 START_TEST(events_are_read_from_a_place)
 {
-#define TWO "stream:t: accepted,1,1,a begun,2,1,a\n"
+#define TWO "stream:t: accepted,1,1,0,a begun,2,1,0,a\n"
     CHECK_EXAMPLES( //
         {TWO EVENTS, "stream t '' 9 0", "(1 1-1 0)", NULL}, {TWO, "stream t '' 9 0", "(0 1-1 0)", NULL},
         {EVENTS, "stream t '' 9 9000", "(1 0-0 0)", EVENTS READERS},

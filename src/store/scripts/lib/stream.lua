@@ -1,10 +1,10 @@
 -- stream.lua - what happens to the jobs of topics with the setting events, for GET /events. The events of workflows are
 -- in events.lua.
 
-local Stream = {uses = {}}
+local Stream = {uses = {Ranks}}
 
 -- Each such topic has a stream with its last events. An entry has one field, whose value is
--- '<type> <time, ms> <bytes of the jobId> <jobId><data>'. data is the line of the attempt (attempt_line.h) with its newline, or JSON, or ''.
+-- '<type> <time, ms> <bytes of the jobId> <bytes of the key> <jobId><key><data>'. data is the line of the attempt (attempt_line.h) with its newline, or JSON, or ''.
 -- These keys have no names in keys.lua, because few installations have them. A stream without new events is removed
 -- after a week.
 local MAX, KEPT_MS = 10000, 604800000
@@ -23,7 +23,9 @@ local is_told = {} -- topics whose readers this call has woken
 function Stream.add(topic, id, type_of_event, data)
   if not Stream.is_on(topic) then return end
   local job_id, key = string.sub(id, #topic + 2), Stream.key(topic)
-  call('XADD', key, 'MAXLEN', '~', MAX, '*', 'e', table.concat({type_of_event, integer(now), #job_id, job_id .. (data or '')}, ' '))
+  local its_key = has_lanes and Ranks.key_in(Ranks.of(id)) or ''
+  local entry = table.concat({type_of_event, integer(now), #job_id, #its_key, job_id .. its_key .. (data or '')}, ' ')
+  call('XADD', key, 'MAXLEN', '~', MAX, '*', 'e', entry)
   if is_told[topic] then return end
   is_told[topic] = true
   call('PEXPIRE', key, KEPT_MS)
