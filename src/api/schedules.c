@@ -411,7 +411,7 @@ static const char *read_windows(void *into, struct slice value)
     struct cron_query *query = into;
     query->call.has_windows = true;
     query->call.windows = copy_spaced(value, query->windows);
-    return NULL;
+    return value.size > 0 && value.data[0] == '[' ? NULL : "must be a JSON array, as in a schedule";
 }
 
 enum { CRON_EXPRESSION, CRON_EVERY, CRON_TIMEZONE, CRON_WINDOWS, CRON_FROM, CRON_COUNT };

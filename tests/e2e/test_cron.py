@@ -50,7 +50,7 @@ def test_times_outside_of_windows_are_left_out(server):
 
 
 @pytest.mark.parametrize("windows, words", [
-    ("", "ends too early"), ("[", "ends too early"), ("[x]", "not valid JSON"), ("[]", "1 to 16 windows"), ('[{"from":"09:00"}]', "needs from and to"),
+    ("", "must be a JSON array"), ("[", "ends too early"), ("[x]", "not valid JSON"), ("[]", "1 to 16 windows"), ('[{"from":"09:00"}]', "needs from and to"),
     ('[{"from":"09:00","to":"10:00","timezone":"UTC"}]', "timezone of the schedule")])
 def test_windows_that_are_refused(server, windows, words):
     reply = ask(server, expression="@daily", windows=windows)

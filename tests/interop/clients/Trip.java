@@ -14,8 +14,8 @@ public class Trip {
         client.updateBaseUri(arguments[0]);
         JobsApi jobs = new JobsApi(client);
         NewJob job = new NewJob().topic("made").jobId("java").url("http://127.0.0.1:9/").delay(new Duration(3600.5));
-        Placed scheduled = jobs.scheduleJob(job, null, null, null);
-        Job found = jobs.readJob("made", "java", null);
+        Placed scheduled = jobs.scheduleJob(job, null, null, null, null);
+        Job found = jobs.readJob("made", "java", null, null, null);
         CancelJob200Response cancelled = jobs.cancelJob("made", "java", null, null);
         if (!scheduled.getDueAt().equals(found.getDueAt()) || found.getDelay() != 3600.5 || cancelled.getAttemptInFlight()) {
             throw new IllegalStateException(found.toString());
