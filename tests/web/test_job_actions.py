@@ -47,6 +47,20 @@ def test_the_page_of_a_job_follows_its_life(browser, world, topic):
     browser.await_text("delivered", seconds=20)
 
 
+def test_the_page_shows_progress_and_result(browser, world, topic):
+    server, json_type = world.server, {"Content-Type": "application/json"}
+    server.request("PUT", f"/topics/{topic}", json.dumps({"defer": True}), json_type).expect(200)
+    world.receiver.script(topic, Answer(202, headers=(("Duepost-Defer", "1h"),)))
+    add(world, topic, delay=0)
+    until(lambda: world.receiver.count(topic) == 1, 15, "the request")
+    end = {"jobId": "one", "token": world.receiver.of(topic)[0].headers["duepost-token"]}
+    show(browser, world, topic)
+    server.request("POST", f"/topics/{topic}/extend", json.dumps({**end, "lease": 3600, "progress": 0.4}), json_type).expect(200)
+    browser.await_text("Progress", "40 %", "Leased until", "has deferred the end", seconds=15)
+    server.request("POST", f"/topics/{topic}/complete", json.dumps({**end, "result": {"pages": 3}}), json_type).expect(200)
+    browser.await_text("delivered", "Result", '"pages": 3', seconds=20)
+
+
 def test_the_search_of_the_head_finds_a_job(browser, world, topic):
     add(world, topic, "wanted")
     browser.open(world.server, "#/topics")
