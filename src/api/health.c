@@ -60,7 +60,7 @@ HANDLER(ready_handle)
 }
 
 /* Answers with the part of the path that follows /path-check/, as it arrived. A client behind a proxy
- * compares it with the path that it sent (docs/dashboard.md). */
+ * compares it with the path that it sent (docs/proxy.md). */
 HANDLER(path_handle)
 {
     static const struct http_header no_sniffing = {SLICE("X-Content-Type-Options"), SLICE("nosniff")};

@@ -88,9 +88,9 @@ def test_the_readme_names_each_guide():
     assert [path.name for path in GUIDES if f"(docs/{path.name})" not in text] == []
 
 
-@pytest.mark.parametrize("name", ["README.md", "src/README.md"])
-def test_an_overview_is_short(name):
-    assert len((ROOT / name).read_text().splitlines()) <= 120
+@pytest.mark.parametrize("name, lines", [("README.md", 110), ("src/README.md", 120)])
+def test_an_overview_is_short(name, lines):
+    assert len((ROOT / name).read_text().splitlines()) <= lines
 
 
 @pytest.mark.parametrize("picture", sorted((ROOT / "docs").glob("*.picture")), ids=lambda path: path.name)
@@ -155,7 +155,34 @@ def test_the_guides_are_complete():
     wanted = {
         "redis.md": set(re.findall(r"\bbase \.\. '([a-z_]+)", scripts)) - {"never"},  # check.lua: the name of a key that never exists
         "topics.md": set(schemas["Settings"]["properties"]) | set(schemas["Job"]["properties"]["reason"]["enum"]),
-        "operations.md": set(why["properties"]["why"]["enum"]),
+        "repair.md": set(why["properties"]["why"]["enum"]),
     }
     missing = {(name, word) for name, words in wanted.items() for word in words if not re.search(rf"`{word}\b", guides[name])}
     assert missing == set()
+
+
+# Each line of docs/limits.md begins with the first text and has the second one: the bound of the contract, at this path below its schemas.
+BOUNDS = [
+    ("`jobId`", "{} bytes", "OwnJobId.maxLength"), ("`key`", "{} bytes", "LaneKey.maxLength"), ("`url`", "{} bytes", "NewJob.url.maxLength"),
+    ("`headers`", "{},", "NewJob.headers.maxProperties"), ("`labels`", "{}, of", "NewJob.labels.maxItems"), ("`labels`", "of {} bytes", "Label.maxLength"),
+    ("`retry`", "{} retries", "NewJob.retrySchedule.maxItems"), ("`timeout`", "1 hour", "NewJob.timeout.maximum=3600"),
+    ("`priority`", "0 to {}", "NewJob.priority.maximum"), ("page of a list", "{} jobs", "JobList.jobs.maxItems"),
+    ("jobs of one lease", "{} |", "NewLease.max.maximum"), ("a worker's lease", "12 hours", "NewLease.lease.maximum=43200"),
+    ("`rate`", "{} jobs", "Rate.jobs.maximum"), ("`rate`", "7 days", "Rate.per.maximum=604800"), ("`batch`", "{} jobs", "Batch.size.maximum"),
+    ("`batch`", "4 MiB", "Batch.maxBytes.maximum=4194304"), ("`batch`", "60 s", "Batch.wait.maximum=60"), ("`secrets`", "{} |", "Settings.secrets.maxItems"),
+    ("`windows`", "{} |", "NewSchedule.windows.maxItems"), ("endpoints of a group", "{} |", "Group.endpoints.maxProperties"),
+    ("steps of a workflow", "{} |", "Workflow.elements.maxItems"), ("`retention`", "90 days", "Settings.retention.maximum=7776000"),
+    ("jobs in one", "{},", "JobResults.results.maxItems"),
+]
+
+
+@pytest.mark.parametrize("line, shown, path", BOUNDS, ids=lambda text: text.strip("`"))
+def test_the_page_of_limits_has_the_bounds_of_the_contract(line, shown, path):
+    path, _, expected = path.partition("=")
+    name, *members, bound = path.split(".")
+    schema = yaml.safe_load((ROOT / "api" / "openapi.yaml").read_text())["components"]["schemas"][name]
+    for member in members:
+        schema = schema["properties"][member]
+    assert not expected or schema[bound] == int(expected)
+    rows = [row for row in (ROOT / "docs" / "limits.md").read_text().splitlines() if row.startswith(f"| {line}")]
+    assert any(shown.format(f"{schema[bound]:,}") in row for row in rows), (rows, schema[bound])

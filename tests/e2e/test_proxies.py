@@ -1,4 +1,4 @@
-"""The proxies of docs/dashboard.md pass paths as they were sent, and duepost check notices a proxy that does not."""
+"""The proxies of docs/proxy.md pass paths as they were sent, and duepost check notices a proxy that does not."""
 
 import json
 import pathlib
@@ -12,7 +12,7 @@ from fronts import HAPROXY_COMMAND, NGINX_COMMAND, NGINX_PLAIN, Front
 from patience import SLOW
 from qstash import QStash, arrivals
 
-DOCS = pathlib.Path(__file__).parents[2] / "docs" / "dashboard.md"
+DOCS = pathlib.Path(__file__).parents[2] / "docs" / "proxy.md"
 HAPROXY = """
 defaults
   mode http

@@ -101,7 +101,7 @@ static void compare_path(struct check_report *report, const char *url, struct sl
     else
         check_add(
             report, is_id_kept ? CHECK_WARNING : CHECK_FAILURE, "proxy",
-            "%.200s: a proxy changes the path %s to %.*s, %s; docs/dashboard.md has configurations that "
+            "%.200s: a proxy changes the path %s to %.*s, %s; docs/proxy.md has configurations that "
             "pass paths unchanged",
             url, SENT_PATH, shown, arrived.data,
             is_id_kept ? "but QStash's clients need it as they send it"
@@ -127,7 +127,7 @@ void check_proxy(struct check_report *report, const char *url)
         check_add(
             report, CHECK_FAILURE, "proxy",
             "%.200s: the path %s does not arrive (%.200s), so requests about jobs whose ids have a slash "
-            "fail; docs/dashboard.md has configurations of proxies that pass it",
+            "fail; docs/proxy.md has configurations of proxies that pass it",
             url, SENT_PATH, problem.text);
     else
         check_add(report, CHECK_FAILURE, "proxy", "%.200s: %.300s", url, other_problem.text);
