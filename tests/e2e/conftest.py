@@ -176,7 +176,7 @@ def pytest_sessionfinish(session, exitstatus):
     config.unseen = []
     if hasattr(config, "workeroutput"):
         config.workeroutput.update(seen=list(contract.seen), is_whole_suite=is_whole)
-    elif exitstatus == 0 and is_whole:
+    elif is_whole:  # also after a failure, because the failed tests may pass when they run again
         config.unseen = contract.unseen()
     if config.unseen:
         session.exitstatus = 1

@@ -94,6 +94,10 @@ def test_every_token_may_ask(start):
     ask(server.with_token(None), expression="@daily").expect(401)
 
 
+def test_only_reading_is_answered(server):
+    server.request("POST", "/cron?expression=@daily").expect(405)
+
+
 def test_pages_of_other_sites_see_nothing(server):
     for path in "/cron?expression=@daily", "/access":
         server.request("GET", path, headers={"Host": "other.example"}).expect(403)
