@@ -54,6 +54,7 @@ static void put_leased_jobs(struct json_writer *json, const struct app_leased *l
         json_add_time(json, "dueAt", leased->jobs[i].due_ms);
         if (job->has_ttl || job->has_expires_at)
             json_add_time(json, "expiresAt", job_expires_ms(job, job->created_ms));
+        members_put(&job_members.rows[JOB_METHOD], job, MEMBERS_FOR_PEOPLE, json);
         members_put(&job_members.rows[JOB_KEY], job, MEMBERS_FOR_PEOPLE, json);
         json_add_number(json, "priority", job_priority(job));
         json_add_texts(json, "labels", job->labels.items, job->labels.count);

@@ -11,6 +11,7 @@
 static const struct {
     const char *flag, *parameter;
     enum argument_kind kind;
+    const char *in; /* an option with this text in the help; NULL: only one option has the flag */
 } table[ARGUMENT_COUNT] = {
     [ARGUMENT_SERVER] = {"--server", NULL, ARGUMENT_TEXT},
     [ARGUMENT_TOKEN_FILE] = {"--token-file", NULL, ARGUMENT_TEXT},
@@ -63,6 +64,7 @@ static const struct {
     [ARGUMENT_ENDED_BEFORE] = {"--ended-before", "endedBefore", ARGUMENT_TIME},
     [ARGUMENT_BEFORE] = {"--before", "before", ARGUMENT_TIME},
     [ARGUMENT_FROM] = {"--from", "from", ARGUMENT_TIME},
+    [ARGUMENT_TO_URL] = {"--to", NULL, ARGUMENT_TEXT, "--to URL"},
     [ARGUMENT_TO] = {"--to", "to", ARGUMENT_TIME},
     [ARGUMENT_STEP] = {"--step", "step", ARGUMENT_DURATION},
     [ARGUMENT_FORMAT] = {"--format", NULL, ARGUMENT_TEXT},
@@ -73,6 +75,7 @@ static const struct {
     [ARGUMENT_IDEMPOTENCY_KEY] = {"--idempotency-key", NULL, ARGUMENT_TEXT},
     [ARGUMENT_STATUS] = {"--status", NULL, ARGUMENT_TEXT},
     [ARGUMENT_DATA] = {"--data", NULL, ARGUMENT_TEXT},
+    [ARGUMENT_SIGNING_SECRET_FILE] = {"--signing-secret-file", NULL, ARGUMENT_TEXT},
     [ARGUMENT_CLOCK] = {"--clock", NULL, ARGUMENT_TEXT},
     [ARGUMENT_MOST] = {"--most", NULL, ARGUMENT_DURATION},
     [ARGUMENT_THROTTLE_KEY] = {"--throttle-key", NULL, ARGUMENT_TEXT},
@@ -116,6 +119,7 @@ static const struct {
     {"--once", offsetof(struct arguments, is_once)},
     {"--until-empty", offsetof(struct arguments, until_empty)},
     {"--resend", offsetof(struct arguments, is_resend)},
+    {"--take", offsetof(struct arguments, is_taking)},
     {"--yes", offsetof(struct arguments, is_agreed)},
     {"--help", offsetof(struct arguments, wants_help)},
     {"-h", offsetof(struct arguments, wants_help)},
@@ -193,7 +197,8 @@ static enum status read_option(int argc, char *const *argv, int *index, const ch
             return STATUS_INVALID;
         }
     } else {
-        while (i < ARGUMENT_COUNT && !slice_equal(name, slice_of(table[i].flag)))
+        while (i < ARGUMENT_COUNT &&
+               (!slice_equal(name, slice_of(table[i].flag)) || (table[i].in && !strstr(help, table[i].in))))
             i++;
         if (i == ARGUMENT_COUNT)
             return refuse_unknown(name, help, problem);

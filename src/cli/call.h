@@ -66,6 +66,7 @@ enum argument {
     ARGUMENT_ENDED_BEFORE,
     ARGUMENT_BEFORE,
     ARGUMENT_FROM,
+    ARGUMENT_TO_URL,
     ARGUMENT_TO,
     ARGUMENT_STEP,
     ARGUMENT_FORMAT,
@@ -77,6 +78,7 @@ enum argument {
     ARGUMENT_STATUS,
     ARGUMENT_DATA,
     ARGUMENT_SINCE,
+    ARGUMENT_SIGNING_SECRET_FILE,
     ARGUMENT_CLOCK,
     ARGUMENT_MOST,
     ARGUMENT_THROTTLE_KEY,
@@ -101,7 +103,7 @@ struct arguments {
     int label_count;
     char *const *command; /* the words after --; NULL: the command line has no -- */
     bool is_json, is_all, is_dry_run, is_removal, is_paused, is_once, until_empty, is_resend, is_agreed,
-        wants_help;
+        is_taking, wants_help;
 };
 
 /* Parses at most words_max words, and the options. help is the help text of the command, which names its

@@ -242,12 +242,34 @@ static const struct command {
      "30s\n"
      "  --timeout 1h          kills a command that runs longer; default: never\n"
      "  --grace 10s           after SIGTERM, kills commands that still run after this time; default: 10s\n"
+     "  --key TEXT            takes only jobs of this key; '': only jobs without a key\n"
      "  --once                exits after one job\n"
      "  --until-empty         exits when there is no job to lease\n"
      "The command gets the body on standard input, and DUEPOST_TOPIC, DUEPOST_JOB_ID, DUEPOST_ATTEMPT,\n"
      "DUEPOST_CREATED_AT, DUEPOST_DUE_AT, DUEPOST_EXPIRES_AT, DUEPOST_KEY, DUEPOST_PRIORITY,\n"
      "DUEPOST_LABELS and DUEPOST_HEADER_... in its environment.\n"
      "Exit status 0 completes the job and 100 buries it. Anything else is a failed attempt.\n"},
+    {"listen", "TOPIC --to URL",
+     "POSTs the jobs of a topic to a url of this host, such as a program under test", listen_run, 1,
+     "  --to URL              POSTs each job to this URL, such as http://localhost:3000/hook\n"
+     "  --take                takes the jobs from the receivers of the topic until the command ends: sets\n"
+     "                        delivery=pull, and restores it at the end\n"
+     "  --signing-secret-file FILE  signs the requests with the keys in FILE, as the server does\n"
+     "  --key TEXT            takes only jobs of this key; '': only jobs without a key\n"
+     "  --parallel N          sends at most N requests at once, 1 to 100; default: 1\n"
+     "  --timeout 30s         time limit for each request, at most 1h; default: 30s\n"
+     "  --lease 30s           length of a job's lease, which is extended during its request; default: 30s\n"
+     "  --grace 10s           after Ctrl-C, releases jobs whose requests still run after this time; default: "
+     "10s\n"
+     "  --once                exits after one job\n"
+     "  --until-empty         exits when there is no job to lease\n"
+     "Prints a line for each request. Method, headers and body are those of a delivery, and the answer has "
+     "the\n"
+     "same meaning; but Duepost-Again counts as an attempt, Retry-After may shorten a wait, and each request "
+     "has\n"
+     "a Duepost-Token. The requests have no traceparent, no Duepost-Round and no batches. The secrets of a "
+     "topic\n"
+     "cannot be read: without --signing-secret-file, the requests are not signed.\n"},
     {"clock", "[advance 3d | to TIME | until-idle]",
      "shows or turns the clock of a server with --clock manual", clock_run, 2,
      "  --most 30d            until-idle: turns the clock by at most this time\n"

@@ -14,6 +14,7 @@
 #include "cli/call.h"
 #include "cli/output.h"
 #include "io/http/request.h"
+#include "job/delivery/signature.h"
 
 /* ---- jobs.c ---- */
 
@@ -88,6 +89,9 @@ bool history_run(struct call *);
 /* Takes jobs of a pull topic and runs the command after -- for each, until it is stopped. */
 bool work_run(struct call *);
 
+/* Takes jobs of a topic and POSTs each to the URL of --to, until it is stopped. */
+bool listen_run(struct call *);
+
 /* Prints the overview once with --once, with --json, or if standard output is not a terminal. Otherwise draws
  * it until q or a signal comes. */
 bool top_run(struct call *);
@@ -108,6 +112,9 @@ bool token_run(struct call *);
 /* POSTs a signed sample from this host to a receiver, signed like a delivery. Prints the signed text, the
  * headers and the answer. An answer other than 2xx is an error. */
 bool sign_run(struct call *);
+
+/* Reads a file of --signing-secret-file. */
+enum status signing_file_read(const char *path, struct signing_keys *, struct problem *) MUST_USE;
 
 /* ---- list.c ---- */
 

@@ -404,6 +404,8 @@ struct remote_call {
     CURL *easy;
     struct curl_slist *headers;
     struct buffer answer;
+    size_t answer_max; /* 0: a longer answer is an error */
+    bool is_cut;
     remote_call_fn *done;
     void *arg;
 };
@@ -432,18 +434,57 @@ void remote_calls_free(struct remote_calls *calls)
 
 /* ---- a call ---- */
 
-struct remote_call *remote_call_start(struct remote_calls *calls, const struct remote_request *request,
-                                      remote_call_fn *done, void *arg)
+/* A CURLOPT_WRITEFUNCTION, whose arg is a struct remote_call: keeps the beginning of the answer. */
+static size_t remote_on_beginning(char *data, size_t unit, size_t count, void *arg)
 {
-    const struct remote_options *options = &calls->options;
+    struct remote_call *call = arg;
+    size_t room = call->answer_max - call->answer.size, size = unit * count;
+    call->is_cut |= size > room;
+    buffer_append(&call->answer, slice_from(data, size < room ? size : room));
+    return size;
+}
+
+/* Sets the parts of a request that goes to another server. */
+static void set_foreign(struct remote_call *call, const struct remote_request *request)
+{
+    static const char *const defaults[] = {"Accept:", "Expect:", "Content-Type:"};
+    CURL *easy = call->easy;
+    bool is_head = strcmp(request->method, "HEAD") == 0;
+    size_t count = sizeof defaults / sizeof *defaults;
+    for (size_t i = 0; i < request->header_count; i++) {
+        char *line = slice_dup(request->headers[i]), *colon = strchr(line, ':');
+        if (colon && slice_trim(slice_of(colon + 1)).size == 0) {
+            strcpy(colon, ";"); /* libcurl's form of a header without a value */
+        }
+        if (strncasecmp(line, "Content-Type:", sizeof "Content-Type:" - 1) == 0)
+            count = sizeof defaults / sizeof *defaults - 1;
+        call->headers = curl_slist_append(call->headers, line);
+        free(line);
+    }
+    for (size_t i = 0; i < count; i++) /* libcurl adds none of its own */
+        call->headers = curl_slist_append(call->headers, defaults[i]);
+    call->answer_max = request->answer_max;
+    curl_easy_setopt(easy, CURLOPT_URL, request->url);
+    curl_easy_setopt(easy, CURLOPT_NOBODY, is_head ? 1L : 0L);
+    if (!is_head)
+        curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request->method);
+    /* As in a delivery, only these methods announce an empty body. */
+    bool has_length = strcmp(request->method, "POST") == 0 || strcmp(request->method, "PUT") == 0 ||
+                      strcmp(request->method, "PATCH") == 0;
+    if (has_length || request->body.size) {
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)request->body.size);
+        curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, request->body.size ? request->body.data : "");
+    }
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, remote_on_beginning);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, call);
+}
+
+/* Sets the parts of a request that goes to the server. */
+static void set_ours(struct remote_call *call, const struct remote_request *request)
+{
+    const struct remote_options *options = &call->calls->options;
     struct buffer url;
-    struct remote_call *call = NEW(struct remote_call);
-    *call = (struct remote_call){.calls = calls, .done = done, .arg = arg};
-    list_append(&calls->list, &call->link);
-    buffer_init(&call->answer, REMOTE_ANSWER_MAX);
-    CURL *easy = call->easy = curl_easy_init();
-    if (!easy)
-        abort();
+    CURL *easy = call->easy;
     if (request->body.size) {
         call->headers = curl_slist_append(call->headers, "Content-Type: application/json");
         call->headers = curl_slist_append(call->headers, "Expect:");
@@ -456,11 +497,30 @@ struct remote_call *remote_call_start(struct remote_calls *calls, const struct r
     buffer_printf(&url, "%.*s%s", SLICE_ARG(remote_address(options->server)), request->target);
     curl_easy_setopt(easy, CURLOPT_URL, buffer_text(&url));
     buffer_fini(&url);
-    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, call->headers);
     if (request->body.size) {
         curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)request->body.size);
         curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, request->body.data);
     }
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, remote_on_data);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, &call->answer);
+}
+
+struct remote_call *remote_call_start(struct remote_calls *calls, const struct remote_request *request,
+                                      remote_call_fn *done, void *arg)
+{
+    const struct remote_options *options = &calls->options;
+    struct remote_call *call = NEW(struct remote_call);
+    *call = (struct remote_call){.calls = calls, .done = done, .arg = arg};
+    list_append(&calls->list, &call->link);
+    buffer_init(&call->answer, REMOTE_ANSWER_MAX);
+    CURL *easy = call->easy = curl_easy_init();
+    if (!easy)
+        abort();
+    if (request->url)
+        set_foreign(call, request);
+    else
+        set_ours(call, request);
+    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, call->headers);
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     if (options->ca_file)
@@ -470,11 +530,21 @@ struct remote_call *remote_call_start(struct remote_calls *calls, const struct r
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
     curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, request->timeout_ms);
-    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, remote_on_data);
-    curl_easy_setopt(easy, CURLOPT_WRITEDATA, &call->answer);
     curl_easy_setopt(easy, CURLOPT_PRIVATE, call);
     curl_multi_add_handle(calls->multi, call->easy);
     return call;
+}
+
+const char *remote_call_header(const struct remote_call *call, const char *name)
+{
+    struct curl_header *header;
+    return curl_easy_header(call->easy, name, 0, CURLH_HEADER, -1, &header) == CURLHE_OK ? header->value
+                                                                                         : NULL;
+}
+
+bool remote_call_is_cut(const struct remote_call *call)
+{
+    return call->is_cut;
 }
 
 void remote_call_cancel(struct remote_call *call)

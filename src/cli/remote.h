@@ -97,6 +97,12 @@ struct remote_request {
     struct slice body;  /* JSON; empty: the request is a GET */
     const char *key;    /* idempotency key; NULL: none */
     long timeout_ms;    /* time until the answer must be complete */
+    /* For a request to another server. It has no headers but its own, and no token. */
+    const char *url; /* used instead of target; NULL: the request is for the server */
+    const char *method;
+    const struct slice *headers; /* lines "Name: value" */
+    size_t header_count;
+    size_t answer_max; /* more of the answer is thrown away */
 };
 
 /* status is 0 if no answer came, and text is then the reason. Otherwise text is the body of the answer. Text
@@ -106,6 +112,11 @@ typedef void remote_call_fn(void *arg, long status, struct slice text);
 /* Sends a POST, or a GET. The result is valid until its callback. */
 struct remote_call *remote_call_start(struct remote_calls *, const struct remote_request *, remote_call_fn *,
                                       void *arg);
+
+/* Return the value of a header of the answer, or NULL, and whether a part of the answer was thrown away. The
+ * call must be in its callback. */
+const char *remote_call_header(const struct remote_call *, const char *name);
+bool remote_call_is_cut(const struct remote_call *);
 
 /* Ends a call without its callback and closes its connection. */
 void remote_call_cancel(struct remote_call *);

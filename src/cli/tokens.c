@@ -77,7 +77,7 @@ struct signed_sample {
     char lines[HEADERS][HEADER_MAX];
 };
 
-static enum status read_keys(const char *path, struct signing_keys *keys, struct problem *problem)
+enum status signing_file_read(const char *path, struct signing_keys *keys, struct problem *problem)
 {
     char text[FILE_MAX];
     struct problem why;
@@ -105,7 +105,7 @@ bool sign_run(struct call *call)
         problem_set(&call->problem, "expected: URL FILE, where FILE is the file of --signing-secret-file");
         return false;
     }
-    if (read_keys(call->words[1], &keys, &call->problem) != STATUS_OK)
+    if (signing_file_read(call->words[1], &keys, &call->problem) != STATUS_OK)
         return false;
     struct buffer signature;
     buffer_init(&signature, SIGNATURE_MAX);

@@ -15,6 +15,7 @@
 #include "base/utf8.h"
 #include "cli/call.h"
 #include "cli/output.h"
+#include "job/lease_text.h"
 
 /* ---- the job as the server sent it ---- */
 
@@ -137,7 +138,7 @@ static const struct {
 
 static void read_member(struct leased_job *job, struct slice key, struct slice value)
 {
-    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+    for (size_t i = 0; i < sizeof variables / sizeof *variables && !job->text; i++)
         if (slice_equal(key, variables[i].name)) {
             struct buffer text;
             buffer_init(&text, BODY_MAX);
@@ -154,6 +155,8 @@ static void read_member(struct leased_job *job, struct slice key, struct slice v
         uint64_t number;
         if (slice_to_number(value, NUMBER_MAX, &number))
             job->attempt = (long)number;
+    } else if (job->text) { /* post.c reads the others */
+        return;
     } else if (slice_equal(key, SLICE("\"labels\""))) {
         add_labels(job, value);
     } else if (slice_equal(key, SLICE("\"headers\""))) {
@@ -185,7 +188,7 @@ bool leased_jobs_open(struct slice answer, struct json_cursor *jobs)
     return false;
 }
 
-enum status leased_job_next(struct json_cursor *jobs, struct leased_job *job)
+enum status leased_job_next(struct json_cursor *jobs, bool for_request, struct leased_job *job)
 {
     struct json_cursor members;
     struct slice text, key, value;
@@ -193,7 +196,10 @@ enum status leased_job_next(struct json_cursor *jobs, struct leased_job *job)
         return STATUS_NOT_FOUND;
     *job = (struct leased_job){.id = NULL};
     buffer_init(&job->body, BODY_MAX);
-    add_inherited(job);
+    if (for_request)
+        job->text = slice_dup(text);
+    else
+        add_inherited(job);
     if (json_open(text, &members))
         while (json_next_member(&members, &key, &value))
             read_member(job, key, value);
@@ -210,6 +216,7 @@ void leased_job_fini(struct leased_job *job)
     free(job->environment);
     free(job->id);
     free(job->token);
+    free(job->text);
     buffer_fini(&job->body);
     *job = (struct leased_job){.id = NULL};
 }
@@ -228,14 +235,14 @@ enum {
     END_STOPPING_US = 10 * 1000 * 1000, /* how long a stopping worker tries to send an outcome */
 };
 
-void work_print(const char *format, ...)
+void work_print(const struct work_settings *settings, const char *format, ...)
 {
     char text[PRINT_MAX];
     va_list values;
     va_start(values, format);
     vsnprintf(text, sizeof text, format, values);
     va_end(values);
-    table_print_line(stderr, "duepost work: %s\n", text);
+    table_print_line(stderr, "duepost %s: %s\n", settings->name, text);
 }
 
 bool work_may_pass(long status)
@@ -255,13 +262,15 @@ int64_t work_backoff_us(int64_t now_us, int failures)
 void work_job_init(struct work_job *work, const struct work_settings *settings)
 {
     *work = (struct work_job){.settings = settings, .process = {.errors = -1}};
-    buffer_init(&work->request, REQUEST_MAX);
+    buffer_init(&work->request, REQUEST_MAX + 2 * LEASE_RESULT_MAX);
 }
 
 void work_job_fini(struct work_job *work)
 {
     if (work->call)
         remote_call_cancel(work->call);
+    if (work->post)
+        remote_call_cancel(work->post);
     command_process_fini(&work->process);
     leased_job_fini(&work->job);
     buffer_fini(&work->request);
@@ -283,7 +292,7 @@ static void job_send(struct work_job *work, const char *action, struct slice bod
     buffer_printf(&target, "/topics/");
     call_add_encoded(&target, work->settings->topic);
     buffer_printf(&target, "/%s", action);
-    struct remote_request request = {buffer_text(&target), body, NULL, timeout_ms};
+    struct remote_request request = {.target = buffer_text(&target), .body = body, .timeout_ms = timeout_ms};
     work->call = remote_call_start(work->settings->calls, &request, done, work);
     work->call_us = now_us;
     buffer_fini(&target);
@@ -301,6 +310,51 @@ static struct json_writer begin_request(struct work_job *work)
 
 /* ---- ending ---- */
 
+/* Prints the line of a request whose outcome is recorded. ended is the server's answer. */
+static void print_post(const struct work_job *work, struct slice ended)
+{
+    char now[TIMESTAMP_SIZE];
+    json_t *end = json_loadb(ended.data ? ended.data : "", ended.size, 0, NULL);
+    const char *state = call_text(end, "state"), *due = call_text(end, "dueAt"),
+               *until = call_text(end, "leaseUntil"), *reason = call_text(end, "reason");
+    struct buffer line;
+    buffer_init(&line, PRINT_MAX);
+    timestamp_format(clock_wall_ms(), now);
+    if (work->settings->is_json) {
+        struct json_writer json = json_writer_to(&line);
+        json_put_object(&json);
+        json_add_text(&json, "at", slice_of(now));
+        json_add_text(&json, "topic", slice_of(work->settings->topic));
+        json_add_text(&json, "jobId", slice_of(work->job.id));
+        json_add_number(&json, "attempt", work->job.attempt);
+        if (work->post_status)
+            json_add_number(&json, "status", work->post_status);
+        if (work->post_error[0])
+            json_add_text(&json, "error", slice_of(work->post_error));
+        json_add_number(&json, "durationMs", work->post_ms);
+        json_add_text(&json, "state", slice_of(state));
+        json_end_object(&json);
+        table_print_json(buffer_text(&line));
+    } else {
+        buffer_printf(&line, "%s  %s/%s  attempt %ld  ", now, work->settings->topic, work->job.id,
+                      work->job.attempt);
+        if (work->post_status)
+            buffer_printf(&line, "%ld  %lld ms  ", work->post_status, (long long)work->post_ms);
+        else
+            buffer_printf(&line, "%s  %lld ms  ", work->post_error, (long long)work->post_ms);
+        if (due)
+            buffer_printf(&line, "again at %s", due);
+        else if (until)
+            buffer_printf(&line, "deferred until %s", until);
+        else
+            buffer_printf(&line, "%s%s%s", state ? state : "", reason ? ", " : "", reason ? reason : "");
+        table_print_line(stdout, "%s\n", buffer_text(&line));
+    }
+    fflush(stdout);
+    buffer_fini(&line);
+    json_decref(end);
+}
+
 static void on_ended(void *arg, long status, struct slice text)
 {
     struct work_job *work = arg;
@@ -315,9 +369,11 @@ static void on_ended(void *arg, long status, struct slice text)
         problem_set(&problem, "%.*s", SLICE_ARG(text));
     else if (status / 100 != 2)
         remote_explain(status, text, &problem);
+    if (status / 100 == 2 && work->settings->post && strcmp(work->action, "release") != 0)
+        print_post(work, text);
     if (status / 100 != 2)
-        work_print("%s/%s: %s was not recorded: %s", work->settings->topic, work->job.id, work->action,
-                   problem.text);
+        work_print(work->settings, "%s/%s: %s was not recorded: %s", work->settings->topic, work->job.id,
+                   work->action, problem.text);
     work_job_free(work);
 }
 
@@ -326,8 +382,10 @@ static void send_end(struct work_job *work, int64_t now_us)
     job_send(work, work->action, buffer_slice(&work->request), END_TIMEOUT_MS, now_us, on_ended);
 }
 
-/* Begins to send the outcome. error is NULL for an action without an error text. */
-static void job_end(struct work_job *work, const char *action, const char *error, int64_t now_us)
+/* Begins to send the outcome. error is NULL for an action without an error text; more has the other members
+ * after a request, or is NULL. */
+static void job_end(struct work_job *work, const char *action, const char *error, const struct post_end *more,
+                    int64_t now_us)
 {
     int64_t extra_us = work->is_stopping ? END_STOPPING_US : work->settings->lease_us + END_EXTRA_US;
     if (work->call) /* cancels a request that extends the lease, because the lease ends now */
@@ -335,13 +393,21 @@ static void job_end(struct work_job *work, const char *action, const char *error
     struct json_writer json = begin_request(work);
     if (error && *error)
         json_add_text(&json, "error", slice_of(error));
+    if (more && more->delay_ms >= 0)
+        json_add_seconds(&json, "delay", more->delay_ms);
+    if (more && more->lease_ms > 0)
+        json_add_seconds(&json, "lease", more->lease_ms);
+    if (more && more->result.size) {
+        json_put_name(&json, "result");
+        json_put_raw(&json, buffer_slice(&more->result));
+    }
     json_end_object(&json);
     work->state = WORK_JOB_ENDING;
     work->action = action;
     work->until_us = now_us + extra_us;
-    if (error)
-        work_print("%s/%s: attempt %ld: %s: %s", work->settings->topic, work->job.id, work->job.attempt,
-                   action, error);
+    if (error && !work->settings->post)
+        work_print(work->settings, "%s/%s: attempt %ld: %s: %s", work->settings->topic, work->job.id,
+                   work->job.attempt, action, error);
     send_end(work, now_us);
 }
 
@@ -380,14 +446,35 @@ static void on_command_ended(struct work_job *work, int64_t now_us)
     else
         buffer_printf(&error, "exit status %d", WEXITSTATUS(status));
     if (code == EXIT_SUCCESS)
-        job_end(work, "complete", NULL, now_us);
+        job_end(work, "complete", NULL, NULL, now_us);
     else if (code == EXIT_BURY)
-        job_end(work, "bury", buffer_text(&error), now_us);
+        job_end(work, "bury", buffer_text(&error), NULL, now_us);
     else if (work->is_stopping)
-        job_end(work, "release", NULL, now_us);
+        job_end(work, "release", NULL, NULL, now_us);
     else
-        job_end(work, "retry", buffer_text(&error), now_us);
+        job_end(work, "retry", buffer_text(&error), NULL, now_us);
     buffer_fini(&error);
+}
+
+/* ---- the outcome of the request ---- */
+
+static void on_posted(void *arg, long status, struct slice answer)
+{
+    struct work_job *work = arg;
+    int64_t now_us = clock_boot_us();
+    struct post_end end;
+    struct buffer error;
+    post_end_init(&end);
+    buffer_init(&error, ERROR_MAX);
+    post_judge(work->settings->post, work->post, status, answer, &end);
+    write_error(&error, buffer_slice(&end.error));
+    work->post = NULL;
+    work->post_status = status;
+    work->post_ms = (now_us - work->posted_us) / 1000;
+    snprintf(work->post_error, sizeof work->post_error, "%s", error.size ? buffer_text(&error) : "");
+    job_end(work, end.action, error.size ? buffer_text(&error) : NULL, &end, now_us);
+    buffer_fini(&error);
+    post_end_fini(&end);
 }
 
 /* ---- the lease ---- */
@@ -401,8 +488,8 @@ static int64_t lost_us(const struct work_job *work, int64_t begin_us)
 
 static void lose(struct work_job *work, const char *reason)
 {
-    work_print("%s/%s: the lease is lost, the command is killed: %s", work->settings->topic, work->job.id,
-               reason);
+    work_print(work->settings, "%s/%s: the lease is lost, the %s: %s", work->settings->topic, work->job.id,
+               work->settings->post ? "request is cancelled" : "command is killed", reason);
     work_job_free(work);
 }
 
@@ -447,10 +534,22 @@ enum status work_job_begin(struct work_job *work, struct leased_job *job, int64_
     work->timeout_us = settings->timeout_us ? now_us + settings->timeout_us : INT64_MAX;
     work->kill_us = INT64_MAX;
     work->state = WORK_JOB_RUNNING;
-    enum status status = command_process_start(&work->process, settings->command, work->job.environment,
-                                               buffer_slice(&work->job.body), problem);
+    enum status status = STATUS_OK;
+    if (settings->post) {
+        work->posted_us = now_us;
+        work->timeout_us = INT64_MAX; /* the request has its own */
+        work->post = post_start(settings->post, settings->calls, slice_of(work->job.text), on_posted, work);
+        if (!work->post) {
+            problem_set(problem, "%s/%s cannot be read; is this version older than the server?",
+                        settings->topic, work->job.id);
+            status = STATUS_INVALID;
+        }
+    } else {
+        status = command_process_start(&work->process, settings->command, work->job.environment,
+                                       buffer_slice(&work->job.body), problem);
+    }
     if (status != STATUS_OK)
-        job_end(work, "release", NULL, now_us);
+        job_end(work, "release", NULL, NULL, now_us);
     return status;
 }
 
@@ -462,11 +561,16 @@ static int64_t job_earlier(int64_t one, int64_t other)
 int64_t work_job_step(struct work_job *work, int64_t now_us)
 {
     if (work->state == WORK_JOB_RUNNING) {
-        command_process_read(&work->process);
-        if (command_process_has_ended(&work->process)) {
+        if (!work->post)
+            command_process_read(&work->process);
+        if (!work->post && command_process_has_ended(&work->process)) {
             on_command_ended(work, now_us);
         } else if (now_us >= work->until_us) {
             lose(work, "it could not be extended in time");
+        } else if (work->post && now_us >= work->kill_us) {
+            remote_call_cancel(work->post);
+            work->post = NULL;
+            job_end(work, "release", NULL, NULL, now_us);
         } else if (now_us >= work->timeout_us || now_us >= work->kill_us) {
             work->is_timed_out = work->is_timed_out || now_us >= work->timeout_us;
             work->timeout_us = work->kill_us = INT64_MAX;

@@ -26,7 +26,7 @@
 
 enum {
     KEY_SIZE = 33, /* 128 bits in hex digits, and a NUL */
-    REQUEST_MAX = 1024,
+    REQUEST_MAX = 4096,
     WAIT_S = 20,         /* duration of a long poll */
     ANSWER_EXTRA_S = 10, /* time for the answer to arrive, in addition to the long poll */
     STEP_MAX_MS = 60 * 1000,
@@ -37,11 +37,10 @@ enum {
     (INT64_C(60) * 1000 * 1000) /* time without the server after which --once and --until-empty give up */
 
 struct work {
-    struct work_settings settings;
+    struct work_settings *settings;
     struct problem *problem; /* why the worker has failed; empty: it has not failed */
     struct work_job *jobs;
     size_t parallel;
-    bool is_once, until_empty;
     bool is_draining; /* the worker takes no more jobs */
     int signals;      /* number of signals that have come */
     int signal_fd;
@@ -94,7 +93,7 @@ static void begin_job(struct work *work, struct leased_job *job, int64_t now_us)
         work_drain(work, &problem);
         break;
     default: /* the host cannot start another process now */
-        work_print("%s", problem.text);
+        work_print(work->settings, "%s", problem.text);
         work->next_us = work_backoff_us(now_us, ++work->failures);
         break;
     }
@@ -109,7 +108,7 @@ static void on_leased(struct work *work, struct slice answer, int64_t now_us)
     struct problem problem;
     size_t count = 0;
     if (work->away_us)
-        work_print("the server is back");
+        work_print(work->settings, "the server is back");
     work->key[0] = '\0';
     work->away_us = 0;
     work->failures = 0;
@@ -118,11 +117,11 @@ static void on_leased(struct work *work, struct slice answer, int64_t now_us)
         work_drain(work, &problem);
         return;
     }
-    for (; leased_job_next(&jobs, &job) == STATUS_OK; count++)
+    for (; leased_job_next(&jobs, work->settings->post, &job) == STATUS_OK; count++)
         begin_job(work, &job, now_us);
-    if (count && work->is_once)
+    if (count && work->settings->is_once)
         work_drain(work, NULL);
-    if (!count && work->until_empty && work->was_idle)
+    if (!count && work->settings->until_empty && work->was_idle)
         work_drain(work, NULL);
     if (!count && now_us - work->asked_us < 1000000) /* an empty answer came before the long poll was over */
         work->next_us = work_backoff_us(now_us, 3);
@@ -146,10 +145,10 @@ static void on_answer(void *arg, long status, struct slice text)
     if (work_may_pass(status) || is_under_way) {
         if (!work->away_us) {
             work->away_us = now_us;
-            work_print("%s; trying again", problem.text);
+            work_print(work->settings, "%s; trying again", problem.text);
         }
         work->next_us = work_backoff_us(now_us, work->failures++);
-        if ((work->is_once || work->until_empty) && now_us - work->away_us > AWAY_MAX_US)
+        if ((work->settings->is_once || work->settings->until_empty) && now_us - work->away_us > AWAY_MAX_US)
             work_drain(work, &problem);
     } else {
         work_drain(work, &problem);
@@ -170,20 +169,24 @@ static void ask_for_jobs(struct work *work, int64_t now_us)
         buffer_clear(&work->request);
         struct json_writer json = json_writer_to(&work->request);
         json_put_object(&json);
-        json_add_number(&json, "max", work->is_once ? 1 : (int64_t)count);
-        json_add_seconds(&json, "lease", work->settings.lease_us / 1000);
-        json_add_number(&json, "wait", work->until_empty ? 0 : WAIT_S);
+        json_add_number(&json, "max", work->settings->is_once ? 1 : (int64_t)count);
+        json_add_seconds(&json, "lease", work->settings->lease_us / 1000);
+        json_add_number(&json, "wait", work->settings->until_empty ? 0 : WAIT_S);
+        if (work->settings->key)
+            json_add_text(&json, "key", slice_of(work->settings->key));
         json_end_object(&json);
         work->was_idle = count == work->parallel;
     }
     buffer_init(&target, CALL_TARGET_MAX);
     buffer_printf(&target, "/topics/");
-    call_add_encoded(&target, work->settings.topic);
+    call_add_encoded(&target, work->settings->topic);
     buffer_printf(&target, "/lease");
-    struct remote_request request = {buffer_text(&target), buffer_slice(&work->request), work->key,
-                                     (WAIT_S + ANSWER_EXTRA_S) * 1000L};
+    struct remote_request request = {.target = buffer_text(&target),
+                                     .body = buffer_slice(&work->request),
+                                     .key = work->key,
+                                     .timeout_ms = (WAIT_S + ANSWER_EXTRA_S) * 1000L};
     work->asked_us = now_us;
-    work->call = remote_call_start(work->settings.calls, &request, on_answer, work);
+    work->call = remote_call_start(work->settings->calls, &request, on_answer, work);
     buffer_fini(&target);
 }
 
@@ -197,8 +200,8 @@ static void read_signals(struct work *work)
             continue;
         work->signals++;
         int64_t now_us = clock_boot_us();
-        remote_calls_step(work->settings.calls); /* reads the answers that have already come, so that the jobs
-                                                    in these answers are released */
+        remote_calls_step(work->settings->calls); /* reads the answers that have already come, so that the
+                                                    jobs in these answers are released */
         work_drain(work, NULL);
         if (work->call)
             remote_call_cancel(work->call);
@@ -215,7 +218,7 @@ static void work_loop(struct work *work)
     for (;;) {
         int64_t next_us = INT64_MAX / 2;
         read_signals(work);
-        remote_calls_step(work->settings.calls);
+        remote_calls_step(work->settings->calls);
         for (size_t i = 0; i < work->parallel; i++) {
             int64_t job_us = work_job_step(&work->jobs[i], clock_boot_us());
             next_us = job_us < next_us ? job_us : next_us;
@@ -233,7 +236,7 @@ static void work_loop(struct work *work)
             if (work->jobs[i].process.errors >= 0)
                 descriptors[count++] = work->jobs[i].process.errors;
         if (wait_ms > 0)
-            remote_calls_wait(work->settings.calls, descriptors, count,
+            remote_calls_wait(work->settings->calls, descriptors, count,
                               (int)(wait_ms < STEP_MAX_MS ? wait_ms : STEP_MAX_MS));
     }
 }
@@ -257,16 +260,20 @@ static bool read_duration(struct call *call, enum argument argument, int64_t min
     return true;
 }
 
-static bool read_options(struct work *work, struct call *call)
+bool work_settings_read(struct work_settings *settings, struct call *call, const char *usage)
 {
-    struct work_settings *settings = &work->settings;
-    const char *parallel = call->arguments.values[ARGUMENT_PARALLEL];
-    work->is_once = call->arguments.is_once;
-    work->until_empty = call->arguments.until_empty;
-    settings->topic = call->arguments.word;
-    settings->command = call->arguments.command;
-    if (!settings->topic || !settings->command || !settings->command[0]) {
-        problem_set(&call->problem, "expected TOPIC -- COMMAND, such as: duepost work mail -- ./send-mail");
+    const struct arguments *arguments = &call->arguments;
+    const char *parallel = arguments->values[ARGUMENT_PARALLEL];
+    settings->lease_us = LEASE_DEFAULT_MS * 1000;
+    settings->grace_us = GRACE_DEFAULT_MS * 1000;
+    settings->is_once = arguments->is_once;
+    settings->until_empty = arguments->until_empty;
+    settings->is_json = arguments->is_json;
+    settings->topic = arguments->word;
+    settings->key = arguments->values[ARGUMENT_KEY];
+    settings->parallel = 1;
+    if (!settings->topic) {
+        problem_set(&call->problem, "%s", usage);
         return false;
     }
     if (!name_is_topic(call, settings->topic))
@@ -277,7 +284,7 @@ static bool read_options(struct work *work, struct call *call)
             problem_set(&call->problem, "--parallel is %s: expected 1 to %d", parallel, LEASED_JOBS_MAX);
             return false;
         }
-        work->parallel = (size_t)number;
+        settings->parallel = (size_t)number;
     }
     return read_duration(call, ARGUMENT_LEASE, LEASE_MIN_MS, LEASE_MAX_MS, "1s to 12h",
                          &settings->lease_us) &&
@@ -285,23 +292,17 @@ static bool read_options(struct work *work, struct call *call)
            read_duration(call, ARGUMENT_TIMEOUT, 0, TIME_MAX_MS, "at most 365d", &settings->timeout_us);
 }
 
-bool work_run(struct call *call)
+bool work_take_jobs(struct work_settings *settings, struct call *call, int signal_fd)
 {
-    struct work work = {.problem = &call->problem, .parallel = 1, .signal_fd = -1};
-    work.settings.lease_us = LEASE_DEFAULT_MS * 1000;
-    work.settings.grace_us = GRACE_DEFAULT_MS * 1000;
-    if (!read_options(&work, call))
-        return false;
-    signal(SIGCHLD, SIG_DFL); /* resets SIGCHLD, because waitpid would fail if the parent process had ignored
-                                 this signal */
-    work.signal_fd = terminal_signals(SIGCHLD, work.problem);
-    if (work.signal_fd < 0)
-        return false;
-    work.settings.calls = remote_calls_new(call->remote);
+    struct work work = {.settings = settings,
+                        .problem = &call->problem,
+                        .parallel = settings->parallel,
+                        .signal_fd = signal_fd};
+    settings->calls = remote_calls_new(call->remote);
     work.jobs = NEW_ARRAY(struct work_job, work.parallel);
     buffer_init(&work.request, REQUEST_MAX);
     for (size_t i = 0; i < work.parallel; i++)
-        work_job_init(&work.jobs[i], &work.settings);
+        work_job_init(&work.jobs[i], settings);
     work_loop(&work);
     for (size_t i = 0; i < work.parallel; i++)
         work_job_fini(&work.jobs[i]);
@@ -309,7 +310,26 @@ bool work_run(struct call *call)
         remote_call_cancel(work.call);
     buffer_fini(&work.request);
     free(work.jobs);
-    remote_calls_free(work.settings.calls);
-    close(work.signal_fd);
+    remote_calls_free(settings->calls);
     return !call->problem.text[0];
+}
+
+bool work_run(struct call *call)
+{
+    struct work_settings settings = {.name = "work", .command = call->arguments.command};
+    const char *usage = "expected TOPIC -- COMMAND, such as: duepost work mail -- ./send-mail";
+    if (!settings.command || !settings.command[0]) {
+        problem_set(&call->problem, "%s", usage);
+        return false;
+    }
+    if (!work_settings_read(&settings, call, usage))
+        return false;
+    signal(SIGCHLD, SIG_DFL); /* resets SIGCHLD, because waitpid would fail if the parent process had ignored
+                                 this signal */
+    int signal_fd = terminal_signals(SIGCHLD, &call->problem);
+    if (signal_fd < 0)
+        return false;
+    bool is_done = work_take_jobs(&settings, call, signal_fd);
+    close(signal_fd);
+    return is_done;
 }

@@ -1,4 +1,5 @@
-/* work.h - parts that the files of the command work share: a leased job, and the process that handles it. */
+/* work.h - parts that the files of the commands work and listen share: a leased job, and the process or the
+ * request that handles it. */
 #ifndef DUEPOST_CLI_WORKER_WORK_H
 #define DUEPOST_CLI_WORKER_WORK_H
 
@@ -6,7 +7,9 @@
 
 #include "base/buffer.h"
 #include "base/status.h"
+#include "cli/call.h"
 #include "cli/remote.h"
+#include "job/delivery/signature.h"
 #include "job/text/json.h"
 
 /* ---- process.c ---- */
@@ -44,6 +47,39 @@ struct slice command_process_last_line(const struct command_process *);
 /* Kills the command if it has not ended. */
 void command_process_fini(struct command_process *);
 
+/* ---- post.c ---- */
+
+/* How duepost listen POSTs jobs. The struct borrows the data of its pointers. */
+struct post_settings {
+    const char *url;
+    struct signing_keys keys; /* none: the requests are not signed */
+    struct slice end_url;     /* url under which an attempt can be ended later */
+    bool are_results_kept;    /* the topic has the setting results */
+    long timeout_ms;
+};
+
+/* How the lease of a job ends after its request. */
+struct post_end {
+    const char *action;   /* complete, retry, bury or extend */
+    int64_t delay_ms;     /* retry: wait before the next attempt; -1: the next one of the retry schedule */
+    int64_t lease_ms;     /* extend: how long the receiver may take until it ends the attempt itself */
+    struct buffer error;  /* retry, bury */
+    struct buffer result; /* complete: JSON; empty: none */
+};
+
+void post_end_init(struct post_end *);
+
+void post_end_fini(struct post_end *);
+
+/* Sends the job whose JSON is text as a delivery would. Returns NULL if the text is not a job. */
+struct remote_call *post_start(const struct post_settings *, struct remote_calls *, struct slice text,
+                               remote_call_fn *, void *arg);
+
+/* Decides how the lease ends, as the daemon decides about a delivery. The call is in its callback, which got
+ * status and answer. token: the request had a token with which the attempt can be ended. */
+void post_judge(const struct post_settings *, const struct remote_call *, long status, struct slice answer,
+                struct post_end *);
+
 /* ---- job.c ---- */
 
 enum { LEASED_JOBS_MAX = 100 }; /* maximum number of jobs in one answer */
@@ -51,6 +87,7 @@ enum { LEASED_JOBS_MAX = 100 }; /* maximum number of jobs in one answer */
 struct leased_job {
     char *id, *token; /* jobId; the lease token */
     long attempt;
+    char *text; /* the job as JSON, for a request; NULL: body and environment are those of a command */
     struct buffer body;
     char **environment; /* ends with a NULL */
     size_t variables;
@@ -60,17 +97,22 @@ struct leased_job {
  * borrows answer. */
 bool leased_jobs_open(struct slice answer, struct json_cursor *);
 
-/* Reads the next job. NOT_FOUND: there are no more jobs. INVALID: the item is not a leased job. If OK, the
- * caller frees the job with leased_job_fini. */
-enum status leased_job_next(struct json_cursor *, struct leased_job *) MUST_USE;
+/* Reads the next job, for a request or for a command. NOT_FOUND: there are no more jobs. INVALID: the item is
+ * not a leased job. If OK, the caller frees the job with leased_job_fini. */
+enum status leased_job_next(struct json_cursor *, bool for_request, struct leased_job *) MUST_USE;
 
 void leased_job_fini(struct leased_job *);
 
 /* The settings that all jobs of a worker share. The struct borrows the data of its pointers. */
 struct work_settings {
+    const char *name; /* name of the command: work or listen */
     const char *topic;
-    char *const *command;
+    const char *key;            /* takes only jobs of this key; NULL: of any */
+    char *const *command;       /* work */
+    struct post_settings *post; /* listen; NULL: jobs are given to the command */
     struct remote_calls *calls;
+    size_t parallel;
+    bool is_once, until_empty, is_json;
     int64_t lease_us;
     int64_t timeout_us; /* timeout of a command; 0: none */
     int64_t grace_us;   /* time from SIGTERM to SIGKILL when the worker stops */
@@ -83,6 +125,11 @@ struct work_job {
     enum work_job_state state;
     struct leased_job job;
     struct command_process process;
+    struct remote_call *post; /* RUNNING: the request to the receiver; NULL: none */
+    int64_t posted_us;
+    long post_status; /* 0: no answer came */
+    int64_t post_ms;  /* duration of the request to the receiver */
+    char post_error[COMMAND_LINE_MAX + 1];
     struct remote_call *call; /* the request under way; NULL: none */
     int64_t call_us;          /* time at which the request was sent */
     int64_t until_us; /* RUNNING: time at which the lease counts as lost; ENDING: time after which the outcome
@@ -91,7 +138,7 @@ struct work_job {
     int64_t timeout_us; /* time at which the command is killed; INT64_MAX: never */
     int64_t kill_us; /* time at which the command is killed after SIGTERM; INT64_MAX: no SIGTERM was sent */
     bool is_timed_out, is_stopping;
-    const char *action;    /* ENDING: complete, retry, bury or release */
+    const char *action;    /* ENDING: complete, retry, bury, extend or release */
     struct buffer request; /* ENDING: the body of the request */
     int failures;          /* ENDING: number of requests that failed */
 };
@@ -100,8 +147,9 @@ void work_job_init(struct work_job *, const struct work_settings *);
 
 void work_job_fini(struct work_job *); /* kills the command */
 
-/* Takes a job and runs the command for it. The lease began between asked_us and now_us. If the command cannot
- * be run, returns INVALID or FAILED as command_process_start does, and the job is released. */
+/* Takes a job, and runs the command or sends the request for it. The lease began between asked_us and now_us.
+ * If the command cannot be run, returns INVALID or FAILED as command_process_start does, and the job is
+ * released. */
 enum status work_job_begin(struct work_job *, struct leased_job *, int64_t asked_us, int64_t now_us,
                            struct problem *);
 
@@ -109,7 +157,8 @@ enum status work_job_begin(struct work_job *, struct leased_job *, int64_t asked
  * again. */
 int64_t work_job_step(struct work_job *, int64_t now_us);
 
-/* Sends SIGTERM to the command, or kills it if at_once is true. */
+/* Sends SIGTERM to the command, or kills it if at_once is true. A request may end within the time of grace.
+ */
 void work_job_stop(struct work_job *, int64_t now_us, bool at_once);
 
 /* Returns whether an error may pass: the server is unreachable (0), or cannot take the request now. */
@@ -120,6 +169,16 @@ bool work_may_pass(long status);
 int64_t work_backoff_us(int64_t now_us, int failures);
 
 /* Prints a line to standard error. */
-void work_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void work_print(const struct work_settings *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- work.c ---- */
+
+/* Sets the defaults, and reads topic, --parallel, --lease, --grace, --timeout, --key, --once and
+ * --until-empty. Returns false after an error; the problem of the call then says why. */
+bool work_settings_read(struct work_settings *, struct call *, const char *usage);
+
+/* Takes jobs until a signal of this descriptor (terminal_signals) or an error ends the worker. Returns false
+ * after an error. */
+bool work_take_jobs(struct work_settings *, struct call *, int signal_fd);
 
 #endif
