@@ -1,0 +1,1 @@
+# Generated from api/openapi.yaml by api/clients/python/generate. Do not edit.

@@ -1,0 +1,203 @@
+"""Receivers: verify() for requests, the answers that a handler may return or raise, and Receiver, which
+the modules for FastAPI and Django wrap."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import inspect
+import json
+import math
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+from urllib.parse import unquote
+
+from .errors import SignatureError
+from .wire import encode
+
+UNITS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+
+
+def seconds(span: float | str) -> float:
+    """Returns the seconds of a number or of a text such as 500ms, 15m or 1h30m."""
+    if not isinstance(span, str):
+        return float(span)
+    parts = re.findall(r"([0-9]+(?:\.[0-9]*)?)(ms|[dhms])", span)
+    if not parts or "".join(map("".join, parts)) != span:
+        raise ValueError(f"{span!r} is no duration such as 500ms, 15m or 1h30m")
+    return sum(float(number) * UNITS[unit] for number, unit in parts)
+
+
+@dataclass
+class Outcome(Exception):
+    """Handlers may return or raise it in place of a plain result. Any other exception fails the attempt."""
+
+
+@dataclass
+class Retry(Outcome):
+    """The attempt has failed. The next one begins after delay, or by the retry schedule; a receiver cannot make it
+    sooner than that."""
+
+    delay: float | str | None = None
+    error: str = "the handler asks for a retry"
+
+
+@dataclass
+class Bury(Outcome):
+    """The job is dead at once."""
+
+    error: str = "the handler has given up the job"
+
+
+@dataclass
+class Release(Outcome):
+    """Only of a worker: the job is due again, and no attempt is counted."""
+
+
+@dataclass
+class NotYet(Outcome):
+    """Only of a receiver: the job is neither delivered nor failed, and comes again after delay."""
+
+    delay: float | str
+
+
+@dataclass
+class Defer(Outcome):
+    """Only of a receiver: the attempt stays open for span, until `client.deferred(...)` ends it."""
+
+    span: float | str
+
+
+@dataclass
+class Results(Outcome):
+    """Only of a receiver: one outcome for each job of a batch, as the contract has them: `{"jobId": ..., "ok": True}`."""
+
+    results: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """A request of duepost. The signature covers `id`, `timestamp` and `content`, and nothing else: a
+    client that has recorded a request can send it again with other headers, as long as its timestamp is fresh."""
+
+    id: str  # is the same in all attempts of a job
+    timestamp: int
+    content: bytes
+    headers: Mapping[str, str] = field(repr=False)  # names in lower case; not signed
+
+    @cached_property
+    def body(self) -> Any:
+        """The content: a value if it is JSON, a text if it is text, else bytes."""
+        kind = self.headers.get("content-type", "application/json").lower()
+        if not self.content or not kind.startswith(("application/json", "text/")):
+            return self.content or None
+        return json.loads(self.content) if kind.startswith("application/json") else self.content.decode()
+
+    topic = property(lambda self: self.headers.get("duepost-topic", ""))
+    job_id = property(lambda self: unquote(self.headers.get("duepost-job-id", "")))
+    attempt = property(lambda self: int(self.headers.get("duepost-attempt", 1)))
+    round = property(lambda self: int(self.headers.get("duepost-round", 1)))
+    batch = property(lambda self: int(self.headers.get("duepost-batch", 0)), doc="How many jobs `body` has; 0: it is no batch.")
+
+    @property
+    def repeat_key(self) -> str:
+        """The same for all repeats of this delivery: `id` and, after a NotYet, the round."""
+        return self.id if self.round == 1 else f"{self.id}/{self.round}"
+
+    @property
+    def ticket(self) -> dict[str, Any]:
+        """Arguments for `client.deferred(**ticket)`. They can be stored as JSON."""
+        return {"topic": self.topic, "job_id": self.job_id, "token": self.headers.get("duepost-token", ""),
+                "end_url": self.headers.get("duepost-end-url")}
+
+
+def verify(body: bytes, headers: Mapping[str, str] | Iterable[tuple[str, str]], secrets: str | Iterable[str], *,
+           tolerance: float = 300, now: float | None = None) -> Delivery:
+    """Returns the delivery, or raises SignatureError. secrets: one `whsec_...`, or several while keys are rotated."""
+    lower = {name.lower(): value for name, value in (headers.items() if isinstance(headers, Mapping) else headers)}
+    message, at, signatures = (lower.get(f"webhook-{name}", "") for name in ("id", "timestamp", "signature"))
+    if not message or not at or not signatures:
+        raise SignatureError("missing", "the request has no webhook-id, webhook-timestamp or webhook-signature")
+    if not re.fullmatch("[0-9]{1,12}", at):
+        raise SignatureError("timestamp", "webhook-timestamp is no number of seconds")
+    age = (time.time() if now is None else now) - int(at)
+    if abs(age) > tolerance:
+        raise SignatureError("too_old" if age > 0 else "too_new", f"webhook-timestamp is {age:.0f} s old")
+    keys = [key_of(secret) for secret in ([secrets] if isinstance(secrets, str) else secrets)]
+    signed = f"{message}.{at}.".encode() + body
+    expected = [b"v1," + base64.b64encode(hmac.digest(key, signed, hashlib.sha256)) for key in keys]
+    given = [each.encode() for each in signatures.split(" ")]
+    if not any([hmac.compare_digest(mine, each) for mine in expected for each in given]):
+        raise SignatureError("signature", "no signature of the request is of one of the secrets")
+    return Delivery(message, int(at), body, lower)
+
+
+def key_of(secret: str) -> bytes:
+    try:
+        key = base64.b64decode(secret.removeprefix("whsec_"), validate=True)
+    except binascii.Error:
+        key = b""
+    if not secret.startswith("whsec_") or not key:
+        raise ValueError("a secret must be whsec_ and base64")
+    return key
+
+
+Reply = tuple[int, dict[str, str], bytes]
+
+
+@dataclass
+class Receiver:
+    """Turns a request into a delivery, and what the handler has returned into an answer. seen(repeat_key): whether the
+    handler has done this delivery before; it is then not called. The handler records the key together with its work."""
+
+    secrets: str | Iterable[str]
+    tolerance: float = 300
+    seen: Callable[[str], Any] | None = None
+
+    def __post_init__(self) -> None:
+        self.secrets = [self.secrets] if isinstance(self.secrets, str) else list(self.secrets)
+
+    async def receive(self, body: bytes, headers: Iterable[tuple[str, str]], handle: Callable[[Delivery], Any]) -> Reply:
+        """Ends at its first step if seen and handle are plain functions."""
+        try:
+            delivery = verify(body, headers, self.secrets, tolerance=self.tolerance)
+        except SignatureError as error:
+            return 401, {}, str(error).encode()
+        if self.seen and not delivery.batch and await value_of(self.seen(delivery.repeat_key)):
+            return 204, {}, b""
+        try:
+            return answer(await value_of(handle(delivery)))
+        except Outcome as outcome:
+            return answer(outcome)
+
+
+def is_async(function: Any) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))
+
+
+async def value_of(value: Any) -> Any:
+    return await value if inspect.isawaitable(value) else value
+
+
+def answer(outcome: Any) -> Reply:
+    match outcome:
+        case None:
+            return 204, {}, b""
+        case NotYet(delay):
+            return 200, {"Duepost-Again": str(delay)}, b""
+        case Defer(span):
+            return 202, {"Duepost-Defer": str(span)}, b""
+        case Retry(delay, error):
+            return 503, {} if delay is None else {"Retry-After": str(math.ceil(seconds(delay)))}, error.encode()
+        case Bury(error):
+            return 410, {}, error.encode()
+        case Release():
+            raise TypeError("only a worker can release a job")
+    document = {"results": outcome.results} if isinstance(outcome, Results) else outcome
+    return 200, {"Content-Type": "application/json"}, encode(document)

@@ -1,0 +1,18 @@
+"""A worker: worker.py URL TOPIC SECONDS. Prints each job that it begins."""
+
+import sys
+import time
+
+import duepost
+
+url, topic, seconds = sys.argv[1:]
+
+
+def handle(job):
+    print("begin", job.job_id, flush=True)
+    time.sleep(float(seconds))
+    return {"done": job.body}
+
+
+duepost.Duepost(url).work(topic, handle, lease=1)
+print("drained", flush=True)
