@@ -25,6 +25,8 @@ bool message_read(struct slice bytes, struct message *message)
         return false;
     message->head = slice_from(bytes.data, (size_t)(end + 4 - bytes.data));
     int64_t length = message_number(message->head, "Content-Length:");
+    if (length < 0)
+        length = message_number(message->head, "content-length:"); /* as undici writes it */
     size_t body_size = length > 0 ? (size_t)length : 0;
     if (bytes.size - message->head.size < body_size)
         return false;
