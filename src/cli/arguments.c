@@ -76,6 +76,7 @@ static const struct {
     [ARGUMENT_STATUS] = {"--status", NULL, ARGUMENT_TEXT},
     [ARGUMENT_DATA] = {"--data", NULL, ARGUMENT_TEXT},
     [ARGUMENT_SIGNING_SECRET_FILE] = {"--signing-secret-file", NULL, ARGUMENT_TEXT},
+    [ARGUMENT_FILE] = {"--file", NULL, ARGUMENT_TEXT},
     [ARGUMENT_CLOCK] = {"--clock", NULL, ARGUMENT_TEXT},
     [ARGUMENT_MOST] = {"--most", NULL, ARGUMENT_DURATION},
     [ARGUMENT_THROTTLE_KEY] = {"--throttle-key", NULL, ARGUMENT_TEXT},
@@ -119,6 +120,8 @@ static const struct {
     {"--once", offsetof(struct arguments, is_once)},
     {"--until-empty", offsetof(struct arguments, until_empty)},
     {"--resend", offsetof(struct arguments, is_resend)},
+    {"--prune", offsetof(struct arguments, is_pruning)},
+    {"--write-hidden", offsetof(struct arguments, is_rewriting)},
     {"--take", offsetof(struct arguments, is_taking)},
     {"--yes", offsetof(struct arguments, is_agreed)},
     {"--help", offsetof(struct arguments, wants_help)},
@@ -191,6 +194,8 @@ static enum status read_option(int argc, char *const *argv, int *index, const ch
             return STATUS_OK;
         }
     bool has_value = slice_cut(slice_of(argv[*index]), '=', &name, &value);
+    if (slice_equal(name, SLICE("-f")))
+        name = SLICE("--file");
     if (find_list(name, arguments, &place, &max)) {
         if (!place) {
             problem_set(problem, "%.*s: appears more than %d times", SLICE_ARG(name), max);

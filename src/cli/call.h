@@ -79,6 +79,7 @@ enum argument {
     ARGUMENT_DATA,
     ARGUMENT_SINCE,
     ARGUMENT_SIGNING_SECRET_FILE,
+    ARGUMENT_FILE,
     ARGUMENT_CLOCK,
     ARGUMENT_MOST,
     ARGUMENT_THROTTLE_KEY,
@@ -103,7 +104,7 @@ struct arguments {
     int label_count;
     char *const *command; /* the words after --; NULL: the command line has no -- */
     bool is_json, is_all, is_dry_run, is_removal, is_paused, is_once, until_empty, is_resend, is_agreed,
-        is_taking, wants_help;
+        is_taking, is_pruning, is_rewriting, wants_help;
 };
 
 /* Parses at most words_max words, and the options. help is the help text of the command, which names its
@@ -157,6 +158,7 @@ struct call {
     char since[TIMESTAMP_SIZE]; /* the time of --since; empty: not given */
     struct remote *remote;
     struct problem problem; /* why the command failed; empty until then */
+    int exit_status; /* exit status of a command that has another one than usual; 0: it has the usual one */
     bool
         has_sent; /* a request was sent, so the arguments were correct, and a later error has another cause */
 };

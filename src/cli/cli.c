@@ -87,6 +87,14 @@ static bool help_run(struct call *);
     "  --all                 acts on all jobs that match, instead of at most --limit N\n"                    \
     "  --dry-run             only counts the jobs that match, and changes none\n"
 
+#define DECLARED_HELP                                                                                        \
+    "  --write-hidden        also writes objects of which only hidden values, such as secrets, may differ\n" \
+    "The file has objects by name in limits, patterns, topics, keys, groups and schedules. ${NAME} in a "    \
+    "text "                                                                                                  \
+    "is\n"                                                                                                   \
+    "an environment variable. Settings that the file does not name are removed from the objects that it "    \
+    "names,\nexcept a pause.\n"
+
 #define NEW_JOB_HELP                                                                                         \
     "  --url URL             send the job to this URL; default: the topic's url\n"                           \
     "  --method PUT          GET, PUT, PATCH, DELETE or HEAD; default: POST\n"                               \
@@ -198,6 +206,14 @@ static const struct command {
      "it\n"
      "  --remove              removes the settings of the key; its jobs stay\n"
      "  --limit N             lists at most N keys, those with the most jobs first\n"},
+    {"apply", "-f FILE", "makes limits, topics, groups and schedules as a file declares them", apply_run, 0,
+     "  -f, --file FILE       YAML or JSON; - is standard input\n"
+     "  --prune               also removes what the file does not name, of the kinds that it has\n"
+     "  --dry-run             only prints what would change\n" DECLARED_HELP},
+    {"diff", "-f FILE", "prints what duepost apply would change", diff_run, 0,
+     "  -f, --file FILE       YAML or JSON; - is standard input\n"
+     "  --prune               also prints what apply --prune would remove\n" DECLARED_HELP
+     "Exit status: 0 if nothing would change, 1 if something would, 2 after an error.\n"},
     {"groups", "", "lists groups and their endpoints", groups_run, 0,
      "  --limit N             at most N groups\n"},
     {"group", "NAME [ENDPOINT=URL...]", "shows, creates or removes a group", group_run, ARGUMENT_WORDS_MAX,
@@ -379,14 +395,14 @@ bool cli_is_meant(int argc, char *const *argv)
 static int cli_end(const struct command *command, const struct call *call, bool is_done)
 {
     if (is_done)
-        return EXIT_SUCCESS;
+        return call->exit_status;
     const char *text = call->problem.text, *mark = strrchr(text, '?');
     if (call->has_sent)
         table_print_line(stderr, "duepost %s: %s\n", command->name, text);
     else
         table_print_line(stderr, "duepost %s: %s%s duepost %s -h\n", command->name, text,
                          mark && !mark[1] ? " See" : "; see", command->name);
-    return call->has_sent ? EXIT_FAILURE : EXIT_USAGE;
+    return call->exit_status ? call->exit_status : call->has_sent ? EXIT_FAILURE : EXIT_USAGE;
 }
 
 static void print_help(const struct command *command)

@@ -79,6 +79,13 @@ bool close_run(struct call *);
  * until-idle. Repeats the request until the clock shows the time, and prints what fired. */
 bool clock_run(struct call *);
 
+/* ---- apply.c ---- */
+
+/* Make limits, patterns, topics, keys, groups and schedules as the file of --file declares them, or print the
+ * differences. */
+bool apply_run(struct call *);
+bool diff_run(struct call *);
+
 /* ---- history.c ---- */
 
 /* Exports, counts or deletes the jobs of the history. */

@@ -32,7 +32,7 @@ def test_the_short_help_is_the_help():
         assert result.returncode == 0 and result.stdout == run("--help").stdout, result.stderr
 
 
-LIBRARIES = "libmicrohttpd", "GnuTLS", "libcurl", "libev", "hiredis", "OpenSSL", "jansson", "SQLite", "libpq"
+LIBRARIES = "libmicrohttpd", "GnuTLS", "libcurl", "libev", "hiredis", "OpenSSL", "jansson", "SQLite", "libpq", "libyaml"
 
 
 def test_version():

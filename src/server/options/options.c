@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "cli/declared.h"
 #include "cli/remote.h"
 #include "history/history.h"
 #include "io/http/client.h"
@@ -387,6 +388,9 @@ bool options_answer(const struct options *options, FILE *out)
             libraries[i](&library);
             fprintf(out, "%s %s\n", library.name, library.version);
         }
+        struct library yaml;
+        if (declared_library(&yaml))
+            fprintf(out, "%s %s\n", yaml.name, yaml.version);
     } else if (settings[OPTION_PRINT_REFERENCE].text) {
         options_print_reference(out);
     } else if (settings[OPTION_PRINT_CONFIG].text) {
