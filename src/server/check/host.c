@@ -99,13 +99,12 @@ static void compare_path(struct check_report *report, const char *url, struct sl
     if (slice_equal(arrived, SLICE(SENT_PATH)))
         check_add(report, CHECK_OK, "proxy", "%.300s: paths arrive as they are sent", url);
     else
-        check_add(
-            report, is_id_kept ? CHECK_WARNING : CHECK_FAILURE, "proxy",
-            "%.200s: a proxy changes the path %s to %.*s, %s; docs/proxy.md has configurations that "
-            "pass paths unchanged",
-            url, SENT_PATH, shown, arrived.data,
-            is_id_kept ? "but QStash's clients need it as they send it"
-                       : "so a request about one job can reach another job or a topic");
+        check_add(report, is_id_kept ? CHECK_WARNING : CHECK_FAILURE, "proxy",
+                  "%.200s: a proxy changes the path %s to %.*s, %s; docs/proxy.md has configurations that "
+                  "pass paths unchanged",
+                  url, SENT_PATH, shown, arrived.data,
+                  is_id_kept ? "but QStash's clients need it as they send it"
+                             : "so a request about one job can reach another job or a topic");
 }
 
 void check_proxy(struct check_report *report, const char *url)
