@@ -2534,6 +2534,8 @@ export interface components {
             dueAt: components["schemas"]["Time"];
             /** @description Absent for a job without `ttl` and `expiresAt`. */
             expiresAt?: components["schemas"]["Time"];
+            /** @description Absent for a job whose method is POST. */
+            method?: components["schemas"]["Method"];
             /** @description Absent for a job without a key. */
             key?: components["schemas"]["LaneKey"];
             /** @description The priority of the job, else 5. */
