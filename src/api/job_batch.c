@@ -14,6 +14,7 @@
 #include "base/system.h"
 #include "http/access.h"
 #include "http/exchange.h"
+#include "http/request_headers.h"
 #include "job/job_parse.h"
 #include "job/text/job_errors.h"
 
@@ -63,6 +64,7 @@ struct batch_item {
     struct app_submission submission;
     struct app_send *send; /* used instead of submission for a job with a group */
     struct job_batch *batch;
+    struct buffer once; /* of a job with an idempotencyKey */
     size_t index, bytes;
 };
 
@@ -124,6 +126,7 @@ static struct batch_item *new_item(struct job_batch *batch, size_t index, size_t
 {
     struct batch_item *item = NEW(struct batch_item);
     item->batch = batch;
+    buffer_init(&item->once, EXCHANGE_ONCE_MAX);
     item->index = index;
     item->bytes = bytes;
     batch->pending++;
@@ -140,6 +143,7 @@ static void end_item(struct batch_item *item, unsigned status, struct slice memb
     batch->batches->sent_bytes -= item->bytes;
     batch->pending--;
     note_result(batch, item->index, status, members);
+    buffer_fini(&item->once);
     free(item);
     wake(batch->batches);
     answer_if_ended(batch);
@@ -179,6 +183,14 @@ static bool parse_job(struct job_batch *batch, size_t index, struct job *job)
     return status == STATUS_OK;
 }
 
+/* Returns the fingerprint and the idempotency key of a job, or an empty text. */
+static struct slice once_of(struct batch_item *item, const struct job *job)
+{
+    if (job->idempotency_key.size)
+        idempotency_write(&item->once, job->topic, item->batch->jobs[item->index].text, job->idempotency_key);
+    return buffer_slice(&item->once);
+}
+
 /* Sends a job to its group. The callback may come before this call returns. */
 static void send_to_group(struct job_batch *batch, size_t index, struct job *job)
 {
@@ -188,7 +200,7 @@ static void send_to_group(struct job_batch *batch, size_t index, struct job *job
     if (!app_send_admit(item->send, on_sent, item))
         return;
     trace_context_take(exchange, &batch->trace, app_send_job(item->send));
-    app_send_start(item->send, SLICE(""), on_sent, item);
+    app_send_start(item->send, once_of(item, app_send_job(item->send)), on_sent, item);
 }
 
 /* Sends a job. The callback may come before this call returns. */
@@ -206,6 +218,7 @@ static void send_job(struct job_batch *batch, size_t index)
     app_submission_init(&item->submission, app_of(exchange), on_submitted, item);
     if (app_submission_admit(&item->submission, &exchange->caller, &job, item->bytes)) {
         trace_context_take(exchange, &batch->trace, &job);
+        item->submission.once = once_of(item, &job);
         app_submission_send(&item->submission, &job);
     }
     job_fini(&job);
@@ -347,8 +360,9 @@ void job_batch_begin(struct exchange *exchange)
     if (http_request_has_header(exchange->request, "Idempotency-Key")) {
         struct job_errors errors;
         job_errors_clear(&errors);
-        job_errors_add(&errors, "Idempotency-Key",
-                       "is for a request with one job; with many jobs, give each job a jobId instead");
+        job_errors_add(
+            &errors, "Idempotency-Key",
+            "is for a request with one job; with many jobs, give each job an idempotencyKey instead");
         exchange_refuse_errors(exchange, "request", &errors);
         return;
     }

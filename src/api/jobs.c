@@ -190,7 +190,7 @@ HANDLER(submit_handle)
     submission->wait_ms = query.wait_ms;
     exchange_keep(exchange, submitting, free_submitting);
     if (app_submission_admit(submission, &exchange->caller, &job, body.size) &&
-        idempotency_begin(exchange, job.topic, body) &&
+        idempotency_begin(exchange, job.topic, body, job.idempotency_key) &&
         (query.wait_ms == 0 || begin_to_linger(exchange, on_submit_left, submitting))) {
         trace_context_take(exchange, &trace, &job);
         submission->once = buffer_slice(&exchange->once);

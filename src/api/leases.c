@@ -129,7 +129,7 @@ HANDLER(lease_handle)
         problem_answer_unparsed(exchange, status, "request", &errors);
         return;
     }
-    if (!idempotency_begin(exchange, exchange->topic, http_request_body(exchange->request)))
+    if (!idempotency_begin(exchange, exchange->topic, http_request_body(exchange->request), SLICE("")))
         return;
     if (request->wait_ms > 0 && !http_request_linger(exchange->request, on_left, leasing)) {
         exchange_refuse(exchange, 503,

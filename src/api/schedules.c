@@ -357,7 +357,7 @@ static void on_run(void *arg, const struct app_verdict *verdict)
 
 HANDLER(schedule_run_handle)
 {
-    if (!idempotency_begin(exchange, exchange->topic, exchange->key))
+    if (!idempotency_begin(exchange, exchange->topic, exchange->key, SLICE("")))
         return;
     struct app_schedule_run call = {.id = exchange->key, .once = buffer_slice(&exchange->once)};
     app_schedule_run(app_of(exchange), &exchange->caller, &call, on_run, exchange);

@@ -149,7 +149,7 @@ void sends_submit(struct exchange *exchange, struct job *job)
 {
     struct submission *submission = submission_new(exchange, job);
     if (!app_send_admit(submission->send, on_sent, exchange) ||
-        !idempotency_begin(exchange, job->topic, http_request_body(exchange->request)))
+        !idempotency_begin(exchange, job->topic, http_request_body(exchange->request), job->idempotency_key))
         return;
     trace_context_take(exchange, &submission->trace, app_send_job(submission->send));
     app_send_start(submission->send, buffer_slice(&exchange->once), on_sent, exchange);

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "tracing/tracer.h"
 
-enum { DETAIL_MAX = 768, ONCE_MAX = 512, SEEN_MAX = 4096 };
+enum { DETAIL_MAX = 768, SEEN_MAX = 4096 };
 
 const struct http_header exchange_retry_after = {SLICE_INIT("Retry-After"), SLICE_INIT("1")};
 
@@ -34,7 +34,7 @@ struct exchange *exchange_new(struct site *site, struct http_request *request)
     exchange->began_us = clock_boot_us();
     buffer_init(&exchange->path, ROUTE_PATH_MAX);
     buffer_init(&exchange->seen, SEEN_MAX);
-    buffer_init(&exchange->once, ONCE_MAX);
+    buffer_init(&exchange->once, EXCHANGE_ONCE_MAX);
     list_init(&exchange->key_link);
     exchange->caller =
         (struct app_caller){.name = "-", .write_from = write_from, .has_left = has_left, .peer = request};

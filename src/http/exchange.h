@@ -45,6 +45,8 @@ struct site {
 
 /* ---- one exchange ---- */
 
+enum { EXCHANGE_ONCE_MAX = 512 }; /* bytes of a fingerprint, a topic and an idempotency key */
+
 struct exchange {
     struct site *site;
     const struct dialect *dialect;

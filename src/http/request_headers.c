@@ -184,7 +184,7 @@ static bool read_key(struct slice value, struct buffer *key)
     bool is_quoted = value.size >= 2 && value.data[0] == '"' && value.data[value.size - 1] == '"';
     if (is_quoted)
         value = slice_from(value.data + 1, value.size - 2);
-    if (value.size == 0 || value.size > IDEMPOTENCY_KEY_MAX)
+    if (value.size == 0 || value.size > JOB_IDEMPOTENCY_KEY_MAX)
         return false;
     for (size_t i = 0; i < value.size; i++) {
         char byte = value.data[i];
@@ -223,22 +223,35 @@ static bool is_running(struct list *bucket, struct slice field)
     return false;
 }
 
-bool idempotency_begin(struct exchange *exchange, struct slice topic, struct slice content)
+void idempotency_write(struct buffer *once, struct slice topic, struct slice content, struct slice key)
+{
+    char fingerprint[FINGERPRINT_SIZE];
+    fingerprint_make(content, fingerprint);
+    buffer_printf(once, "%s %.*s/%.*s", fingerprint, SLICE_ARG(topic), SLICE_ARG(key));
+}
+
+static bool refuse_key(struct exchange *exchange, const char *field, const char *detail)
+{
+    struct job_errors errors;
+    job_errors_clear(&errors);
+    job_errors_add(&errors, field, detail);
+    exchange_refuse_errors(exchange, "request", &errors);
+    return false;
+}
+
+bool idempotency_begin(struct exchange *exchange, struct slice topic, struct slice content,
+                       struct slice member)
 {
     struct buffer *once = &exchange->once;
-    char fingerprint[FINGERPRINT_SIZE];
-    if (!http_request_has_header(exchange->request, "Idempotency-Key"))
+    bool has_header = http_request_has_header(exchange->request, "Idempotency-Key");
+    if (!has_header && !member.size)
         return true;
-    fingerprint_make(content, fingerprint);
-    buffer_printf(once, "%s %.*s/", fingerprint, SLICE_ARG(topic));
-    if (!read_key(http_request_header(exchange->request, "Idempotency-Key"), once)) {
-        struct job_errors errors;
-        job_errors_clear(&errors);
-        job_errors_add(&errors, "Idempotency-Key",
-                       "must be 1 to 255 visible ASCII characters and spaces, in quotes or bare");
-        exchange_refuse_errors(exchange, "request", &errors);
-        return false;
-    }
+    if (has_header && member.size)
+        return refuse_key(exchange, "idempotencyKey", "cannot be combined with the header Idempotency-Key");
+    idempotency_write(once, topic, content, member);
+    if (has_header && !read_key(http_request_header(exchange->request, "Idempotency-Key"), once))
+        return refuse_key(exchange, "Idempotency-Key",
+                          "must be 1 to 255 visible ASCII characters and spaces, in quotes or bare");
     struct list *bucket = &exchange->site->keys[bucket_of(field_of(exchange))];
     if (is_running(bucket, field_of(exchange))) {
         exchange_refuse(exchange, 409,

@@ -55,11 +55,13 @@ void etag_refuse(struct exchange *);
  * and the job to Redis. Within a configured time, a repeated request finds the key there and gets the same
  * answer. */
 
-enum { IDEMPOTENCY_KEY_MAX = 255 };
+/* Reads the header into exchange->once, which is valid until the exchange ends. member is the
+ * idempotencyKey of the job, which stands for the header, or empty. Without both, once is empty. content
+ * identifies the request: its body, or the name of the job or schedule that it runs. Returns false after
+ * answering 400, or 409 while another request with this key is being answered. */
+bool idempotency_begin(struct exchange *, struct slice topic, struct slice content, struct slice member);
 
-/* Reads the header into exchange->once, which is valid until the exchange ends. Without a header, once is
- * empty. content identifies the request: its body, or the name of the job or schedule that it runs. Returns
- * false after answering 400, or 409 while another request with this key is being answered. */
-bool idempotency_begin(struct exchange *, struct slice topic, struct slice content);
+/* Appends the fingerprint, the topic and the key, as exchange->once has them, for one of many jobs. */
+void idempotency_write(struct buffer *once, struct slice topic, struct slice content, struct slice key);
 
 #endif

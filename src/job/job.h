@@ -55,7 +55,8 @@ bool job_labels_are_same(const struct job_labels *, const struct job_labels *);
 enum {
     LANE_KEY_MAX = 128, /* bytes */
     JOB_DEBOUNCE_WAITS = 10,
-    JOB_PRIORITY_DEFAULT = 5, /* priority of a job without this member */
+    JOB_IDEMPOTENCY_KEY_MAX = 255, /* bytes */
+    JOB_PRIORITY_DEFAULT = 5,      /* priority of a job without this member */
     JOB_PRIORITY_MAX = 9,
 };
 
@@ -139,6 +140,7 @@ enum job_member {
     JOB_PRIORITY,
     JOB_THROTTLE,
     JOB_DEBOUNCE,
+    JOB_IDEMPOTENCY_KEY,
     JOB_LABELS,
     JOB_ON_DELIVERED,
     JOB_ON_DEAD,
@@ -199,9 +201,10 @@ struct job {
      * a time. */
     struct slice throttle_key; /* the first job is delivered; empty: no throttle */
     int64_t throttle_per_ms;
-    struct slice debounce_key; /* the last job is delivered; empty: no debounce */
-    int64_t debounce_wait_ms;  /* from each of the jobs on */
-    int64_t debounce_max_ms;   /* from the first job on; 0: JOB_DEBOUNCE_WAITS times debounce_wait_ms */
+    struct slice debounce_key;    /* the last job is delivered; empty: no debounce */
+    int64_t debounce_wait_ms;     /* from each of the jobs on */
+    int64_t debounce_max_ms;      /* from the first job on; 0: JOB_DEBOUNCE_WAITS times debounce_wait_ms */
+    struct slice idempotency_key; /* a repeated job with this key schedules no second one; empty: no key */
     struct slice on_delivered, on_dead, on_attempt; /* see callback.h; empty: those of the topic */
 
     struct slice form;      /* form of delivery, see delivery_form.h; empty: the standard form */

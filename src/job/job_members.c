@@ -159,6 +159,22 @@ static void check_debounce(struct member_parse *parse, const struct member *memb
         job_refuse(parse, member, "cannot be combined with group, delay, dueAt or throttle");
 }
 
+static void check_idempotency_key(struct member_parse *parse, const struct member *member)
+{
+    const struct job_rules *rules = parse->context;
+    const struct job *job = parse->of;
+    struct slice key = job->idempotency_key;
+    bool is_valid = key.size > 0 && key.size <= JOB_IDEMPOTENCY_KEY_MAX;
+    for (size_t i = 0; is_valid && i < key.size; i++)
+        is_valid = key.data[i] >= 0x20 && key.data[i] < 0x7f;
+    if (!is_valid)
+        job_refuse(parse, member, "must be 1 to 255 visible ASCII characters and spaces");
+    else if (!rules->is_posted)
+        job_refuse(parse, member, "is for POST /jobs only");
+    else if (job->debounce_key.size)
+        job_refuse(parse, member, "cannot be combined with debounce");
+}
+
 static void check_body(struct member_parse *parse, const struct member *member)
 {
     const struct job *job = parse->of;
@@ -312,6 +328,9 @@ static const struct member rows[] = {
                       .object = &throttle_members, .check = check_throttle},
     [JOB_DEBOUNCE] = {NAMED("debounce"), MEMBER_OBJECT, SENT, HAS(debounce_key.size),
                       .object = &debounce_members, .check = check_debounce},
+    [JOB_IDEMPOTENCY_KEY] = {NAMED("idempotencyKey"), MEMBER_TEXT, SENT, FIELD(idempotency_key),
+                             HAS(idempotency_key.size), .min = 1, .max = JOB_IDEMPOTENCY_KEY_MAX,
+                             .check = check_idempotency_key},
     [JOB_LABELS] = {NAMED("labels"), MEMBER_LABELS, .flags = MEMBER_EVERYWHERE, FIELD(labels),
                     HAS(labels.count), .max = JOB_LABELS_MAX},
     [JOB_ON_DELIVERED] = {NAMED("onDelivered"), MEMBER_CALLBACK, .flags = MEMBER_EVERYWHERE,

@@ -2,6 +2,7 @@
 once."""
 
 import contextlib
+import json
 
 import pytest
 import contract
@@ -95,6 +96,82 @@ def test_an_invalid_key_is_400(server, receiver, topic, key):
     if "errors" in answer:
         assert answer["errors"][0]["field"] == "Idempotency-Key"
     assert server.job(topic, "a") is None
+
+
+# ---- idempotencyKey, the key of each of many jobs ----
+
+def many(server, jobs):
+    return server.post(jobs).expect(207)["results"]
+
+
+def test_each_of_many_jobs_has_a_key_of_its_own(server, receiver, topic):
+    jobs = [{"topic": topic, "url": receiver.url(), "idempotencyKey": f"k{n}", "body": n} for n in range(3)]
+    first = many(server, jobs)
+    assert [result["status"] for result in first] == [201] * 3
+    until(lambda: receiver.count(topic) == 3, 5, "deliveries")
+    more = [*jobs, {**jobs[0], "idempotencyKey": "k3"}, {**jobs[1], "body": "another"}]
+    again = many(server, more)
+    assert again[:3] == first and again[3]["status"] == 201 and again[4]["status"] == 422
+    until(lambda: receiver.count(topic) == 4, 5, "the new job")
+    watch(0.5, lambda: receiver.count(topic) == 4, "delivered twice")
+
+
+def test_a_key_twice_in_one_request_is_one_job(server, receiver, topic):
+    job = {"topic": topic, "url": receiver.url(), "idempotencyKey": "k", "delay": 100}
+    first, second, third = many(server, [job, job, {**job, "delay": 101}])
+    assert first == second and first["status"] == 201 and third["status"] == 422
+
+
+def test_the_member_and_the_header_are_one_store(server, receiver, topic):
+    job = {"topic": topic, "url": receiver.url(), "delay": 100}
+    first = server.post({**job, "idempotencyKey": "k"}).expect(201)
+    assert server.post({**job, "idempotencyKey": "k"}).expect(201) == first
+    assert many(server, [{**job, "idempotencyKey": "k"}])[0]["jobId"] == first["jobId"]
+    keyed(server, "k", job).expect(422)
+    reply = keyed(server, "other", {**job, "idempotencyKey": "k"})
+    assert reply.status == 400 and reply.fields() == ["idempotencyKey"]
+
+
+def test_lines_and_jobs_of_groups_have_keys(server, receiver, topic):
+    server.request("PUT", f"/groups/{topic}", json.dumps({"endpoints": {"a": {"url": receiver.url()}}}), {"Content-Type": "application/json"})
+    lines = "".join(json.dumps({"topic": topic, "idempotencyKey": f"k{n}", **where}) + "\n"
+                    for n, where in enumerate([{"url": receiver.url()}, {"group": topic}]))
+    first, again = (server.request("POST", "/jobs", lines, {"Content-Type": "application/x-ndjson"}).expect(207)["results"] for _ in range(2))
+    assert first == again and [result["status"] for result in first] == [201, 201]
+    until(lambda: receiver.count(topic) == 2, 5, "deliveries")
+    watch(0.3, lambda: receiver.count(topic) == 2, "delivered twice")
+
+
+@pytest.mark.parametrize("key, words", [("", "1 to 255"), ("a" * 256, "255"), ("ä", "visible ASCII"), ("a\n", "visible ASCII"), (7, "string")])
+def test_an_invalid_key_of_a_job_is_400(server, receiver, topic, key, words):
+    result, good = many(server, [{"topic": topic, "url": receiver.url(), "idempotencyKey": key}, {"topic": topic, "jobId": "a", "url": receiver.url(), "delay": 9}])
+    assert result["status"] == 400 and result["errors"][0]["field"] == "idempotencyKey" and words in result["errors"][0]["detail"]
+    assert good["status"] == 201
+
+
+def test_only_a_new_job_has_a_key(server, receiver, topic):
+    job = {"url": receiver.url(), "delay": 100, "idempotencyKey": "k"}
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), delay=100)
+    for method in "PUT", "PATCH":
+        reply = server.request(method, f"/jobs/{topic}/a", json.dumps(job), {"Content-Type": "application/json"})
+        assert reply.status == 400 and reply.fields() == ["idempotencyKey"]
+    reply = server.post({"topic": topic, "url": receiver.url(), "idempotencyKey": "k", "debounce": {"key": "a", "wait": 1}})
+    assert reply.status == 400 and reply.fields() == ["idempotencyKey"]
+
+
+def test_many_whose_answer_was_lost_can_be_repeated(start, redis, receiver, topic):
+    behind = redis()
+    server = start(redis=behind)
+    jobs = [{"topic": topic, "url": receiver.url(), "idempotencyKey": f"k{n}", "delay": 0.1} for n in range(50)]
+    server.schedule(topic=topic, jobId="warm", url=receiver.url(), delay=100)
+    with frozen(behind):
+        lost = server.post(jobs).expect(207)["results"]
+        assert {result["status"] for result in lost} == {503}
+    until(lambda: server.get("/readyz").status == 200, 10, "Redis")
+    again = many(server, jobs)
+    assert [result["status"] for result in again] == [201] * 50 and many(server, jobs) == again
+    until(lambda: receiver.count(topic) == 50, 10, "deliveries")
+    watch(0.5, lambda: receiver.count(topic) == 50, "delivered twice")
 
 
 def test_a_key_is_forgotten_after_its_window(start, receiver, topic):
