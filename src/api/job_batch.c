@@ -64,7 +64,7 @@ struct batch_item {
     struct app_submission submission;
     struct app_send *send; /* used instead of submission for a job with a group */
     struct job_batch *batch;
-    struct buffer once; /* of a job with an idempotencyKey */
+    struct buffer once; /* fingerprint and key of a job with an idempotencyKey */
     size_t index, bytes;
 };
 
