@@ -26,6 +26,24 @@ foreach(name changelog changelog.Debian)
     DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/${name} VERBATIM)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}.gz DESTINATION usr/share/doc/duepost ${tree})
 endforeach()
+
+# The manual page, and the completion of shells, are printed by the program itself. A program for another processor does
+# not run here, so its build has none of them.
+if(NOT CMAKE_CROSSCOMPILING AND NOT DUEPOST_SANITIZE AND NOT DUEPOST_FUZZ)
+  set(manual ${CMAKE_CURRENT_BINARY_DIR}/manual)
+  file(MAKE_DIRECTORY ${manual})
+  file(CONFIGURE OUTPUT manual/duepost.conf.5 CONTENT ".so man1/duepost.1\n")
+  add_custom_command(OUTPUT ${manual}/duepost.1.gz ${manual}/duepost.conf.5.gz ${manual}/duepost ${manual}/_duepost ${manual}/duepost.fish
+    COMMAND sh -c "\"$0\" --print-man >duepost.1 && gzip --best --no-name --keep --force duepost.1 duepost.conf.5 && \
+\"$0\" completion bash >duepost && \"$0\" completion zsh >_duepost && \"$0\" completion fish >duepost.fish" $<TARGET_FILE:duepost>
+    WORKING_DIRECTORY ${manual} DEPENDS duepost VERBATIM)
+  add_custom_target(manual ALL DEPENDS ${manual}/duepost.1.gz)
+  install(FILES ${manual}/duepost.1.gz DESTINATION usr/share/man/man1 ${tree})
+  install(FILES ${manual}/duepost.conf.5.gz DESTINATION usr/share/man/man5 ${tree})
+  install(FILES ${manual}/duepost DESTINATION usr/share/bash-completion/completions ${tree})
+  install(FILES ${manual}/_duepost DESTINATION usr/share/zsh/vendor-completions ${tree})
+  install(FILES ${manual}/duepost.fish DESTINATION usr/share/fish/vendor_completions.d ${tree})
+endif()
 add_custom_target(changelogs ALL DEPENDS changelog.gz changelog.Debian.gz)
 
 set(CPACK_GENERATOR DEB)

@@ -82,8 +82,10 @@ int main(int argc, char **argv)
         struct options_input input = {argc - 1, argv + 1, environ, OPTIONS_CONFIG_FILE};
         return main_end(check_run(&input));
     }
-    if (cli_is_meant(argc, argv))
-        return main_end(cli_run(argc, argv));
+    if (cli_is_meant(argc, argv)) {
+        struct cli_option list[OPTION_COUNT];
+        return main_end(cli_run(argc, argv, list, options_list(list)));
+    }
     struct options *options = NEW(struct options);
     struct problem problem;
     struct options_input input = {argc, argv, environ, OPTIONS_CONFIG_FILE};

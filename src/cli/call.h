@@ -159,6 +159,8 @@ struct call {
     struct remote *remote;
     struct problem problem; /* why the command failed; empty until then */
     int exit_status; /* exit status of a command that has another one than usual; 0: it has the usual one */
+    const struct cli_option *server_options; /* options of the server, see cli.h */
+    size_t server_option_count;
     bool
         has_sent; /* a request was sent, so the arguments were correct, and a later error has another cause */
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/manual.h"
 #include "cli/output.h"
 #include "job/text/job_errors.h"
 
@@ -56,6 +57,7 @@ static bool version_run(struct call *call)
 /* ---- the table of commands ---- */
 
 static bool help_run(struct call *);
+static bool completion_run(struct call *);
 
 #define ANY_FILTER_HELP                                                                                      \
     "  --topic TOPIC         only jobs of this topic\n"                                                      \
@@ -114,12 +116,7 @@ static bool help_run(struct call *);
     "  --on-dead URL         like --on-delivered, but reports that the job is dead\n"                        \
     "  --on-attempt URL      like --on-delivered, but reports each attempt\n"
 
-static const struct command {
-    const char *name, *words, *help;
-    bool (*run)(struct call *); /* NULL: main.c runs the command, because it has the options of the server */
-    int words_max;
-    const char *options; /* one line each; NULL: the command has no options of its own */
-} commands[] = {
+static const struct command commands[] = {
     {"schedule", "TOPIC[/ID]", "schedules a job", schedule_run, 1,
      "  --group GROUP         sends the job to each endpoint of this group, instead of --url\n"
      "  --delay 15m           due this long from now; default: now\n"
@@ -169,8 +166,9 @@ static const struct command {
      "  --state STATE         delivered, cancelled, dead or any (default)\n" DEAD_FILTER_HELP ENDED_HELP
      "  --order newest        writes the newest jobs first; default: the oldest first, as they ended\n"
      "Options of stats, which counts the oldest step first:\n"
-     "  --from TIME --to TIME counts jobs that ended in this time; default: the last hour; RFC 3339, now or "
-     "-1h\n"
+     "  --from TIME           counts jobs that ended at TIME or later; default: an hour ago; RFC 3339, now "
+     "or -1h\n"
+     "  --to TIME             counts jobs that ended before TIME; default: now\n"
      "  --since 1h            the same as --from -1h\n"
      "  --step 5m             counts the jobs for each step of this length; default: 1m\n"
      "  --topic TOPIC         only jobs of this topic\n"
@@ -219,7 +217,7 @@ static const struct command {
     {"group", "NAME [ENDPOINT=URL...]", "shows, creates or removes a group", group_run, ARGUMENT_WORDS_MAX,
      "  ENDPOINT=URL          creates the group with these endpoints, or replaces all its endpoints\n"
      "  --remove              removes the group\n"},
-    {"schedules", "[VERB TOPIC/ID]", "lists schedules, or changes one: set, show, pause, resume, run, delete",
+    {"schedules", "[set|show|pause|resume|run|delete TOPIC/ID]", "lists schedules, or changes one",
      schedules_run, 2,
      "  --topic TOPIC         lists only schedules of this topic\n"
      "  --paused              lists only schedules that are paused\n"
@@ -361,6 +359,8 @@ static const struct command {
      "FILE is the file of --signing-secret-file. Prints what is signed, the headers and the answer.\n"},
     {"version", "", "prints the versions of this program and of the server's processes", version_run, 0,
      NULL},
+    {"completion", "bash|zsh|fish", "prints the completion of a shell", completion_run, 1,
+     "For this shell: source <(duepost completion bash). For all: the package installs the files.\n"},
     {"help", "[COMMAND]", "prints this list, or the options of a command", help_run, 0, NULL},
 };
 
@@ -375,7 +375,7 @@ static const struct command *find_command(const char *name)
 }
 
 /* Returns whether the command reads its arguments itself and calls no server. */
-static bool is_local(const struct command *command)
+static bool reads_itself(const struct command *command)
 {
     return command->run == token_run || command->run == sign_run || command->run == help_run;
 }
@@ -383,7 +383,8 @@ static bool is_local(const struct command *command)
 /* Returns whether the command calls no server. */
 static bool is_without_server(const struct command *command)
 {
-    return is_local(command) || command->run == receive_run || command->run == dev_run;
+    return reads_itself(command) || command->run == receive_run || command->run == dev_run ||
+           command->run == completion_run;
 }
 
 bool cli_is_meant(int argc, char *const *argv)
@@ -570,11 +571,29 @@ static bool read_arguments(const struct command *command, struct call *call)
     return !call->problem.text[0];
 }
 
-int cli_run(int argc, char *const *argv)
+static bool completion_run(struct call *call)
 {
+    const struct manual manual = {commands, COMMANDS, is_without_server, call->server_options,
+                                  call->server_option_count};
+    if (call->arguments.word && manual_print_completion(&manual, call->arguments.word, stdout))
+        return true;
+    problem_set(&call->problem, "expected bash, zsh or fish");
+    return false;
+}
+
+void cli_print_manual(FILE *out, const struct cli_option *server, size_t count)
+{
+    const struct manual manual = {commands, COMMANDS, is_without_server, server, count};
+    manual_print(&manual, out);
+}
+
+int cli_run(int argc, char *const *argv, const struct cli_option *server, size_t count)
+{
+
     bool is_help = strcmp(argv[1], "help") == 0 && argc == 3 && argv[2][0] != '-';
     const struct command *command = find_command(argv[is_help ? 2 : 1]);
-    struct call call = {.word_count = argc - 2, .words = argv + 2};
+    struct call call = {
+        .word_count = argc - 2, .words = argv + 2, .server_options = server, .server_option_count = count};
     if (!command) {
         struct suggestion meant = {.name = slice_of(argv[is_help ? 2 : 1])};
         char detail[SUGGESTION_DETAIL_SIZE];
@@ -589,7 +608,7 @@ int cli_run(int argc, char *const *argv)
         print_help(command);
         return EXIT_SUCCESS;
     }
-    if (is_local(command))
+    if (reads_itself(command))
         return cli_end(command, &call, command->run(&call));
     if (!read_arguments(command, &call))
         return cli_end(command, &call, false);

@@ -16,6 +16,14 @@
 #include "io/http/request.h"
 #include "job/delivery/signature.h"
 
+/* A row of the table of commands. */
+struct command {
+    const char *name, *words, *help;
+    bool (*run)(struct call *); /* NULL: main.c runs the command, because it has the options of the server */
+    int words_max;
+    const char *options; /* one line each; NULL: the command has no options of its own */
+};
+
 /* ---- jobs.c ---- */
 
 bool jobs_run(struct call *);

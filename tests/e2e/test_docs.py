@@ -63,9 +63,9 @@ def helps():
 
 
 # OTHER_OPTIONS are the options in the documents that the help of duepost does not have. They belong to script/test,
-# script/receiver and apt-get, except for --print-reference, which the help leaves out.
+# script/receiver and apt-get, except for --print-reference and --print-man, which the help leaves out.
 TABLES = {"duepost_jobs", "duepost_labels", "duepost_meta"}  # the documents also name these tables of the history
-OTHER_OPTIONS = {"--all", "--ask", "--no-install-recommends", "--print-reference", "--without-image"}
+OTHER_OPTIONS = {"--all", "--ask", "--no-install-recommends", "--print-man", "--print-reference", "--without-image"}
 
 
 def test_commands_options_and_metrics_that_are_named_exist(server):

@@ -456,7 +456,8 @@ static enum status load(struct loading *loading)
         return STATUS_INVALID;
     /* --help works even with an invalid configuration. */
     if (loading->flags.settings[OPTION_HELP].text || loading->flags.settings[OPTION_VERSION].text ||
-        loading->flags.settings[OPTION_PRINT_REFERENCE].text)
+        loading->flags.settings[OPTION_PRINT_REFERENCE].text ||
+        loading->flags.settings[OPTION_PRINT_MAN].text)
         return use_layer(loading, &loading->flags);
     options_read_environment(&loading->environment, input->environment, loading->options);
     if (read_file(loading) != STATUS_OK || use_layer(loading, &loading->file) != STATUS_OK ||

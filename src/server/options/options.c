@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "cli/cli.h"
 #include "cli/declared.h"
 #include "cli/remote.h"
 #include "history/history.h"
@@ -373,6 +374,18 @@ static void options_print_reference(FILE *out)
     }
 }
 
+size_t options_list(struct cli_option *list)
+{
+    size_t count = 0;
+    for (enum option_id id = 0; id < OPTION_COUNT; id++) {
+        const struct option *option = &option_table[id];
+        if (option->help)
+            list[count++] = (struct cli_option){option->name, option->placeholder, option->fallback,
+                                                option->help, option->text};
+    }
+    return count;
+}
+
 bool options_answer(const struct options *options, FILE *out)
 {
     const struct option_setting *settings = options->settings;
@@ -393,6 +406,9 @@ bool options_answer(const struct options *options, FILE *out)
             fprintf(out, "%s %s\n", yaml.name, yaml.version);
     } else if (settings[OPTION_PRINT_REFERENCE].text) {
         options_print_reference(out);
+    } else if (settings[OPTION_PRINT_MAN].text) {
+        struct cli_option list[OPTION_COUNT];
+        cli_print_manual(out, list, options_list(list));
     } else if (settings[OPTION_PRINT_CONFIG].text) {
         for (enum option_id id = 0; id < OPTION_COUNT; id++) {
             if (option_table[id].kind == OPTION_KIND_SWITCH)

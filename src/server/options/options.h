@@ -106,6 +106,7 @@ enum option_id {
     OPTION_VERSION,
     OPTION_PRINT_CONFIG,
     OPTION_PRINT_REFERENCE,
+    OPTION_PRINT_MAN,
     OPTION_COUNT,
 };
 
@@ -238,8 +239,13 @@ enum status options_check_start(struct options *, struct problem *) MUST_USE;
 
 /* ---- options.c ---- */
 
-/* Writes the answer to --help, --version, --print-config or --print-reference and returns true. Returns false
- * if none of these options is set. */
+struct cli_option;
+
+/* Lists the options that --help shows, at most OPTION_COUNT, for cli_run. Returns their number. */
+size_t options_list(struct cli_option *list);
+
+/* Writes the answer to --help, --version, --print-config, --print-reference or --print-man and returns true.
+ * Returns false if none of these options is set. */
 bool options_answer(const struct options *, FILE *out);
 
 /* ---- the file of --tokens ---- */

@@ -840,6 +840,7 @@ const struct option option_table[OPTION_COUNT] = {
                              .help = "print each option's value and where it comes from, and exit"},
     /* This option is for developers who change this table. Its output is config/duepost.conf. */
     [OPTION_PRINT_REFERENCE] = {.name = "print-reference", .kind = OPTION_KIND_SWITCH},
+    [OPTION_PRINT_MAN] = {.name = "print-man", .kind = OPTION_KIND_SWITCH},
 };
 
 enum option_id option_find(struct slice name)
