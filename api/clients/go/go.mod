@@ -1,0 +1,3 @@
+module duepost.example/go
+
+go 1.22
