@@ -141,8 +141,8 @@ type Result struct {
 
 const mostJobs, mostBytes = 1000, 900_000 // of an array; below --max-body, because duepost takes few larger ones at once
 
-// ScheduleMany schedules any number of jobs, many in a request, and yields the result of each in their order. A job without a JobId gets
-// one, so that a repeated request finds it. An error means that the server was not reached, or refused a whole request; it is the last that
+// ScheduleMany schedules any number of jobs, many in a request, and yields the result of each in their order. Each job gets
+// an IdempotencyKey, so that a repeated request schedules it once. An error means that the server was not reached, or refused a whole request; it is the last that
 // is yielded. jobs: slices.Values(list), for example.
 func (c *Client) ScheduleMany(ctx context.Context, jobs func(yield func(NewJob) bool)) func(yield func(Result, error) bool) {
 	return func(yield func(Result, error) bool) {
@@ -198,8 +198,8 @@ func (c *Client) scheduleBatch(ctx context.Context, inputs []NewJob) ([]Result, 
 	bodies, found, open := slices.Clone(inputs), make([]outcome, len(inputs)), make([]int, len(inputs))
 	for i := range bodies {
 		open[i] = i
-		if bodies[i].JobId == nil && bodies[i].Debounce == nil {
-			bodies[i].JobId = Ptr(randomKey())
+		if bodies[i].IdempotencyKey == nil && bodies[i].Debounce == nil {
+			bodies[i].IdempotencyKey = Ptr(randomKey())
 		}
 	}
 	for attempt := 1; ; attempt++ {
@@ -215,7 +215,8 @@ func (c *Client) scheduleBatch(ctx context.Context, inputs []NewJob) ([]Result, 
 		var again []int
 		for at, i := range open {
 			found[i] = outcomes[at]
-			if status := found[i].Status; status == 429 || status == 503 {
+			// 409 without a state: the first request with this key is still being answered.
+			if status := found[i].Status; status == 429 || status == 503 || (status == 409 && found[i].State == "") {
 				again, wait = append(again, i), max(wait, found[i].RetryAfter, 1)
 			}
 		}

@@ -73,6 +73,18 @@ test("2,500 jobs are scheduled together, and one bad one does not hide the other
   assert.deepEqual(counts.map(({ done }) => done), [1000, 1000, 500]);
 });
 
+test("many jobs are delivered once, though the answer was lost and the first was delivered before the repeat", async () => {
+  const { client, url, receiver, deliveries } = await start();
+  const proxy = await startProxy(url);
+  proxy.swallows = 1;
+  const jobs = Array.from({ length: 50 }, (_, i) => ({ topic: "now", url: receiver, body: i }));
+  const results = await collect(new Duepost({ url: proxy.url }).scheduleMany(jobs));
+  assert.deepEqual([proxy.swallows, results.filter(({ job }) => job).length], [0, 50]);
+  await until(() => deliveries().length >= 50, "all deliveries");
+  await until(async () => (await collect(client.list({ topic: "now" }))).length === 0, "all have ended");
+  assert.equal(deliveries().length, 50);
+});
+
 test("jobs that a quota refuses are sent again", async () => {
   const { client } = await start();
   await client.topics.put("small", { maxPending: 2 });

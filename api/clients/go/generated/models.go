@@ -235,6 +235,7 @@ const (
 	N403 JobResultStatus = 403
 	N409 JobResultStatus = 409
 	N413 JobResultStatus = 413
+	N422 JobResultStatus = 422
 	N429 JobResultStatus = 429
 	N503 JobResultStatus = 503
 	N507 JobResultStatus = 507
@@ -254,6 +255,8 @@ func (e JobResultStatus) Valid() bool {
 	case N409:
 		return true
 	case N413:
+		return true
+	case N422:
 		return true
 	case N429:
 		return true
@@ -869,6 +872,11 @@ type NewJob struct {
 	// Keep-Alive, TE, Trailer, Upgrade, Expect, Proxy-*, Duepost-*, Webhook-*, and the mask `***` as a value.
 	Headers *map[string]string `json:"headers,omitempty"`
 
+	// IdempotencyKey A key of your choice, as in the header `Idempotency-Key`, but for each job of a request with many jobs: a repeated
+	// job with the same key and topic gets the first answer again, and another job with the key gets 422. It is not stored
+	// with the job. Only in `POST /jobs`. Cannot be combined with the header or with `debounce`.
+	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
+
 	// JobId Default is a unique id created by the server; such ids sort by time.
 	JobId *OwnJobId `json:"jobId,omitempty"`
 
@@ -1242,8 +1250,7 @@ type ScheduleJobParams struct {
 	// IdempotencyKey A key of your choice for this request, bare or in quotes. The key is valid within the topic of the job. A
 	// repeated request with the same key gets the first answer again during `--idempotency-window` (24 hours):
 	// also if that answer was lost, if the server created the `jobId`, or if the job was delivered long ago. Only
-	// successful answers are kept. The key cannot be used with many jobs in one request: give each job a `jobId`
-	// instead.
+	// successful answers are kept. With many jobs in one request, give each job an `idempotencyKey` instead.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 

@@ -32,8 +32,8 @@ export class Duepost extends Requests {
     return this.call("post", "/jobs", { body: job, query: { wait: waitOf(wait) }, wait: seconds(wait ?? 0), headers: { "idempotency-key": idempotencyKey } }) as Promise<Job & Schemas["Placed"]>;
   }
 
-  /** Schedules any number of jobs, many in a request, and yields the result of each in their order. A job without a jobId gets one, so that a repeated
-   * request finds it. Throws if the server is not reached or refuses a whole request; the results of earlier requests have been yielded then. */
+  /** Schedules any number of jobs, many in a request, and yields the result of each in their order. Each job gets an
+   * idempotencyKey, so that a repeated request schedules it once. Throws if the server is not reached or refuses a whole request; the results of earlier requests have been yielded then. */
   async *scheduleMany(jobs: Iterable<NewJob> | AsyncIterable<NewJob>): AsyncGenerator<Result> {
     let batch: NewJob[] = [], bytes = 0;
     for await (const job of jobs) {
@@ -49,11 +49,13 @@ export class Duepost extends Requests {
   }
 
   private async scheduleBatch(inputs: NewJob[]): Promise<Result[]> {
-    const bodies = inputs.map((job) => (job.jobId || job.debounce ? job : { ...job, jobId: crypto.randomUUID() })), found: Schemas["JobResult"][] = [];
+    const bodies = inputs.map((job) => (job.idempotencyKey || job.debounce ? job : { ...job, idempotencyKey: crypto.randomUUID() })), found: Schemas["JobResult"][] = [];
     for (let attempt = 1; ; attempt++) {
-      const open = bodies.map((_, i) => i).filter((i) => [undefined, 429, 503].includes(found[i]?.status));
+      // 409 without a state: the first request with this key is still being answered.
+      const isOpen = (each?: Schemas["JobResult"]) => !each || [429, 503].includes(each.status) || (each.status === 409 && !each.state);
+      const open = bodies.map((_, i) => i).filter((i) => isOpen(found[i]));
       (await this.scheduleTogether(open.map((i) => bodies[i]))).forEach((result, at) => (found[open[at]] = result));
-      const waits = found.filter(({ status }) => status === 429 || status === 503).map(({ retryAfter }) => retryAfter ?? 1);
+      const waits = found.filter(isOpen).map(({ retryAfter }) => retryAfter ?? 1);
       if (!waits.length || Math.max(...waits) > MAX_WAIT || attempt >= this.tries) break;
       await sleep(Math.max(...waits));
     }

@@ -1972,6 +1972,12 @@ export interface components {
              */
             debounce?: components["schemas"]["Debounce"];
             /**
+             * @description A key of your choice, as in the header `Idempotency-Key`, but for each job of a request with many jobs: a repeated
+             *     job with the same key and topic gets the first answer again, and another job with the key gets 422. It is not stored
+             *     with the job. Only in `POST /jobs`. Cannot be combined with the header or with `debounce`.
+             */
+            idempotencyKey?: string;
+            /**
              * @description Seconds after which the job expires, counted from its `createdAt`. From then on no attempt begins: the job
              *     is dead with `expired`. A running attempt continues. Cannot be combined with `expiresAt`, and must end
              *     after the due time.
@@ -2047,7 +2053,7 @@ export interface components {
         };
         /**
          * @description The job of a schedule: a job as in `POST /jobs`, without `topic`, `jobId`, `delay`, `dueAt`, `timezone`, `expiresAt`,
-         *     `throttle` and `debounce`; `NewJob` describes the members. `ttl` counts from the time when the job is created. Without a `url`, the topic
+         *     `throttle`, `debounce` and `idempotencyKey`; `NewJob` describes the members. `ttl` counts from the time when the job is created. Without a `url`, the topic
          *     must have one when the job is created. With a `group`, the schedule creates at each of its times one job for
          *     each endpoint that the group has then: all of these jobs, or none. The `scheduleId` may then have at most 169
          *     bytes.
@@ -2203,7 +2209,7 @@ export interface components {
         /** @description The status and the members of the answer that this job would get in a request of its own. */
         JobResult: {
             /** @enum {integer} */
-            status: 200 | 201 | 400 | 403 | 409 | 413 | 429 | 503 | 507;
+            status: 200 | 201 | 400 | 403 | 409 | 413 | 422 | 429 | 503 | 507;
             jobId?: components["schemas"]["JobId"];
             topic?: components["schemas"]["Topic"];
             state?: components["schemas"]["State"];
@@ -4656,8 +4662,7 @@ export interface operations {
                  * @description A key of your choice for this request, bare or in quotes. The key is valid within the topic of the job. A
                  *     repeated request with the same key gets the first answer again during `--idempotency-window` (24 hours):
                  *     also if that answer was lost, if the server created the `jobId`, or if the job was delivered long ago. Only
-                 *     successful answers are kept. The key cannot be used with many jobs in one request: give each job a `jobId`
-                 *     instead.
+                 *     successful answers are kept. With many jobs in one request, give each job an `idempotencyKey` instead.
                  */
                 "Idempotency-Key"?: string;
             };
