@@ -282,6 +282,17 @@ bool ask_make_topic_target(struct buffer *target, struct call *call)
     return true;
 }
 
+void call_print_job(const json_t *job, const char *more)
+{
+    char span[WHEN_SPAN_SIZE];
+    const char *topic = call_text(job, "topic"), *id = call_text(job, "jobId"),
+               *state = call_text(job, "state"), *due = call_text(job, "dueAt");
+    if (due && when_span(due, span))
+        table_print_line(stdout, "%s/%s is %s, due %s, at %s%s\n", topic, id, state, span, due, more);
+    else
+        table_print_line(stdout, "%s/%s is %s%s\n", topic, id, state, more);
+}
+
 bool ask(struct call *call, const char *method, const char *target, const char *body, const char *member)
 {
     json_t *answer = remote_ask_json(call->remote, method, target, body, &call->problem);

@@ -195,6 +195,9 @@ bool call_is_json(struct slice text);
 /* Prints JSON with an indentation. Each name, number and string is printed as it is in the text. */
 void call_print_json(struct slice text);
 
+/* Prints a line about a job: "orders/a is delayed, due in 2 h, at ...", followed by more. */
+void call_print_job(const json_t *job, const char *more);
+
 /* Prints the last answer of the server as JSON. */
 void call_print_answer(const struct call *);
 

@@ -340,15 +340,35 @@ bool declared_library(struct library *library)
 
 /* ---- the file ---- */
 
+bool declared_text_read(struct declared_file *file, const char *name, struct slice text,
+                        struct problem *problem)
+{
+    struct slice trimmed = slice_trim(text);
+    bool is_done = false;
+    *file = (struct declared_file){.name = name};
+    buffer_init(&file->text, (size_t)2 * DECLARED_BYTES_MAX);
+    if (trimmed.size == 0)
+        problem_set(problem, "%s is empty", name);
+    else if (trimmed.data[0] == '{')
+        is_done = read_json(file, text, problem);
+    else
+        is_done = read_yaml(file, text, problem);
+    if (is_done && file->text.failed) {
+        problem_set(problem, "%s is too large", name);
+        is_done = false;
+    }
+    return is_done;
+}
+
 bool declared_file_read(struct declared_file *declared, const char *path, struct problem *problem)
 {
     bool is_input = strcmp(path, "-") == 0, is_done = false;
+    const char *name = is_input ? "standard input" : path;
     FILE *file = is_input ? stdin : fopen(path, "re");
     struct buffer text;
     char chunk[8192];
     size_t size;
-    *declared = (struct declared_file){.name = is_input ? "standard input" : path};
-    buffer_init(&declared->text, (size_t)2 * DECLARED_BYTES_MAX);
+    *declared = (struct declared_file){.name = name};
     if (!file) {
         problem_set(problem, "cannot read %s: %s", path, strerror(errno));
         return false;
@@ -356,23 +376,14 @@ bool declared_file_read(struct declared_file *declared, const char *path, struct
     buffer_init_fallible(&text, FILE_BYTES_MAX);
     while ((size = fread(chunk, 1, sizeof chunk, file)) > 0)
         buffer_append(&text, slice_from(chunk, size));
-    struct slice trimmed = slice_trim(buffer_slice(&text));
     if (ferror(file))
-        problem_set(problem, "cannot read %s: %s", declared->name, strerror(errno));
+        problem_set(problem, "cannot read %s: %s", name, strerror(errno));
     else if (text.failed)
-        problem_set(problem, "%s has more than 1 MiB", declared->name);
-    else if (trimmed.size == 0)
-        problem_set(problem, "%s is empty", declared->name);
-    else if (trimmed.data[0] == '{')
-        is_done = read_json(declared, buffer_slice(&text), problem);
+        problem_set(problem, "%s has more than 1 MiB", name);
     else
-        is_done = read_yaml(declared, buffer_slice(&text), problem);
+        is_done = declared_text_read(declared, name, buffer_slice(&text), problem);
     if (!is_input)
         fclose(file);
-    if (is_done && declared->text.failed) {
-        problem_set(problem, "%s is too large", declared->name);
-        is_done = false;
-    }
     buffer_fini(&text);
     return is_done;
 }

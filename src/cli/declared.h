@@ -24,6 +24,9 @@ struct declared_file {
  * problem then says why. The caller frees the file with declared_file_fini in any case. */
 bool declared_file_read(struct declared_file *, const char *path, struct problem *);
 
+/* Does the same with the contents of a file of this name. */
+bool declared_text_read(struct declared_file *, const char *name, struct slice text, struct problem *);
+
 void declared_file_fini(struct declared_file *);
 
 /* Returns the line of the value that begins at this place of text, or of the value around it. */

@@ -146,6 +146,23 @@ static bool ask_job(struct call *call, const char *method, const char *suffix, c
     return is_done;
 }
 
+/* Makes the job due now that the command names. */
+static bool run_job(struct call *call, const char *suffix)
+{
+    struct buffer target;
+    json_t *job = NULL;
+    buffer_init(&target, CALL_TARGET_MAX);
+    if (ask_make_job_target(&target, call, suffix))
+        job = remote_ask_json(call->remote, "POST", buffer_text(&target), NULL, &call->problem);
+    if (job && call->arguments.is_json)
+        call_print_answer(call);
+    else if (job)
+        call_print_job(job, "");
+    json_decref(job);
+    buffer_fini(&target);
+    return job;
+}
+
 bool show_run(struct call *call)
 {
     return ask_job(call, "GET", "", NULL);
@@ -314,7 +331,7 @@ bool run_run(struct call *call)
     const char *suffix = call->arguments.is_resend ? "/run?resend=true" : "/run";
     if (!is_one_form(call) || !use_since(call))
         return false;
-    return call->arguments.word ? ask_job(call, "POST", suffix, "dueAt")
+    return call->arguments.word ? run_job(call, suffix)
                                 : names_state(call) && many_jobs_act(call, "POST", "/jobs/run");
 }
 

@@ -267,17 +267,10 @@ bool schedule_run(struct call *call)
     if (answer && call->arguments.is_json) {
         call_print_answer(call);
     } else if (answer) {
-        char span[WHEN_SPAN_SIZE] = "";
-        const char *due = call_text(answer, "dueAt");
         const char *gate = json_is_true(json_object_get(answer, "throttled"))   ? " (throttled)"
                            : json_is_true(json_object_get(answer, "debounced")) ? " (debounced)"
                                                                                 : "";
-        if (due && when_span(due, span))
-            table_print_line(stdout, "%s/%s is %s, due %s, at %s%s\n", call_text(answer, "topic"),
-                             call_text(answer, "jobId"), call_text(answer, "state"), span, due, gate);
-        else
-            table_print_line(stdout, "%s/%s is %s\n", call_text(answer, "topic"), call_text(answer, "jobId"),
-                             call_text(answer, "state"));
+        call_print_job(answer, gate);
     }
     json_decref(answer);
     new_job_fini(&job);

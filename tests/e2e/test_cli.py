@@ -67,7 +67,7 @@ def test_a_job_is_shown_explained_run_and_cancelled(server, receiver, topic):
     assert json.loads(ask(server, "show", f"{topic}/a:1"))["delay"] == 3600
     assert "not due" in ask(server, "why", f"{topic}/a:1")
     assert json.loads(ask(server, "why", f"{topic}/a:1", "--json"))["why"] == "not_due"
-    ask(server, "run", f"{topic}/a:1")
+    assert re.fullmatch(rf"{re.escape(topic)}/a:1 is \w+, due .+, at \S+Z\n", ask(server, "run", f"{topic}/a:1"))
     until(lambda: receiver.count(topic) == 1, 5, "the delivery")
     server.schedule(topic=topic, jobId="b", url=receiver.url(), delay=3600)
     assert ask(server, "cancel", f"{topic}/b") == "cancelled\n"
