@@ -7,6 +7,7 @@ import time
 
 import duepost
 import pytest
+from conftest import until
 from duepost.testing import Server
 
 
@@ -109,6 +110,14 @@ def test_2500_jobs_of_which_one_is_refused(server, proxy, connect, topic):
     assert read["body"] == 2000
 
 
+def test_many_jobs_are_delivered_once_though_their_answer_is_lost(server, proxy, connect, topic):
+    proxy.swallow = 1
+    results = connect(proxy.url).schedule_many([{"topic": topic, "url": server.receiver} for _ in range(20)])
+    assert len({result.job["jobId"] for result in results}) == 20
+    until(lambda: not server.client.topics.get(topic)["lastHour"]["delivered"] < 20)
+    assert len(server.deliveries(topic)) == 20
+
+
 def test_large_jobs_are_sent_in_arrays_that_the_server_takes(server, client, topic):
     jobs = [{"topic": topic, "url": server.receiver, "delay": 3600, "body": "x" * 500_000} for _ in range(5)]
     jobs[3]["body"] = "x" * 1_100_000
@@ -141,12 +150,12 @@ def test_lists_and_bulk_actions_go_through_all_pages(server, client, topic):
     for _ in client.schedule_many([{"topic": topic, "url": server.receiver, "delay": 3600} for _ in range(25)]):
         pass
     assert len(client.list(topic=topic, limit=10)) == 25
-    assert sum(page["done"] for page in client.reschedule(topic=topic, state="delayed", delay="2h", pageLimit=10)) == 25
+    assert sum(page["done"] for page in client.reschedule(topic=topic, state="delayed", delay="2h", all=True, pageLimit=10)) == 25
     assert sum(page["done"] for page in client.cancel_all(topic=topic, state="delayed", limit=5, pageLimit=2)) == 5
-    assert [page["matched"] for page in client.run_all(topic=topic, state="delayed", dryRun=True)] == [20]
-    assert sum(page["done"] for page in client.cancel_all(topic=topic, state="delayed", pageLimit=10)) == 20
+    assert [page["matched"] for page in client.run_all(topic=topic, state="delayed", all=True, dryRun=True)] == [20]
+    assert sum(page["done"] for page in client.cancel_all(topic=topic, state="delayed", all=True, pageLimit=10)) == 20
     assert client.list(topic=topic) == []
-    assert client.redrive(topic=topic, state="dead") == [{"matched": 0, "done": 0, "skipped": 0}]
+    assert client.redrive(topic=topic, state="dead", all=True) == [{"matched": 0, "done": 0, "skipped": 0}]
 
 
 def test_one_job(server, client, topic):

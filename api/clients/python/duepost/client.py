@@ -127,17 +127,16 @@ class Calls(Part[Http]):
     def schedule(self, job: m.NewJob, *, idempotency_key: str | None = None,
                  wait: float | None = None) -> Coroutine[Any, Any, m.Scheduled | m.Placed | m.Job]:
         """Schedules a job, once, however often its answer is lost. wait: seconds to wait for its end."""
-        return self.json("scheduleJob", body=job, query=waiting(wait), wait=wait or 0, headers=new_key(idempotency_key))
+        return self.json("scheduleJob", body=job, query=waiting(wait), wait=wait or 0, headers={} if "idempotencyKey" in job else new_key(idempotency_key), is_safe=True)
 
     @pages
     async def schedule_many(self, jobs: Iterable[m.NewJob] | AsyncIterable[m.NewJob]) -> AsyncIterator[Result]:
-        """Schedules jobs in arrays, and gives a result for each, in their order. A job without a `jobId` gets one here,
-        so that an array whose answer was lost can be sent again."""
+        """Schedules jobs in arrays, and gives a result for each, in their order. Each job gets an `idempotencyKey`, so that
+        an array whose answer was lost can be sent again."""
         chunk: list[bytes] = []
         size = 0
         async for job in jobs if isinstance(jobs, AsyncIterable) else following(jobs):
-            made = {} if "jobId" in job or "debounce" in job else {"jobId": f"{time.time_ns() // 10**6:012x}{secrets.token_hex(8)}"}
-            text = encode({**job, **made})
+            text = encode(job if "debounce" in job else {"idempotencyKey": secrets.token_hex(16), **job})
             if chunk and (len(chunk) == CHUNK_JOBS or size + len(text) + 1 > CHUNK_BYTES):
                 for result in await schedule_chunk(self, chunk):
                     yield result
@@ -189,20 +188,20 @@ class Calls(Part[Http]):
 
     @pages
     def cancel_all(self, **query: Unpack[m.CancelJobsParametersQuery]) -> AsyncIterator[m.CancelJobsResponse]:
-        """Cancels all jobs that match, at most `limit`: a page with each item that is taken from the iterator."""
-        return self.each(None, "cancelJobs", query=total(query))
+        """Cancels jobs that match, a page with each step of the iterator. Needs `limit` or `all=True`, as the others do."""
+        return self.each(None, "cancelJobs", query=query)
 
     @pages
     def run_all(self, **query: Unpack[m.RunJobsParametersQuery]) -> AsyncIterator[m.RunJobsResponse]:
-        return self.each(None, "runJobs", query=total(query))
+        return self.each(None, "runJobs", query=query)
 
     @pages
     def redrive(self, **query: Unpack[m.RedriveJobsParametersQuery]) -> AsyncIterator[m.RedriveJobsResponse]:
-        return self.each(None, "redriveJobs", query=total(query))
+        return self.each(None, "redriveJobs", query=query)
 
     @pages
     def reschedule(self, **query: Unpack[m.RescheduleJobsParametersQuery]) -> AsyncIterator[m.RescheduleJobsResponse]:
-        return self.each(None, "rescheduleJobs", query=total(query))
+        return self.each(None, "rescheduleJobs", query=query)
 
     @pages
     async def events(self, topics: Sequence[str], *, key: str | None = None, types: Sequence[str] = (),
@@ -234,10 +233,6 @@ def new_key(key: str | None = None) -> dict[str, str]:
 
 def waiting(wait: float | None) -> Document:
     return {} if wait is None else {"wait": f"{wait:.3f}s"}
-
-
-def total(query: Document) -> Document:
-    return query if "limit" in query else {"all": True, **query}
 
 
 async def schedule_chunk(client: Part[Any], chunk: list[bytes]) -> list[Result]:

@@ -8,12 +8,12 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse  # type: ignore[import-untyped]
 from django.views.decorators.csrf import csrf_exempt  # type: ignore[import-untyped]
 
-from .receive import Delivery, Receiver, is_async
+from .receive import Delivery, Receiver, Seen, is_async
 from .wire import finish
 
 
 def receive(secrets: str | Iterable[str], *, tolerance: float = 300,
-            seen: Callable[[str], Any] | None = None) -> Callable[[Callable[[Delivery], Any]], Callable[..., Any]]:
+            seen: Seen | None = None) -> Callable[[Callable[[Delivery], Any]], Callable[..., Any]]:
     """The view of an async function is async."""
     receiver = Receiver(secrets, tolerance, seen)
 

@@ -59,7 +59,7 @@ class Problem(DuepostError):
         return Problem.kinds.get(status, Problem)(status, members, retry_after)
 
 
-class Invalid(Problem, statuses=(400, 413, 415)):
+class Invalid(Problem, statuses=(400, 413, 415, 422)):
     pass
 
 
@@ -75,7 +75,7 @@ class NotFound(Problem, statuses=(404,)):
     pass
 
 
-class Conflict(Problem, statuses=(409, 412, 422)):
+class Conflict(Problem, statuses=(409, 412)):
     """Another job has this id, a lease is lost, or the job is not as `if_match` says."""
 
 

@@ -9,11 +9,11 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from .receive import Delivery, Receiver, is_async
+from .receive import Delivery, Receiver, Seen, is_async
 
 
 def receive(secrets: str | Iterable[str], *, tolerance: float = 300,
-            seen: Callable[[str], Any] | None = None) -> Callable[[Callable[[Delivery], Any]], Callable[[Request], Awaitable[Response]]]:
+            seen: Seen | None = None) -> Callable[[Callable[[Delivery], Any]], Callable[[Request], Awaitable[Response]]]:
     """Makes a function of a Delivery, plain or async, an endpoint."""
     receiver = Receiver(secrets, tolerance, seen)
 

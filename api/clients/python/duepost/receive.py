@@ -15,11 +15,11 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import unquote
 
 from .errors import SignatureError
-from .wire import encode
+from .wire import encode, value_of
 
 UNITS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
@@ -86,7 +86,7 @@ class Delivery:
     """A request of duepost. The signature covers `id`, `timestamp` and `content`, and nothing else: a
     client that has recorded a request can send it again with other headers, as long as its timestamp is fresh."""
 
-    id: str  # is the same in all attempts of a job
+    id: str  # the same in all attempts of a job; after a NotYet, `round` is another
     timestamp: int
     content: bytes
     headers: Mapping[str, str] = field(repr=False)  # names in lower case; not signed
@@ -104,11 +104,6 @@ class Delivery:
     attempt = property(lambda self: int(self.headers.get("duepost-attempt", 1)))
     round = property(lambda self: int(self.headers.get("duepost-round", 1)))
     batch = property(lambda self: int(self.headers.get("duepost-batch", 0)), doc="How many jobs `body` has; 0: it is no batch.")
-
-    @property
-    def repeat_key(self) -> str:
-        """The same for all repeats of this delivery: `id` and, after a NotYet, the round."""
-        return self.id if self.round == 1 else f"{self.id}/{self.round}"
 
     @property
     def ticket(self) -> dict[str, Any]:
@@ -151,38 +146,46 @@ def key_of(secret: str) -> bytes:
 Reply = tuple[int, dict[str, str], bytes]
 
 
+class Seen(Protocol):
+    """For example, a set. That serves one process for a short time: use a table of the database."""
+
+    def __contains__(self, key: Any, /) -> bool: ...
+    def add(self, key: str, /) -> Any: ...
+
+
 @dataclass
 class Receiver:
-    """Turns a request into a delivery, and what the handler has returned into an answer. seen(repeat_key): whether the
-    handler has done this delivery before; it is then not called. The handler records the key together with its work."""
+    """Turns a request into a delivery, and what the handler has returned into an answer. seen: keys of deliveries that
+    are answered without the handler; a key is added when the handler has succeeded."""
 
     secrets: str | Iterable[str]
     tolerance: float = 300
-    seen: Callable[[str], Any] | None = None
+    seen: Seen | None = None
 
     def __post_init__(self) -> None:
         self.secrets = [self.secrets] if isinstance(self.secrets, str) else list(self.secrets)
 
     async def receive(self, body: bytes, headers: Iterable[tuple[str, str]], handle: Callable[[Delivery], Any]) -> Reply:
-        """Ends at its first step if seen and handle are plain functions."""
+        """Ends at its first step if handle is a plain function."""
         try:
             delivery = verify(body, headers, self.secrets, tolerance=self.tolerance)
         except SignatureError as error:
             return 401, {}, str(error).encode()
-        if self.seen and not delivery.batch and await value_of(self.seen(delivery.repeat_key)):
+        key = "" if delivery.batch else delivery.id if delivery.round == 1 else f"{delivery.id}:{delivery.round}"
+        if self.seen is not None and key in self.seen:
             return 204, {}, b""
         try:
-            return answer(await value_of(handle(delivery)))
-        except Outcome as outcome:
-            return answer(outcome)
+            outcome = await value_of(handle(delivery))
+        except Outcome as raised:
+            outcome = raised
+        reply = answer(outcome)
+        if self.seen is not None and key and not isinstance(outcome, (Retry, NotYet, Defer)):
+            self.seen.add(key)  # others come again, or have to reach the handler again
+        return reply
 
 
 def is_async(function: Any) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))
-
-
-async def value_of(value: Any) -> Any:
-    return await value if inspect.isawaitable(value) else value
 
 
 def answer(outcome: Any) -> Reply:

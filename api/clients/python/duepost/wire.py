@@ -97,7 +97,7 @@ class Part(Generic[Http]):
                 if answer.is_success or answer.status_code == 304:
                     return answer
                 problem = Problem.of(answer)
-                is_running = answer.status_code == 409 and is_lost and "Idempotency-Key" in headers and "state" not in problem.members
+                is_running = answer.status_code == 409 and is_lost and method == "POST" and "state" not in problem.members
                 may_repeat = answer.status_code == 429 or is_safe and answer.status_code == 503 or is_running
                 if trial == self.tries or not may_repeat:
                     raise problem

@@ -1112,7 +1112,7 @@ class JobPatch(TypedDict):
 
 
 class JobResult(TypedDict):
-    status: Literal[200, 201, 400, 403, 409, 413, 429, 503, 507]
+    status: Literal[200, 201, 400, 403, 409, 413, 422, 429, 503, 507]
     jobId: NotRequired[str]
     topic: NotRequired[str]
     state: NotRequired[Literal["delayed", "ready", "leased", "dead"]]
@@ -1400,6 +1400,7 @@ class NewJob(TypedDict):
     timezone: NotRequired[str]
     throttle: NotRequired[Throttle]
     debounce: NotRequired[Debounce]
+    idempotencyKey: NotRequired[str]
     ttl: NotRequired[float | str]
     expiresAt: NotRequired[Time]
     retry: NotRequired[int]
