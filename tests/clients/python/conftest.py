@@ -120,7 +120,7 @@ def proxy(server):
     made.cut()
 
 
-def until(condition, seconds=20):
+def until(condition, seconds=60):
     """Polls condition until it is true, and returns what it returned."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):

@@ -172,9 +172,9 @@ def test_one_job(server, client, topic):
     with pytest.raises(TimeoutError):
         client.wait(topic, "a/b", timeout=0.2)
     client.run(topic, "a/b")
-    assert client.wait(topic, "a/b", timeout=20)["state"] == "delivered"
+    assert client.wait(topic, "a/b", timeout=60)["state"] == "delivered"
     assert [attempt["status"] for attempt in client.attempts(topic, "a/b")] == [204]
-    assert client.schedule({"topic": topic, "url": server.receiver}, wait=20)["state"] == "delivered"
+    assert client.schedule({"topic": topic, "url": server.receiver}, wait=60)["state"] == "delivered"
     client.schedule({"topic": topic, "jobId": "c", "url": server.receiver, "delay": 60})
     assert client.cancel(topic, "c")["state"] == "cancelled"
 
@@ -226,7 +226,7 @@ def test_events_go_on_after_the_connection_is_lost(server, proxy, topic):
     proxy.cut()
     for job in "a", "b", "last":
         server.client.schedule({"topic": topic, "jobId": job, "url": server.receiver, "delay": 3600})
-    reader.join(30)
+    reader.join(60)
     assert found[-3:] == ["a", "b", "last"] and len(set(found)) == len(found)
 
 

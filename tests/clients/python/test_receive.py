@@ -176,7 +176,7 @@ def check_jobs(client, topic, shop, url):
         client.schedule({"topic": topic, "jobId": name, "body": {"n": 41}})
     for name in "a", "b", "c":
         client.schedule({"topic": batch, "jobId": name, "body": "bad" if name == "b" else "good"})
-    jobs = {name: client.wait(topic, name, timeout=30) for name in ("value", "not-yet", "retry", "bury", "error", "none")}
+    jobs = {name: client.wait(topic, name, timeout=60) for name in ("value", "not-yet", "retry", "bury", "error", "none")}
     assert {name: job["state"] for name, job in jobs.items()} == {
         "value": "delivered", "not-yet": "delivered", "none": "delivered", "retry": "dead", "bury": "dead", "error": "dead"}
     assert jobs["value"]["result"] == {"total": 42} and jobs["bury"]["reason"] == "gone"

@@ -1,11 +1,11 @@
-"""A worker: worker.py URL TOPIC SECONDS. Prints each job that it begins."""
+"""A worker: worker.py URL TOPIC SECONDS LEASE. Prints each job that it begins."""
 
 import sys
 import time
 
 import duepost
 
-url, topic, seconds = sys.argv[1:]
+url, topic, seconds, lease = sys.argv[1:]
 
 
 def handle(job):
@@ -14,5 +14,5 @@ def handle(job):
     return {"done": job.body}
 
 
-duepost.Duepost(url).work(topic, handle, lease=1)
+duepost.Duepost(url).work(topic, handle, lease=float(lease))
 print("drained", flush=True)

@@ -6,6 +6,7 @@ dueAfter=...)`. Options of the client itself are in snake_case."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import secrets
@@ -213,12 +214,13 @@ class Calls(Part[Http]):
             fields: dict[str, str] = {}
             try:
                 answer = await self.send("readEvents", query=query, streams=True, headers={"Last-Event-ID": last_event_id})
-                async for line in self.lines(answer):
-                    failures = 0
-                    name, _, value = line.partition(":")
-                    if line:
-                        fields[name] = value.removeprefix(" ")
-                    elif fields:
+                async with contextlib.aclosing(self.lines(answer)) as lines:
+                    async for line in lines:
+                        failures = 0
+                        name, _, value = line.partition(":")
+                        if line:
+                            fields[name] = value.removeprefix(" ")
+                            continue
                         event, fields, last_event_id = fields, {}, fields.get("id", last_event_id)
                         if "data" in event:
                             yield Event(event.get("event", "message"), event.get("id"), json.loads(event["data"]))

@@ -59,29 +59,10 @@ class Problem(DuepostError):
         return Problem.kinds.get(status, Problem)(status, members, retry_after)
 
 
-class Invalid(Problem, statuses=(400, 413, 415, 422)):
-    pass
-
-
-class Unauthorized(Problem, statuses=(401,)):
-    pass
-
-
-class Forbidden(Problem, statuses=(403,)):
-    pass
-
-
-class NotFound(Problem, statuses=(404,)):
-    pass
-
-
-class Conflict(Problem, statuses=(409, 412)):
-    """Another job has this id, a lease is lost, or the job is not as `if_match` says."""
-
-
-class TooMany(Problem, statuses=(429,)):
-    pass
-
-
-class Unavailable(Problem, statuses=(503,)):
-    pass
+class Invalid(Problem, statuses=(400, 413, 415, 422)): ...
+class Unauthorized(Problem, statuses=(401,)): ...
+class Forbidden(Problem, statuses=(403,)): ...
+class NotFound(Problem, statuses=(404,)): ...
+class Conflict(Problem, statuses=(409, 412)): ...  # another job has the id, a lease is lost, or the job is not as `if_match` says
+class TooMany(Problem, statuses=(429,)): ...
+class Unavailable(Problem, statuses=(503,)): ...

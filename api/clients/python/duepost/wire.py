@@ -11,7 +11,7 @@ import inspect
 import json
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar, overload
 from urllib.parse import quote
@@ -118,7 +118,7 @@ class Part(Generic[Http]):
                 return
             query = {**query, "cursor": page["cursor"]}
 
-    async def lines(self, answer: httpx.Response) -> AsyncIterator[str]:
+    async def lines(self, answer: httpx.Response) -> AsyncGenerator[str, None]:
         try:
             async for line in answer.aiter_lines() if self.is_async else following(answer.iter_lines()):
                 yield line
