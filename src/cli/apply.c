@@ -13,345 +13,44 @@
 #include <string.h>
 
 #include "base/json_writer.h"
-#include "base/memory.h"
-#include "base/system.h"
 #include "cli/commands.h"
 #include "cli/declared.h"
-#include "job/group.h"
-#include "job/job_id.h"
-#include "job/schedule/recurring.h"
-#include "job/topic/topic_patterns.h"
-#include "job/topic/topic_settings.h"
+#include "job/request.h"
+#include "job/text/json.h"
 
 enum { TEXT_MAX = 8 * 1024 * 1024, PATH_SIZE = 512, VALUE_SHOWN = 120 };
 #define HIDDEN SLICE(HEADER_HIDDEN)
 
-/* ---- the kinds, in the order in which they are changed ---- */
-
-enum kind { KIND_LIMIT, KIND_PATTERN, KIND_TOPIC, KIND_KEY, KIND_GROUP, KIND_SCHEDULE, KINDS };
-
+/* The lists of the server, for --prune. */
 static const struct {
-    const char *member, *word; /* in the file; in what the command prints */
     const struct listing *listing;
     const char *name; /* member that names an object of the listing */
-} kinds[KINDS] = {
-    [KIND_LIMIT] = {"limits", "limit", &listing_limits, "limit"},
-    [KIND_PATTERN] = {"patterns", "pattern", NULL, "topic"},
-    [KIND_TOPIC] = {"topics", "topic", &listing_topics, "topic"},
-    [KIND_KEY] = {"keys", "key", &listing_keys, "key"},
-    [KIND_GROUP] = {"groups", "group", &listing_groups, "group"},
-    [KIND_SCHEDULE] = {"schedules", "schedule", &listing_schedules, "scheduleId"},
-};
-
-struct object {
-    enum kind kind;
-    char *topic; /* topic of a key or schedule; else NULL */
-    char *name;
-    struct slice text; /* as declared; empty: to be removed */
-    const char *place; /* place of its name in the text of the file */
-    bool is_declared;
-    bool is_there;          /* the server has it */
-    struct buffer wanted;   /* what is sent */
-    struct buffer new, old; /* as clients see them */
-    bool is_same, has_hidden;
+} listings[DECLARED_KINDS] = {
+    [DECLARED_LIMIT] = {&listing_limits, "limit"}, [DECLARED_PATTERN] = {NULL, "topic"},
+    [DECLARED_TOPIC] = {&listing_topics, "topic"}, [DECLARED_KEY] = {&listing_keys, "key"},
+    [DECLARED_GROUP] = {&listing_groups, "group"}, [DECLARED_SCHEDULE] = {&listing_schedules, "scheduleId"},
 };
 
 struct apply {
     struct call *call;
-    struct declared_file file;
-    bool has[KINDS]; /* the file has this kind */
-    struct object *objects;
-    size_t count, room;
+    struct declared declared;
     size_t created, changed, removed, unchanged, hidden;
-    size_t faults;
     bool is_dry, is_rewriting;
     struct buffer json; /* the changes, for --json */
 };
 
-static struct object *add_object(struct apply *apply, enum kind kind, struct slice topic, struct slice name)
+static void write_target(const struct declared_object *object, struct buffer *target)
 {
-    if (apply->count == apply->room) {
-        apply->room = apply->room ? 2 * apply->room : 64;
-        apply->objects = memory_resize(apply->objects, apply->room * sizeof *apply->objects);
-    }
-    struct object *object = &apply->objects[apply->count++];
-    *object =
-        (struct object){.kind = kind, .topic = topic.size ? slice_dup(topic) : NULL, .name = slice_dup(name)};
-    buffer_init(&object->wanted, TEXT_MAX);
-    buffer_init(&object->new, TEXT_MAX);
-    buffer_init(&object->old, TEXT_MAX);
-    return object;
-}
-
-/* Writes "topic orders", "key orders/ada" or "schedule reports/daily". */
-static void write_title(const struct object *object, struct buffer *title)
-{
-    buffer_printf(title, "%s %s%s%s", kinds[object->kind].word, object->topic ? object->topic : "",
-                  object->topic ? "/" : "", object->name);
-}
-
-static void write_target(const struct object *object, struct buffer *target)
-{
-    static const char *const paths[KINDS] = {
-        [KIND_LIMIT] = "/limits/", [KIND_PATTERN] = "/topics/", [KIND_TOPIC] = "/topics/",
-        [KIND_KEY] = "/topics/",   [KIND_GROUP] = "/groups/",   [KIND_SCHEDULE] = "/schedules/"};
+    static const char *const paths[DECLARED_KINDS] = {
+        [DECLARED_LIMIT] = "/limits/", [DECLARED_PATTERN] = "/topics/", [DECLARED_TOPIC] = "/topics/",
+        [DECLARED_KEY] = "/topics/",   [DECLARED_GROUP] = "/groups/",   [DECLARED_SCHEDULE] = "/schedules/"};
     buffer_clear(target);
     buffer_printf(target, "%s", paths[object->kind]);
     if (object->topic)
         call_add_encoded(target, object->topic);
     if (object->topic)
-        buffer_printf(target, object->kind == KIND_KEY ? "/keys/" : "/");
+        buffer_printf(target, object->kind == DECLARED_KEY ? "/keys/" : "/");
     call_add_encoded(target, object->name);
-}
-
-/* ---- parsing ---- */
-
-/* Reports an error of the file. at is the place of a value. */
-static void report(struct apply *apply, const char *at, const char *path, const char *detail)
-{
-    table_print_line(stderr, "%s:%zu: %s: %s\n", apply->file.name, declared_file_line(&apply->file, at), path,
-                     detail);
-    apply->faults++;
-}
-
-/* Finds the value of a field such as "job.retry" or "windows[1].from" below value, as deep as it goes. */
-static struct slice find_value(struct slice value, const char *field)
-{
-    struct json_cursor cursor;
-    struct slice key, item;
-    while (*field && json_open(value, &cursor)) {
-        size_t size = strcspn(field, ".[");
-        struct slice found = SLICE("");
-        if (field[0] == '[') {
-            long index = strtol(field + 1, NULL, 10);
-            size = strcspn(field, "]") + 1;
-            while (cursor.close == ']' && json_next_item(&cursor, &item) && index-- >= 0)
-                found = item;
-        } else if (cursor.close == '}') {
-            while (found.size == 0 && json_next_member(&cursor, &key, &item))
-                if (key.size == size + 2 && memcmp(key.data + 1, field, size) == 0)
-                    found = item;
-        }
-        if (found.size == 0)
-            break;
-        value = found;
-        field += size;
-        field += *field == '.';
-    }
-    return value;
-}
-
-static void report_all(struct apply *apply, const struct object *object, const struct job_errors *errors)
-{
-    struct job_error error;
-    struct buffer path;
-    for (size_t at = 0; job_errors_take(errors, &at, &error);) {
-        buffer_init(&path, PATH_SIZE);
-        write_title(object, &path);
-        if (error.field[0])
-            buffer_printf(&path, ": %.200s", error.field);
-        const char *place = find_value(object->text, error.field).data;
-        report(apply, place == object->text.data ? object->place : place, buffer_text(&path), error.detail);
-        buffer_fini(&path);
-    }
-}
-
-/* Writes what clients see of settings. Returns the status of the parser. */
-static enum status show_settings(enum kind kind, struct slice text, struct buffer *out,
-                                 struct job_errors *errors)
-{
-    struct topic_settings settings;
-    enum status status = kind == KIND_LIMIT ? limit_settings_parse(text, &settings, errors)
-                         : kind == KIND_KEY ? key_settings_parse(text, &settings, errors)
-                                            : topic_settings_parse(text, &settings, errors);
-    if (status != STATUS_OK)
-        return status;
-    (kind == KIND_KEY ? key_settings_show : topic_settings_show)(&settings, out);
-    if (out->size == 0)
-        buffer_append(out, SLICE("{}"));
-    topic_settings_fini(&settings);
-    return STATUS_OK;
-}
-
-static enum status show_group(struct slice text, struct buffer *out, struct job_errors *errors)
-{
-    struct buffer record;
-    buffer_init_fallible(&record, GROUP_BYTES_MAX);
-    enum status status = group_parse(text, &record, errors);
-    if (status == STATUS_OK) {
-        struct json_writer json = json_writer_to(out);
-        json_put_object(&json);
-        json_put_name(&json, "endpoints");
-        group_show_endpoints(buffer_slice(&record), &json);
-        json_end_object(&json);
-    }
-    buffer_fini(&record);
-    return status;
-}
-
-static enum status show_schedule(struct slice topic, struct slice text, struct buffer *out,
-                                 struct job_errors *errors)
-{
-    struct recurring recurring;
-    struct job *job = NEW(struct job);
-    enum status status = recurring_parse(topic, text, clock_wall_ms(), &recurring, job, errors);
-    if (status == STATUS_OK) {
-        struct json_writer json = json_writer_to(out);
-        json_put_object(&json);
-        recurring_show(&recurring, job, &json);
-        json_end_object(&json);
-        job_fini(job);
-        recurring_fini(&recurring);
-    }
-    free(job);
-    return status;
-}
-
-/* Writes the object as clients will see it. text is the declared object, or this with more members. */
-static bool show_object(struct apply *apply, struct object *object, struct slice text)
-{
-    struct job_errors errors;
-    enum status status;
-    job_errors_clear(&errors);
-    buffer_clear(&object->new);
-    if (object->kind == KIND_GROUP)
-        status = show_group(text, &object->new, &errors);
-    else if (object->kind == KIND_SCHEDULE)
-        status = show_schedule(slice_of(object->topic), text, &object->new, &errors);
-    else
-        status = show_settings(object->kind, text, &object->new, &errors);
-    if (status == STATUS_OK)
-        return true;
-    if (errors.count == 0)
-        job_errors_add(&errors, "", "is too large");
-    report_all(apply, object, &errors);
-    return false;
-}
-
-/* ---- the file ---- */
-
-static bool is_name_valid(enum kind kind, struct slice topic, struct slice name)
-{
-    switch (kind) {
-    case KIND_LIMIT:
-        return limit_name_is_valid(name);
-    case KIND_PATTERN:
-        return topic_pattern_is_open(name);
-    case KIND_TOPIC:
-        return topic_is_valid(name);
-    case KIND_GROUP:
-        return group_name_is_valid(name);
-    case KIND_KEY:
-        return topic_is_valid(topic) && name.size > 0;
-    default:
-        return topic_is_valid(topic) && recurring_id_is_valid(name);
-    }
-}
-
-static void read_object(struct apply *apply, enum kind kind, struct slice topic, struct slice key,
-                        struct slice value)
-{
-    struct buffer room, path;
-    struct json_cursor cursor;
-    buffer_init(&room, PATH_SIZE);
-    buffer_init(&path, 2 * PATH_SIZE);
-    struct slice name = json_name(key, &room), id = name;
-    if (kind == KIND_SCHEDULE && !job_key_parse(name, &topic, &id))
-        topic = id = SLICE("");
-    buffer_printf(&path, "%s %.*s", kinds[kind].word, SLICE_ARG(name));
-    if (!is_name_valid(kind, topic, id)) {
-        static const char *const expected[KINDS] = {
-            [KIND_LIMIT] = "expected the name of a limit, 1 to 128 characters of A-Z a-z 0-9 . _ -",
-            [KIND_PATTERN] = "expected a pattern such as orders-*",
-            [KIND_TOPIC] = "expected a topic, 1 to 128 characters of A-Z a-z 0-9 . _ -; patterns have a list "
-                           "of their own",
-            [KIND_KEY] = "expected a key, below a topic",
-            [KIND_GROUP] = "expected the name of a group, 1 to 128 characters of A-Z a-z 0-9 . _ -",
-            [KIND_SCHEDULE] = "expected a schedule as TOPIC/ID"};
-        report(apply, key.data, buffer_text(&path), expected[kind]);
-    } else if (!json_open(value, &cursor) || cursor.close != '}') {
-        report(apply, value.data, buffer_text(&path), "must be an object");
-    } else {
-        struct object *object = add_object(apply, kind, topic, id);
-        object->text = value;
-        object->place = key.data;
-        object->is_declared = true;
-        (void)show_object(apply, object, value);
-    }
-    buffer_fini(&room);
-    buffer_fini(&path);
-}
-
-static void read_kind(struct apply *apply, enum kind kind, struct slice value)
-{
-    struct json_cursor objects, keys;
-    struct slice key, item, name, settings;
-    struct buffer room;
-    bool is_none = slice_equal(value, SLICE("null"));
-    if (!is_none && (!json_open(value, &objects) || objects.close != '}')) {
-        report(apply, value.data, kinds[kind].member, "must be an object, whose members are named");
-        return;
-    }
-    apply->has[kind] = true;
-    if (is_none)
-        return;
-    buffer_init(&room, PATH_SIZE);
-    while (json_next_member(&objects, &key, &item)) {
-        if (kind != KIND_KEY) {
-            read_object(apply, kind, SLICE(""), key, item);
-        } else if (!json_open(item, &keys) || keys.close != '}') {
-            report(apply, item.data, kinds[kind].member, "must be an object: a topic, and its keys in it");
-        } else {
-            char *topic = slice_dup(json_name(key, &room));
-            while (json_next_member(&keys, &name, &settings))
-                read_object(apply, kind, slice_of(topic), name, settings);
-            free(topic);
-        }
-    }
-    buffer_fini(&room);
-}
-
-/* Reads and checks the whole file. Returns false after an error. */
-static bool read_file(struct apply *apply)
-{
-    const char *path = apply->call->arguments.values[ARGUMENT_FILE];
-    struct problem *problem = &apply->call->problem;
-    struct json_cursor members;
-    struct slice key, value, found[KINDS] = {{NULL, 0}};
-    if (!path) {
-        problem_set(problem, "expected -f FILE, such as -f duepost.yaml; - is standard input");
-        return false;
-    }
-    if (!declared_file_read(&apply->file, path, problem))
-        return false;
-    if (!json_open(buffer_slice(&apply->file.text), &members) || members.close != '}') {
-        problem_set(problem,
-                    "%s: expected an object with limits, patterns, topics, keys, groups or schedules",
-                    apply->file.name);
-        return false;
-    }
-    while (json_next_member(&members, &key, &value)) {
-        struct slice name = slice_from(key.data + 1, key.size - 2);
-        struct suggestion meant = {.name = name};
-        char detail[SUGGESTION_DETAIL_SIZE], member[PATH_SIZE];
-        int kind = 0;
-        while (kind < KINDS && !slice_equal(name, slice_of(kinds[kind].member)))
-            suggestion_weigh(&meant, kinds[kind++].member);
-        if (kind < KINDS) {
-            found[kind] = value;
-            continue;
-        }
-        suggestion_write(&meant, "unknown member", detail);
-        snprintf(member, sizeof member, "%.*s", SLICE_ARG(name));
-        report(apply, key.data, member, detail);
-    }
-    for (int kind = 0; kind < KINDS; kind++)
-        if (found[kind].data)
-            read_kind(apply, (enum kind)kind, found[kind]);
-    if (apply->faults)
-        problem_set(problem, "%s has %zu error%s; nothing was sent", apply->file.name, apply->faults,
-                    apply->faults == 1 ? "" : "s");
-    return apply->faults == 0;
 }
 
 /* ---- the server ---- */
@@ -382,7 +81,7 @@ static void copy_members(struct slice text, const json_t *from, struct buffer *o
 }
 
 /* Reads the settings of the pattern from the list of all. */
-static void copy_pattern(struct object *object, struct slice patterns)
+static void copy_pattern(struct declared_object *object, struct slice patterns)
 {
     struct json_cursor cursor;
     struct slice item;
@@ -401,15 +100,16 @@ static void copy_pattern(struct object *object, struct slice patterns)
 }
 
 /* Reads the object as the server has it. */
-static bool read_old(struct apply *apply, struct object *object)
+static bool read_old(struct apply *apply, struct declared_object *object)
 {
     struct call *call = apply->call;
     struct buffer target;
     buffer_init(&target, CALL_TARGET_MAX);
     write_target(object, &target);
-    json_t *json = remote_ask_json(
-        call->remote, "GET", object->kind == KIND_PATTERN ? "/topics?patterns=true" : buffer_text(&target),
-        NULL, &call->problem);
+    json_t *json =
+        remote_ask_json(call->remote, "GET",
+                        object->kind == DECLARED_PATTERN ? "/topics?patterns=true" : buffer_text(&target),
+                        NULL, &call->problem);
     struct slice text = remote_text(call->remote);
     bool is_missing = !json && slice_equal(call_member(text, "status"), SLICE("404"));
     buffer_fini(&target);
@@ -420,26 +120,26 @@ static bool read_old(struct apply *apply, struct object *object)
     if (!json)
         return is_missing;
     switch (object->kind) {
-    case KIND_PATTERN:
+    case DECLARED_PATTERN:
         copy_pattern(object, call_member(text, "patterns"));
         break;
-    case KIND_TOPIC:
+    case DECLARED_TOPIC:
         copy_members(call_member(text, "settings"), json_object_get(json, "from"), &object->old);
         object->is_there = object->old.size > 2;
         break;
-    case KIND_GROUP:
+    case DECLARED_GROUP:
         object->is_there = true;
         buffer_append(&object->old, SLICE("{\"endpoints\":"));
         buffer_append(&object->old, call_member(text, "endpoints"));
         buffer_append_byte(&object->old, '}');
         break;
-    case KIND_SCHEDULE:
+    case DECLARED_SCHEDULE:
         object->is_there = true;
         copy_members(text, NULL, &object->old);
         break;
     default:
         buffer_append(&object->old, call_member(text, "settings"));
-        object->is_there = object->kind == KIND_LIMIT || object->old.size > 2;
+        object->is_there = object->kind == DECLARED_LIMIT || object->old.size > 2;
     }
     json_decref(json);
     return true;
@@ -519,7 +219,7 @@ static void note_difference(void *arg, const char *path, struct slice old, struc
 }
 
 /* Pausing is an action of operators, which a file that does not name it leaves as it is. */
-static void keep_pause(struct object *object)
+static void keep_pause(struct declared_object *object)
 {
     static const char *const names[] = {"paused", "pauseReason"};
     struct slice text = object->text;
@@ -543,7 +243,7 @@ static void keep_pause(struct object *object)
 }
 
 /* Reads the server's objects, and decides what becomes of each. */
-static bool compare_object(struct apply *apply, struct object *object)
+static bool compare_object(struct apply *apply, struct declared_object *object)
 {
     if (!read_old(apply, object))
         return false;
@@ -552,10 +252,11 @@ static bool compare_object(struct apply *apply, struct object *object)
         return true;
     }
     keep_pause(object);
-    if (!show_object(apply, object, buffer_slice(&object->wanted)))
+    if (!declared_show(&apply->declared, object, buffer_slice(&object->wanted)))
         return false;
-    bool is_empty = object->new.size == 2 && !object->is_there &&
-                    (object->kind == KIND_TOPIC || object->kind == KIND_PATTERN || object->kind == KIND_KEY);
+    bool is_empty =
+        object->new.size == 2 && !object->is_there &&
+        (object->kind == DECLARED_TOPIC || object->kind == DECLARED_PATTERN || object->kind == DECLARED_KEY);
     object->is_same = object->is_there || is_empty;
     if (object->is_there)
         apply_compare("", buffer_slice(&object->old), buffer_slice(&object->new), note_difference,
@@ -568,10 +269,10 @@ static bool compare_object(struct apply *apply, struct object *object)
 
 /* ---- objects that the file does not name ---- */
 
-static bool is_known(const struct apply *apply, enum kind kind, const char *topic, const char *name)
+static bool is_known(const struct apply *apply, enum declared_kind kind, const char *topic, const char *name)
 {
-    for (size_t i = 0; i < apply->count; i++) {
-        const struct object *object = &apply->objects[i];
+    for (size_t i = 0; i < apply->declared.count; i++) {
+        const struct declared_object *object = &apply->declared.objects[i];
         if (object->kind == kind && strcmp(object->name, name) == 0 &&
             (!topic || !object->topic || strcmp(object->topic, topic) == 0))
             return true;
@@ -580,41 +281,41 @@ static bool is_known(const struct apply *apply, enum kind kind, const char *topi
 }
 
 /* Adds an object of the server that is to be removed. Names with '~' belong to duepost itself. */
-static void add_unnamed(struct apply *apply, enum kind kind, const char *topic, const char *name)
+static void add_unnamed(struct apply *apply, enum declared_kind kind, const char *topic, const char *name)
 {
     if (name && !strchr(topic ? topic : name, '~') && !is_known(apply, kind, topic, name))
-        add_object(apply, kind, slice_of(topic), slice_of(name));
+        declared_add(&apply->declared, kind, slice_of(topic), slice_of(name));
 }
 
-static bool list_unnamed(struct apply *apply, enum kind kind, const char *topic)
+static bool list_unnamed(struct apply *apply, enum declared_kind kind, const char *topic)
 {
     struct call *call = apply->call;
     struct buffer target, path;
-    struct listing listing = kinds[kind].listing ? *kinds[kind].listing : listing_topics;
+    struct listing listing = listings[kind].listing ? *listings[kind].listing : listing_topics;
     json_t *page = NULL, *next, *item;
     size_t i;
     buffer_init(&target, CALL_TARGET_MAX);
     buffer_init(&path, CALL_TARGET_MAX);
-    if (kind == KIND_KEY) {
+    if (kind == DECLARED_KEY) {
         buffer_printf(&path, "/topics/%s/keys", topic);
         listing.path = buffer_text(&path);
     }
-    if (kind == KIND_PATTERN) {
+    if (kind == DECLARED_PATTERN) {
         page = remote_ask_json(call->remote, "GET", "/topics?patterns=true", NULL, &call->problem);
         json_array_foreach(json_object_get(page, "patterns"), i, item)
         {
             add_unnamed(apply, kind, NULL, call_text(item, "topic"));
         }
     } else {
-        if (kind == KIND_SCHEDULE)
+        if (kind == DECLARED_SCHEDULE)
             listing.path = "/schedules";
         while ((next = list_next_page(call, &listing, &target, page))) {
             json_decref(page);
             page = next;
             json_array_foreach(json_object_get(page, listing.member), i, item)
             {
-                add_unnamed(apply, kind, kind == KIND_SCHEDULE ? call_text(item, "topic") : topic,
-                            call_text(item, kinds[kind].name));
+                add_unnamed(apply, kind, kind == DECLARED_SCHEDULE ? call_text(item, "topic") : topic,
+                            call_text(item, listings[kind].name));
             }
         }
     }
@@ -626,18 +327,18 @@ static bool list_unnamed(struct apply *apply, enum kind kind, const char *topic)
 
 static bool add_all_unnamed(struct apply *apply)
 {
-    size_t declared = apply->count;
-    for (int kind = 0; kind < KINDS; kind++) {
-        if (!apply->has[kind])
+    size_t count = apply->declared.count;
+    for (int kind = 0; kind < DECLARED_KINDS; kind++) {
+        if (!apply->declared.has[kind])
             continue;
-        if (kind != KIND_KEY && !list_unnamed(apply, (enum kind)kind, NULL))
+        if (kind != DECLARED_KEY && !list_unnamed(apply, (enum declared_kind)kind, NULL))
             return false;
-        for (size_t i = 0; kind == KIND_KEY && i < declared; i++) { /* the file names the topics */
-            bool is_first = apply->objects[i].kind == KIND_KEY;
+        for (size_t i = 0; kind == DECLARED_KEY && i < count; i++) { /* the file names the topics */
+            bool is_first = apply->declared.objects[i].kind == DECLARED_KEY;
             for (size_t k = 0; k < i && is_first; k++)
-                is_first = apply->objects[k].kind != KIND_KEY ||
-                           strcmp(apply->objects[k].topic, apply->objects[i].topic) != 0;
-            if (is_first && !list_unnamed(apply, KIND_KEY, apply->objects[i].topic))
+                is_first = apply->declared.objects[k].kind != DECLARED_KEY ||
+                           strcmp(apply->declared.objects[k].topic, apply->declared.objects[i].topic) != 0;
+            if (is_first && !list_unnamed(apply, DECLARED_KEY, apply->declared.objects[i].topic))
                 return false;
         }
     }
@@ -657,7 +358,7 @@ static void print_value(struct buffer *line, struct slice value)
 
 static void print_difference(void *arg, const char *path, struct slice old, struct slice new)
 {
-    const struct object *object = arg;
+    const struct declared_object *object = arg;
     struct buffer line;
     buffer_init(&line, TEXT_MAX);
     buffer_printf(&line, "    %s  ", path);
@@ -682,23 +383,24 @@ static void add_difference(void *arg, const char *path, struct slice old, struct
     json_end_object(json);
 }
 
-static const char *action_of(const struct object *object)
+static const char *action_of(const struct declared_object *object)
 {
     return !object->is_declared ? "remove" : object->is_there ? "change" : "create";
 }
 
 /* Prints what is done to an object. */
-static void print_change(struct apply *apply, struct object *object)
+static void print_change(struct apply *apply, struct declared_object *object)
 {
     struct buffer title;
     buffer_init(&title, PATH_SIZE);
-    write_title(object, &title);
+    declared_write_title(object, &title);
     if (apply->call->arguments.is_json) {
         struct json_writer json = {&apply->json, apply->json.size > 0};
         json_put_object(&json);
         json_add_text(&json, "action", slice_of(action_of(object)));
-        json_add_text(&json, "kind", slice_of(kinds[object->kind].word));
-        json_add_text(&json, "name", slice_skip(buffer_slice(&title), strlen(kinds[object->kind].word) + 1));
+        json_add_text(&json, "kind", slice_of(declared_kinds[object->kind].word));
+        json_add_text(&json, "name",
+                      slice_skip(buffer_slice(&title), strlen(declared_kinds[object->kind].word) + 1));
         json_add_array(&json, "members");
         apply_compare("", buffer_slice(&object->old), buffer_slice(&object->new), add_difference, &json);
         json_end_array(&json);
@@ -741,7 +443,7 @@ static void print_end(struct apply *apply)
 
 /* ---- the changes ---- */
 
-static bool send_change(struct apply *apply, struct object *object)
+static bool send_change(struct apply *apply, struct declared_object *object)
 {
     struct call *call = apply->call;
     struct buffer target, answer, title;
@@ -750,15 +452,16 @@ static bool send_change(struct apply *apply, struct object *object)
     buffer_init(&answer, REMOTE_ANSWER_MAX);
     buffer_init(&title, PATH_SIZE);
     write_target(object, &target);
-    write_title(object, &title);
+    declared_write_title(object, &title);
     bool is_done =
         remote_ask(call->remote, object->is_declared ? "PUT" : "DELETE", buffer_text(&target),
                    object->is_declared ? buffer_text(&object->wanted) : NULL, &answer, &problem) == STATUS_OK;
     if (!is_done && !object->is_declared && strncmp(problem.text, "404:", 4) == 0)
         is_done = true; /* another client has removed it meanwhile */
     if (!is_done && object->is_declared)
-        problem_set(&call->problem, "%s:%zu: %s: %.600s", apply->file.name,
-                    declared_file_line(&apply->file, object->place), buffer_text(&title), problem.text);
+        problem_set(&call->problem, "%s:%zu: %s: %.600s", apply->declared.file.name,
+                    declared_file_line(&apply->declared.file, object->place), buffer_text(&title),
+                    problem.text);
     else if (!is_done)
         problem_set(&call->problem, "%s: %.600s", buffer_text(&title), problem.text);
     buffer_fini(&target);
@@ -767,7 +470,7 @@ static bool send_change(struct apply *apply, struct object *object)
     return is_done;
 }
 
-static bool do_object(struct apply *apply, struct object *object)
+static bool do_object(struct apply *apply, struct declared_object *object)
 {
     apply->unchanged += object->is_same && object->is_declared;
     apply->hidden += object->is_same && object->is_declared && object->has_hidden;
@@ -784,13 +487,13 @@ static bool do_object(struct apply *apply, struct object *object)
 static bool do_all(struct apply *apply)
 {
     size_t declared = 0;
-    while (declared < apply->count && apply->objects[declared].is_declared)
+    while (declared < apply->declared.count && apply->declared.objects[declared].is_declared)
         declared++;
     for (size_t i = 0; i < declared; i++)
-        if (!do_object(apply, &apply->objects[i]))
+        if (!do_object(apply, &apply->declared.objects[i]))
             return false;
-    for (size_t i = apply->count; i-- > declared;)
-        if (!do_object(apply, &apply->objects[i]))
+    for (size_t i = apply->declared.count; i-- > declared;)
+        if (!do_object(apply, &apply->declared.objects[i]))
             return false;
     return true;
 }
@@ -800,26 +503,23 @@ static bool run(struct call *call, bool is_dry)
     struct apply apply = {.call = call, .is_dry = is_dry, .is_rewriting = call->arguments.is_rewriting};
     call->arguments.is_dry_run = false; /* a parameter of lists otherwise */
     buffer_init(&apply.json, TEXT_MAX);
-    bool is_done = read_file(&apply);
+    const char *path = call->arguments.values[ARGUMENT_FILE];
+    if (!path) {
+        problem_set(&call->problem, "expected -f FILE, such as -f duepost.yaml; - is standard input");
+        return false;
+    }
+    bool is_done = declared_read(&apply.declared, path, &call->problem);
     if (is_done && call->arguments.is_pruning)
         is_done = add_all_unnamed(&apply);
-    for (size_t i = 0; i < apply.count && is_done; i++)
-        is_done = compare_object(&apply, &apply.objects[i]);
+    for (size_t i = 0; i < apply.declared.count && is_done; i++)
+        is_done = compare_object(&apply, &apply.declared.objects[i]);
     if (is_done) {
         is_done = do_all(&apply);
         print_end(&apply);
     }
     if (apply.created + apply.changed + apply.removed > 0)
         call->exit_status = is_done && is_dry ? 1 : 0;
-    for (size_t i = 0; i < apply.count; i++) {
-        free(apply.objects[i].topic);
-        free(apply.objects[i].name);
-        buffer_fini(&apply.objects[i].wanted);
-        buffer_fini(&apply.objects[i].new);
-        buffer_fini(&apply.objects[i].old);
-    }
-    free(apply.objects);
-    declared_file_fini(&apply.file);
+    declared_fini(&apply.declared);
     buffer_fini(&apply.json);
     return is_done;
 }

@@ -146,8 +146,7 @@ static CURLcode send_with(struct remote *remote, const char *method, const char 
     int running = 0, left;
     CURLcode code = CURLE_FAILED_INIT;
     CURLMcode progress = curl_multi_add_handle(remote->multi, remote->easy);
-    while (progress == CURLM_OK && (progress = curl_multi_perform(remote->multi, &running)) == CURLM_OK &&
-           running)
+    while (progress == CURLM_OK && curl_multi_perform(remote->multi, &running) == CURLM_OK && running)
         progress = curl_multi_poll(remote->multi, NULL, 0, (int)TIMEOUT_S * 1000, NULL);
     for (const CURLMsg *message; (message = curl_multi_info_read(remote->multi, &left));)
         code = message->data.result;

@@ -58,8 +58,8 @@ typedef bool remote_piece_fn(void *arg, struct slice piece);
 /* Sends a GET whose answer has no end, and calls fn for each piece of it. header is one more header line, or
  * "". Returns when the stream has ended: OK if the server has ended it. *status is that of the answer; 0:
  * none came. */
-enum status remote_stream(struct remote *, const char *target, const char *header, remote_piece_fn *,
-                          void *arg, long *status, struct problem *) MUST_USE;
+enum status remote_stream(struct remote *remote, const char *target, const char *header, remote_piece_fn *fn,
+                          void *arg, long *status, struct problem *problem) MUST_USE;
 
 /* Sends a POST to any URL with these header lines. Returns STATUS_OK if an answer came; *status is then the
  * answer's status, which may be an error. */

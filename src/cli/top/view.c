@@ -363,7 +363,7 @@ static void add_jobs(struct top_lines *lines, const struct top_view *view)
 static void add_span(struct top_lines *lines, const json_t *coming, const char *name)
 {
     const json_t *counts = json_object_get(coming, name);
-    double numbers[COMING_MAX], sum = 0;
+    double numbers[COMING_MAX] = {0}, sum = 0;
     char number[NUMBER_SIZE];
     size_t count = json_array_size(counts) < COMING_MAX ? json_array_size(counts) : COMING_MAX;
     for (size_t i = 0; i < count; i++)

@@ -76,8 +76,8 @@ struct remote_call *post_start(const struct post_settings *, struct remote_calls
                                remote_call_fn *, void *arg);
 
 /* Decides how the lease ends, as the daemon decides about a delivery. The call is in its callback, which got
- * status and answer. token: the request had a token with which the attempt can be ended. */
-void post_judge(const struct post_settings *, const struct remote_call *, long status, struct slice answer,
+ * status and body. */
+void post_judge(const struct post_settings *, const struct remote_call *, long status, struct slice body,
                 struct post_end *);
 
 /* ---- job.c ---- */

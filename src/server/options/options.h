@@ -16,7 +16,6 @@
 #include "job/target/target.h"
 #include "job/token.h"
 #include "store/store.h"
-#include "store/store.h"
 #include "tracing/exporter.h"
 
 /* The options of the tracer: the collector's url, and the headers and attributes of requests to it. */
