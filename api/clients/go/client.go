@@ -324,7 +324,7 @@ type request struct {
 	wait         time.Duration // that the answer may take longer
 }
 
-const maxWait = 30 // seconds of one Retry-After; a longer one is the caller's decision
+const maxWait = 60 // seconds of one Retry-After; a longer one is the caller's decision
 
 // send sends a request, decodes its answer into result, and repeats it where that is safe.
 func (c *Client) send(ctx context.Context, r request, result any) error {

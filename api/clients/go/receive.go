@@ -282,6 +282,9 @@ func (d Deferred) tell(ctx context.Context, word string, members map[string]any)
 	if d.Token == "" || d.EndURL == "" {
 		return errors.New("duepost: the delivery has no Token or no EndURL: set defer in its topic, and --public-url")
 	}
+	if text, isText := members["error"].(string); isText {
+		members["error"] = strings.ToValidUTF8(text[:min(len(text), 256)], "") // the contract allows 256 bytes
+	}
 	members["jobId"], members["token"] = d.JobID, d.Token
 	client := New(Options{URL: d.EndURL, Client: d.Client})
 	client.options.Token = "" // the token of the attempt is enough

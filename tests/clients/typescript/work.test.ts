@@ -19,6 +19,9 @@ test("a worker reports results, retries, deaths and progress", async () => {
         case "retry": if (job.attempt === 1) throw retry(0.1, "later"); return undefined;
         case "bury": return bury("no such address");
         case "release": return release();
+        case "long": throw new Error(`${"é".repeat(300)}\ud800\n\0`);
+        case "large": return job.attempt === 1 ? "x".repeat(70_000) : 1;
+        case "big": return job.attempt === 1 ? 1n : 2;
         case "throws": if (job.attempt === 1) throw new Error("a fault"); return "second";
         case "progress": job.progress(0.25); await mayEnd; return { pages: 3 };
         default: return { to: (job.body as { to: string }).to };
@@ -27,7 +30,8 @@ test("a worker reports results, retries, deaths and progress", async () => {
       running--;
     }
   }, { concurrency: 3, signal: stop.signal, onError: (error) => errors.push(error) });
-  for (const jobId of ["plain", "retry", "bury", "throws", "progress"]) await client.schedule({ topic: "mail", jobId, body: { to: "ada" }, retrySchedule: [0] });
+  await client.schedule({ topic: "mail", jobId: "long", retry: 0 });
+  for (const jobId of ["large", "big", "plain", "retry", "bury", "throws", "progress"]) await client.schedule({ topic: "mail", jobId, body: { to: "ada" }, retrySchedule: [0] });
   const ended = async (jobId: string) => client.wait("mail", jobId, { timeout: 20 });
   await until(async () => (await client.get("mail", "progress")).progress === 0.25, "progress");
   finish();
@@ -37,7 +41,11 @@ test("a worker reports results, retries, deaths and progress", async () => {
   assert.equal((await client.attempts("mail", "retry"))[0].errorDetail, "later");
   assert.deepEqual([(await ended("bury")).state, (await ended("bury")).reason], ["dead", "rejected"]);
   assert.equal((await ended("throws")).result, "second");
-  assert.deepEqual(errors.map(String), ["Error: a fault"]);
+  assert.equal((await ended("long")).state, "dead");
+  assert.match((await client.attempts("mail", "long"))[0].errorDetail!, /^é{100,128}$/);
+  assert.deepEqual([(await ended("large")).result, (await ended("big")).result], [1, 2]);
+  assert.equal(errors.filter((error) => (error as Error).message === "a fault").length, 1);
+  assert.equal(errors.length, 4);
   assert.ok(most <= 3);
   stop.abort();
   await worker;

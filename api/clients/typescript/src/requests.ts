@@ -48,7 +48,7 @@ export interface Call<P extends PathOf<M>, M extends Method> {
 }
 
 const UNITS: Record<string, number> = { d: 86400, h: 3600, m: 60, s: 1, ms: 0.001 };
-export const MAX_WAIT = 30; // seconds of one Retry-After; a longer one is the caller's decision
+export const MAX_WAIT = 60; // seconds of one Retry-After; a longer one is the caller's decision
 
 /** Returns the seconds of a duration. */
 export function seconds(duration: Duration): number {
@@ -114,7 +114,7 @@ export class Requests {
   }
 
   private async sendOnce(target: string, request: RequestInit, { wait = 0, signal }: { wait?: number; signal?: AbortSignal }): Promise<Response | Error> {
-    const signals = [...(wait < Infinity ? [AbortSignal.timeout((this.timeout + wait) * 1000)] : []), ...(signal ? [signal] : [])];
+    const signals = [...(wait < Infinity ? [AbortSignal.timeout(Math.ceil((this.timeout + wait) * 1000))] : []), ...(signal ? [signal] : [])];
     try {
       const answer = await this.fetch(target, { ...request, signal: AbortSignal.any(signals) });
       if (answer.headers.get("content-type")?.startsWith("text/event-stream")) return answer;

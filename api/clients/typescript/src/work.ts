@@ -1,4 +1,4 @@
-import { Conflict, Problem } from "./errors.js";
+import { Conflict, Invalid, Problem } from "./errors.js";
 import type { components } from "./generated/contract.js";
 import { Outcome } from "./outcome.js";
 import { backOff, Requests, seconds, sleep, type Duration } from "./requests.js";
@@ -25,24 +25,25 @@ export interface WorkOptions {
 }
 
 const POLL = 5; // seconds that a request waits for a job; a worker may take as long to stop
-type Process = Record<"on" | "off", (signal: string, listener: () => void) => void>;
+type Process = Partial<Record<"on" | "off", (signal: string, listener: () => void) => void>>;
 
 export async function work(client: Requests, topic: string, handler: Work, options: WorkOptions): Promise<void> {
   const { concurrency = 1, signal, onError = () => {} } = options, lease = seconds(options.lease ?? 30);
+  const wait = Math.min(POLL, lease / 4); // by this worker's clock, a lease may have begun as early as the request for it
   const stop = new AbortController(), running = new Set<Promise<void>>();
   const host = signal ? undefined : (globalThis as { process?: Process }).process, onSignal = () => { stop.abort(); forget(); };
-  const forget = () => { for (const name of ["SIGTERM", "SIGINT"]) host?.off(name, onSignal); }; // a second signal ends the process
-  for (const name of ["SIGTERM", "SIGINT"]) host?.on(name, onSignal);
+  const forget = () => { for (const name of ["SIGTERM", "SIGINT"]) host?.off?.(name, onSignal); }; // a second signal ends the process
+  for (const name of ["SIGTERM", "SIGINT"]) host?.on?.(name, onSignal);
   signal?.addEventListener("abort", onSignal);
   if (signal?.aborted) stop.abort();
   try {
     for (let failures = 0; !stop.signal.aborted; ) {
-      const free = concurrency - running.size, began = Date.now();
+      const free = concurrency - running.size, began = performance.now();
       if (free <= 0) { await Promise.race(running); continue; }
       try {
         // The request is not cut when the worker stops: it may just have leased jobs, which are then released.
-        const { jobs } = await client.call("post", "/topics/{topic}/lease", { path: { topic }, body: { max: Math.min(free, 100), lease, wait: POLL },
-          wait: POLL, headers: { "idempotency-key": crypto.randomUUID() } });
+        const { jobs } = await client.call("post", "/topics/{topic}/lease", { path: { topic }, body: { max: Math.min(free, 100), lease, wait },
+          wait, headers: { "idempotency-key": crypto.randomUUID() } });
         failures = 0;
         for (const job of jobs) {
           const one: Promise<void> = (stop.signal.aborted ? end(client, job, "release") : run(client, job, handler, lease, began))
@@ -69,18 +70,19 @@ async function run(client: Requests, leased: Leased, handler: Work, lease: numbe
   const { topic, jobId, token } = leased, lost = new AbortController(), ended = new AbortController();
   let leaseEnd = began + lease * 1000, news: { progress?: unknown } = {}, wake = () => {};
   const extend = async () => {
-    for (let isFirst = true; ; isFirst = false) {
-      if (!isFirst) await sleep(1, ended.signal); // at most one request a second
+    for (;; await sleep(Math.min(1, lease / 10), ended.signal)) { // at most one request a second
       const told = "progress" in news ? Promise.resolve() : new Promise<void>((resolve) => (wake = resolve));
-      await Promise.race([sleep(lease / 3, ended.signal), told]);
+      const left = (leaseEnd - performance.now()) / 1000; // after a failure less than the whole lease
+      await Promise.race([sleep(Math.max(0, Math.min(lease / 3, left / 2)), ended.signal), told]);
       if (ended.signal.aborted) return;
-      const asked = Date.now(), body = { jobId, token, lease, ...news }, signal = AbortSignal.any([ended.signal, AbortSignal.timeout(Math.max(1, leaseEnd - asked))]);
+      const asked = performance.now(), body = { jobId, token, lease, ...news };
+      const signal = AbortSignal.any([ended.signal, AbortSignal.timeout(Math.ceil(Math.max(1000, leaseEnd - asked)))]);
       news = {};
       try {
         await client.call("post", "/topics/{topic}/extend", { path: { topic }, body, safe: true, signal });
         leaseEnd = asked + lease * 1000;
       } catch (error) {
-        if (!ended.signal.aborted && (error instanceof Conflict || Date.now() >= leaseEnd)) return lost.abort(error);
+        if (!ended.signal.aborted && (error instanceof Conflict || performance.now() >= leaseEnd)) return lost.abort(error);
       }
     }
   };
@@ -95,11 +97,24 @@ async function run(client: Requests, leased: Leased, handler: Work, lease: numbe
   ended.abort();
   await extending;
   if (lost.signal.aborted) throw lost.signal.reason;
-  if (!(outcome instanceof Outcome)) await end(client, leased, "complete", { result: outcome });
-  else if (outcome.kind === "release") await end(client, leased, "release");
-  else if (outcome.kind === "bury") await end(client, leased, "bury", { error: outcome.message.slice(0, 200) });
-  else await end(client, leased, "retry", { error: outcome.message.slice(0, 200), delay: outcome.seconds });
+  if (!(outcome instanceof Outcome)) {
+    try {
+      return await end(client, leased, "complete", { result: outcome });
+    } catch (error) {
+      if (!(error instanceof Invalid || error instanceof TypeError)) throw error;
+      [outcome, failure] = [new Outcome("retry", `result: ${(error as Error).message}`), error]; // too large, or not JSON
+    }
+  }
+  const { kind, message, seconds: delay } = outcome as Outcome, error = brief(message);
+  if (kind === "release") await end(client, leased, kind);
+  else if (kind === "bury") await end(client, leased, kind, { error });
+  else await end(client, leased, "retry", { error, delay });
   if (failure !== undefined) throw failure;
+}
+
+/** The contract allows 256 bytes. */
+function brief(text: string | undefined): string | undefined {
+  return text === undefined ? undefined : new TextDecoder().decode(new TextEncoder().encode(text).slice(0, 250)).replace(/\uFFFD+$/, "");
 }
 
 /** Ends an attempt that a receiver answered with `defer()`, from any process: it needs only these three members of the delivery. `endUrl` comes from a
@@ -110,8 +125,8 @@ export function deferred({ jobId, token, endUrl }: { jobId: string; token?: stri
   const tell = (word: string, more: object) => client.call("post", `/${word}` as "/topics/{topic}/complete", { body: { jobId, token, ...more }, safe: true });
   return {
     complete: (result?: unknown) => tell("complete", { result }),
-    retry: (delay?: Duration, error?: string) => tell("retry", { delay: delay === undefined ? undefined : seconds(delay), error }),
-    bury: (error?: string) => tell("bury", { error }),
+    retry: (delay?: Duration, error?: string) => tell("retry", { delay: delay === undefined ? undefined : seconds(delay), error: brief(error) }),
+    bury: (error?: string) => tell("bury", { error: brief(error) }),
     extend: (lease: Duration = 30, progress?: unknown) => tell("extend", { lease: seconds(lease), progress }),
   };
 }
