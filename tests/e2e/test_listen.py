@@ -238,6 +238,17 @@ def test_a_change_of_someone_else_stays(server, topic, listen):
     assert "was changed meanwhile" in listener.err() and settings(server, topic) == {"delivery": "push"}
 
 
+def test_a_topic_that_cannot_be_given_back_is_named_with_the_request_for_it(start, topic, listen):
+    server = start()
+    change(server, topic, "PUT", delivery="push")
+    listener = listen("--take", on=server)
+    until(lambda: settings(server, topic).get("delivery") == "pull")
+    server.terminate()
+    listener.end()
+    assert f'topic {topic} still has delivery=pull: ' in listener.err()
+    assert f'PATCH /topics/{topic} with {{"delivery":"push"}}' in listener.err()
+
+
 def test_a_signal_lets_the_request_end(server, topic, receiver, listen):
     pull(server, topic)
     receiver.script(topic, Answer(200, delay=1.5))
