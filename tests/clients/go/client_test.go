@@ -67,7 +67,7 @@ func equal[T comparable](t *testing.T, found, wanted T) {
 
 func until(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !condition(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(60 * time.Second); !condition(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("not in time: %s", what)
 		}
@@ -318,7 +318,7 @@ func TestAReceiverAnswers(t *testing.T) {
 	schedule("batches", "bad", "bad")
 	ended := func(topic, jobID, state string) *duepost.Job {
 		t.Helper()
-		job, err := client.Get(ctx, topic, jobID, 30*time.Second)
+		job, err := client.Get(ctx, topic, jobID, 55*time.Second)
 		check(t, err)
 		equal(t, jobID+" "+string(job.State), jobID+" "+state)
 		return job

@@ -96,11 +96,12 @@ test("jobs that a quota refuses are sent again", async () => {
 
 test("waiting for the end of a job", async () => {
   const { client, receiver } = await start();
-  const job = await client.schedule({ topic: "mail", url: receiver, delay: 0.3 }, { wait: "20s" });
+  const job = await client.schedule({ topic: "mail", url: receiver, delay: 0.3 }, { wait: "60s" });
   assert.equal(job.state, "delivered");
-  const slow = await client.schedule({ topic: "mail", url: receiver, delay: 1 });
+  const slow = await client.schedule({ topic: "mail", url: receiver, delay: "1h" });
   await assert.rejects(client.wait("mail", slow.jobId, { timeout: 0.2 }), (error) => error instanceof TimedOut && error.job.state === "delayed");
-  assert.equal((await client.wait("mail", slow.jobId, { timeout: "20s" })).state, "delivered");
+  setTimeout(() => void client.run("mail", slow.jobId), 300);
+  assert.equal((await client.wait("mail", slow.jobId, { timeout: "1m" })).state, "delivered");
   const later = await client.schedule({ topic: "mail", url: receiver, delay: "1h" });
   const { etag } = await client.get("mail", later.jobId);
   assert.equal(await client.get("mail", later.jobId, { wait: 0.1, ifNoneMatch: etag! }), undefined);
@@ -146,7 +147,7 @@ test("events come, also those during a lost connection", async () => {
     return came.length > 0;
   }, "the first event");
   proxy.cut();
-  for (let i = 0; i < 5; i++) await client.schedule({ topic: "mail", jobId: `late-${i}` }, { wait: 20 });
+  for (let i = 0; i < 5; i++) await client.schedule({ topic: "mail", jobId: `late-${i}` }, { wait: 60 });
   await until(() => came.filter(({ jobId }) => jobId!.startsWith("late")).length === 5, "five events");
   assert.equal(new Set(came.map(({ id }) => id)).size, came.length);
   assert.equal(came.at(-1)!.lastAttempt!.status, 200);

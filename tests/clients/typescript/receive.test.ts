@@ -97,7 +97,7 @@ for (const [name, mount] of Object.entries(MOUNTS)) {
     await client.schedule({ topic: "forged", jobId: "one", retry: 0, body: 1 });
     for (const body of ["good", "bad", "slow"]) await client.schedule({ topic: "batches", jobId: body, body });
     await client.topics.change("batches", { paused: null });
-    const ended = async (topic: string, jobId: string) => client.wait(topic, jobId, { timeout: 20 });
+    const ended = async (topic: string, jobId: string) => client.wait(topic, jobId, { timeout: 60 });
     assert.deepEqual((await ended("orders", "done")).result, { order: 1041 });
     assert.deepEqual((await ended("orders", "not-yet")).result, { rounds: 3 });
     assert.equal((await ended("orders", "retry")).state, "delivered");

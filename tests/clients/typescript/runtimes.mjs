@@ -17,12 +17,12 @@ const port = server.port ?? server.addr.port, client = new Duepost({ url: test.u
 await client.topics.put("orders", { url: `http://127.0.0.1:${port}/`, secrets: [SECRET], results: true, defer: true, events: true, retention: 60 });
 const stop = new AbortController(), came = [];
 const reading = (async () => { for await (const event of client.events({ topics: "orders", signal: stop.signal })) came.push(event.type); })();
-const job = await client.schedule({ topic: "orders", jobId: "one", body: globalThis.Bun ? "Bun" : "Deno" }, { wait: 20 });
-const later = await client.schedule({ topic: "orders", jobId: "later" }, { wait: 20 });
+const job = await client.schedule({ topic: "orders", jobId: "one", body: globalThis.Bun ? "Bun" : "Deno" }, { wait: 60 });
+const later = await client.schedule({ topic: "orders", jobId: "later" }, { wait: 60 });
 await client.topics.put("mail", { delivery: "pull", retention: 60 });
 await client.schedule({ topic: "mail", jobId: "two", body: 7 });
 const working = client.work("mail", (leased) => leased.body + 1, { signal: stop.signal });
-const mail = await client.wait("mail", "two", { timeout: 20 });
+const mail = await client.wait("mail", "two", { timeout: 60 });
 stop.abort();
 await Promise.all([working, reading]);
 await (server.shutdown?.() ?? server.stop(true));

@@ -13,7 +13,7 @@ export async function start(options: TestOptions = {}) {
 }
 
 export async function until<T>(condition: () => T | Promise<T>, what: string): Promise<NonNullable<T>> {
-  const end = Date.now() + 20_000 * Number(process.env.DUEPOST_TEST_SLOW ?? 1);
+  const end = Date.now() + 60_000 * Number(process.env.DUEPOST_TEST_SLOW ?? 1);
   for (;;) {
     const found = await condition();
     if (found) return found as NonNullable<T>;

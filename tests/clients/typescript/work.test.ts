@@ -32,7 +32,7 @@ test("a worker reports results, retries, deaths and progress", async () => {
   }, { concurrency: 3, signal: stop.signal, onError: (error) => errors.push(error) });
   await client.schedule({ topic: "mail", jobId: "long", retry: 0 });
   for (const jobId of ["large", "big", "plain", "retry", "bury", "throws", "progress"]) await client.schedule({ topic: "mail", jobId, body: { to: "ada" }, retrySchedule: [0] });
-  const ended = async (jobId: string) => client.wait("mail", jobId, { timeout: 20 });
+  const ended = async (jobId: string) => client.wait("mail", jobId, { timeout: 60 });
   await until(async () => (await client.get("mail", "progress")).progress === 0.25, "progress");
   finish();
   assert.deepEqual((await ended("progress")).result, { pages: 3 });
@@ -89,9 +89,21 @@ test("a lease that cannot be extended is lost by the worker's clock", async () =
   await worker;
 });
 
-/** Starts workers.js as a process of its own. */
-function startWorker(url: string) {
-  const child = spawn(process.execPath, [fileURLToPath(new URL("./worker.js", import.meta.url))], { env: { ...process.env, DUEPOST_SERVER: url }, stdio: ["ignore", "pipe", "inherit"] });
+test("a job that comes while the worker stops is released", async () => {
+  const { client } = await start(), stop = new AbortController();
+  await client.topics.put("mail", { delivery: "pull" });
+  const worker = client.work("mail", () => assert.fail("the worker has stopped"), { signal: stop.signal });
+  await until(async () => (await client.topics.get("mail")).pull?.waiting, "a request waits for a job");
+  stop.abort();
+  const { jobId } = await client.schedule({ topic: "mail", body: 1 });
+  await worker;
+  const job = await client.get("mail", jobId);
+  assert.deepEqual([job.state, job.attempts], ["ready", 0]);
+});
+
+/** Starts worker.js as a process of its own, whose jobs take 1.5 s. */
+function startWorker(url: string, lease: number) {
+  const child = spawn(process.execPath, [fileURLToPath(new URL("./worker.js", import.meta.url))], { env: { ...process.env, DUEPOST_SERVER: url, LEASE: String(lease) }, stdio: ["ignore", "pipe", "inherit"] });
   const lines: string[] = [];
   child.stdout.on("data", (text) => lines.push(...String(text).trim().split("\n")));
   return { child, lines, exit: once(child, "exit") };
@@ -101,7 +113,7 @@ test("SIGTERM: the running handler finishes, and no other job is lost", async ()
   const { client, url } = await start();
   await client.topics.put("mail", { delivery: "pull", retention: 3600 });
   for (const jobId of ["a", "b", "c"]) await client.schedule({ topic: "mail", jobId, body: jobId });
-  const worker = startWorker(url);
+  const worker = startWorker(url, 60);
   await until(() => worker.lines.length > 0, "a job has begun");
   worker.child.kill("SIGTERM");
   assert.deepEqual((await worker.exit)[0], 0);
@@ -114,10 +126,10 @@ test("a worker that is killed: the job comes again after its lease", async () =>
   const { client, url } = await start();
   await client.topics.put("mail", { delivery: "pull", retention: 3600, retrySchedule: [0] });
   await client.schedule({ topic: "mail", jobId: "a", body: "a" });
-  const first = startWorker(url);
+  const first = startWorker(url, 3);
   await until(() => first.lines.includes("begun a"), "the job has begun");
   first.child.kill("SIGKILL");
-  const second = startWorker(url);
+  const second = startWorker(url, 3);
   await until(() => second.lines.includes("done a"), "the job has come again");
   second.child.kill("SIGTERM");
   await second.exit;

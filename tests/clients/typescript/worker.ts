@@ -6,5 +6,5 @@ await new Duepost().work("mail", async (job) => {
   console.log("begun", job.jobId);
   await sleep(1500);
   console.log("done", job.jobId);
-}, { lease: 2 });
+}, { lease: Number(process.env.LEASE) });
 console.log("drained");
