@@ -47,13 +47,25 @@ def fish(scripts, line):
     return [each.split("\t")[0] for each in done.stdout.splitlines()]
 
 
+def zsh(scripts, *words):
+    """Returns the arguments with which the function for zsh calls zsh's own functions for descriptions and options."""
+    script = 'compdef() { }; _describe() { print -rl -- ${(P)4} }; _arguments() { print -rl -- "$@" }; source $1; shift; words=(duepost "$@"); CURRENT=$#words; _duepost; true'
+    done = subprocess.run(["zsh", "-fc", script, "zsh", scripts / "zsh", *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    return done.stdout.splitlines()
+
+
+def zsh_flags(scripts, *words):
+    return {flag for line in zsh(scripts, *words) for flag in re.findall(r"^\*(--[a-z0-9-]+)\[", line)}
+
+
 @pytest.mark.parametrize("shell", SHELLS)
 def test_the_shell_reads_its_file(scripts, shell):
     done = subprocess.run([shell, "-n", scripts / shell], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_zsh_completes_with_the_function(scripts):
+def test_zsh_finds_the_function(scripts):
     (scripts / "_duepost").write_text((scripts / "zsh").read_text())
     done = subprocess.run(["zsh", "-fc", f"fpath=({scripts} $fpath); autoload -Uz compinit; compinit -D -u; print -r -- $_comps[duepost]; source {scripts}/zsh; whence -w _duepost"],
                           capture_output=True, text=True, check=False, env=duepost.environment({"HOME": str(scripts), "TERM": "dumb"}))
@@ -63,17 +75,17 @@ def test_zsh_completes_with_the_function(scripts):
 def test_commands(scripts):
     assert set(bash(scripts, "")) == set(COMMANDS) == set(fish(scripts, "duepost "))
     assert bash(scripts, "sche") == ["schedule", "schedules"] and fish(scripts, "duepost sche") == ["schedule", "schedules"]
-    assert set(bash(scripts, "help", "")) == set(COMMANDS)
+    assert set(bash(scripts, "help", "")) == set(COMMANDS) == {line.partition(":")[0] for line in zsh(scripts, "")}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_options_of_a_command(scripts, command):
-    assert set(bash(scripts, command, "--")) == COMMANDS[command]
+    assert set(bash(scripts, command, "--")) == COMMANDS[command] == zsh_flags(scripts, command, "--")
     assert {each for each in fish(scripts, f"duepost {command} --") if each.startswith("--")} == COMMANDS[command]
 
 
 def test_options_of_the_server(scripts):
-    assert set(bash(scripts, "--")) == SERVER and bash(scripts, "--listen", "x", "--durab") == ["--durability"]
+    assert set(bash(scripts, "--")) == SERVER == zsh_flags(scripts, "--") and bash(scripts, "--listen", "x", "--durab") == ["--durability"]
     assert {each for each in fish(scripts, "duepost --")} >= SERVER
 
 
@@ -85,6 +97,8 @@ def test_values(scripts):
                             (["token", ""], ["new"]), (["completion", ""], list(SHELLS)), (["nowhere", "--"], [])]:
         assert sorted(bash(scripts, *words)) == sorted(expected), words
     assert sorted(fish(scripts, "duepost --clock ")) == ["manual", "redis"]
+    assert {"*--redis-ca[PEM file with the CAs that may issue Redis's certificate; default\\: the system's]:FILE:_files", "1:word:(export stats delete )"} <= {
+        *zsh(scripts, "--"), *zsh(scripts, "history", "")}
     assert "a file.yaml" in " ".join(fish(scripts, "duepost apply -f a")).replace("\\", "")
 
 
