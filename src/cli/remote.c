@@ -463,6 +463,9 @@ static void set_foreign(struct remote_call *call, const struct remote_request *r
     for (size_t i = 0; i < count; i++) /* libcurl adds none of its own */
         call->headers = curl_slist_append(call->headers, defaults[i]);
     call->answer_max = request->answer_max;
+    /* On a connection that the other side has closed, libcurl would send the request a second time. */
+    curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
+    curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
     curl_easy_setopt(easy, CURLOPT_URL, request->url);
     curl_easy_setopt(easy, CURLOPT_NOBODY, is_head ? 1L : 0L);
     if (!is_head)

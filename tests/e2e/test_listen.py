@@ -12,7 +12,7 @@ import processes
 import scratch
 import timestamp
 from patience import SLOW, until as until_within
-from receiver import HANG, Answer
+from receiver import CLOSE, HANG, Answer
 from tokens import TokenFile
 from worker import pull, pull_post
 
@@ -143,6 +143,15 @@ def test_nobody_listens(server, topic, listen):
     (_, _, _, status, _, what), = listen("--until-empty", to="http://127.0.0.1:1/x").wait()
     assert "connect" in status and what.startswith("again at ")
     assert server.job(topic, "a")["attempts"] == 1
+
+
+def test_a_request_is_sent_once_even_if_its_connection_is_closed(server, topic, receiver, listen):
+    pull(server, topic)
+    receiver.script(topic, 204, CLOSE)
+    for job_id in ("a", "b"):
+        server.schedule(topic=topic, jobId=job_id, retry=3)
+    lines = listen("--until-empty").wait()
+    assert [line[-1].split(" ")[0] for line in lines] == ["delivered", "again"] and receiver.count(topic) == 2
 
 
 def test_a_request_that_takes_too_long_is_a_failed_attempt(server, topic, receiver, listen):
