@@ -128,6 +128,9 @@ func (c *Client) Schedule(ctx context.Context, job NewJob) (*Placed, error) {
 
 // ScheduleWithKey is Schedule with an Idempotency-Key of your choice: a later call with the same one finds the first job.
 func (c *Client) ScheduleWithKey(ctx context.Context, job NewJob, key string) (*Placed, error) {
+	if job.IdempotencyKey != nil {
+		key = "" // the header cannot be combined with it
+	}
 	placed := new(Placed)
 	return placed, c.send(ctx, request{method: "POST", path: "/jobs", body: job, key: key, isSafe: true}, placed)
 }
@@ -346,7 +349,7 @@ func (c *Client) send(ctx context.Context, r request, result any) error {
 			retryAfter = problem.RetryAfter
 		}
 		// 409 after a lost answer: the first request with this key is still being answered.
-		isBusy := isProblem && problem.Status == 409 && problem.State == "" && r.key != "" && attempt > 1
+		isBusy := isProblem && problem.Status == 409 && problem.State == "" && r.method == "POST" && attempt > 1
 		mayRepeat := errors.Is(err, ErrTooMany) || (r.isSafe && (!isProblem || isBusy || slices.Contains([]int{502, 503, 504}, problem.Status)))
 		if err == nil || !mayRepeat || retryAfter > maxWait || attempt >= c.options.Tries || ctx.Err() != nil {
 			return err

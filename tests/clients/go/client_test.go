@@ -142,6 +142,12 @@ func TestAJobIsScheduledOnceThoughTwoAnswersAreLost(t *testing.T) {
 		t.Fatal("no answer was lost")
 	}
 	equal(t, count(t, client, "mail"), 1)
+	own := duepost.NewJob{Topic: "own", Url: duepost.Ptr(nowhere), Delay: duepost.Seconds(time.Hour), IdempotencyKey: duepost.Ptr("a key")}
+	for range 2 {
+		_, err = behind.Schedule(ctx, own)
+		check(t, err)
+	}
+	equal(t, count(t, client, "own"), 1)
 	job, err := client.Get(ctx, "mail", placed.JobId, 0)
 	check(t, err)
 	equal(t, string(job.State), "delayed")

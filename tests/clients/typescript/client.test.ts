@@ -17,6 +17,8 @@ test("a job is scheduled once though two answers are lost", async () => {
   assert.equal(proxy.swallows, 0);
   const jobs = await collect(client.list({ topic: "mail" }));
   assert.deepEqual(jobs.map((job) => job.jobId), [placed.jobId]);
+  const own = { topic: "own", url: "http://127.0.0.1:9/", delay: "1h", idempotencyKey: "a key" };
+  assert.equal((await behind.schedule(own)).jobId, (await behind.schedule(own)).jobId);
   proxy.swallows = 9;
   await assert.rejects(behind.change("mail", placed.jobId, { priority: 1 }), ConnectionFailed); // a PATCH is not repeated
   assert.equal(proxy.swallows, 8);

@@ -29,11 +29,12 @@ export class Duepost extends Requests {
   schedule(job: NewJob, options: { idempotencyKey?: string; wait: Duration }): Promise<Job>;
   schedule(job: NewJob, options?: { idempotencyKey?: string }): Promise<Schemas["Placed"]>;
   async schedule(job: NewJob, { idempotencyKey = crypto.randomUUID(), wait }: { idempotencyKey?: string; wait?: Duration } = {}): Promise<Job & Schemas["Placed"]> {
-    return this.call("post", "/jobs", { body: job, query: { wait: waitOf(wait) }, wait: seconds(wait ?? 0), headers: { "idempotency-key": idempotencyKey } }) as Promise<Job & Schemas["Placed"]>;
+    const headers = { "idempotency-key": job.idempotencyKey ? undefined : idempotencyKey };
+    return this.call("post", "/jobs", { body: job, query: { wait: waitOf(wait) }, wait: seconds(wait ?? 0), headers, safe: true }) as Promise<Job & Schemas["Placed"]>;
   }
 
-  /** Schedules any number of jobs, many in a request, and yields the result of each in their order. Each job gets an
-   * idempotencyKey, so that a repeated request schedules it once. Throws if the server is not reached or refuses a whole request; the results of earlier requests have been yielded then. */
+  /** Schedules any number of jobs, many in a request, and yields the result of each in their order. Each job gets an idempotencyKey, so that a repeated
+   * request schedules it once. Throws if the server is not reached or refuses a whole request; the results of earlier requests have been yielded then. */
   async *scheduleMany(jobs: Iterable<NewJob> | AsyncIterable<NewJob>): AsyncGenerator<Result> {
     let batch: NewJob[] = [], bytes = 0;
     for await (const job of jobs) {

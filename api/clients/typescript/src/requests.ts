@@ -94,9 +94,9 @@ export class Requests {
   /** The same, with the answer as it came: for its headers, its status, or a stream. A 304 is not a problem. */
   async send<M extends Method, P extends PathOf<M>>(method: M, path: P, call: Call<P, M> = {}): Promise<Response> {
     const given = { ...this.headers, ...call.headers, ...(call.body === undefined ? {} : { "content-type": "application/json" }) };
-    const headers = new Headers(Object.entries(given).filter((each): each is [string, string] => each[1] !== undefined)), hasKey = headers.has("idempotency-key");
+    const headers = new Headers(Object.entries(given).filter((each): each is [string, string] => each[1] !== undefined));
     const isConditional = headers.has("if-match") || headers.has("if-none-match");
-    const isSafe = call.safe ?? (method === "get" || hasKey || (["put", "delete"].includes(method) && !isConditional));
+    const isSafe = call.safe ?? (method === "get" || headers.has("idempotency-key") || (["put", "delete"].includes(method) && !isConditional));
     const target = this.url + filled(path, (call.path ?? {}) as Record<string, string>) + textOf((call.query ?? {}) as Record<string, unknown>);
     const request = { method: method.toUpperCase(), headers, body: JSON.stringify(call.body), redirect: "manual" } as const;
     for (let attempt = 1; ; attempt++) {
@@ -104,7 +104,7 @@ export class Requests {
       if (answer instanceof Response && (answer.ok || answer.status === 304)) return answer;
       const problem = answer instanceof Response ? await problemOf(answer) : undefined, retryAfter = problem?.retryAfter ?? 0;
       // 409 after a lost answer: the first request with this key is still being answered.
-      const isBusy = hasKey && attempt > 1 && problem?.status === 409 && !problem.document.state;
+      const isBusy = method === "post" && attempt > 1 && problem?.status === 409 && !problem.document.state;
       const mayRepeat = problem?.status === 429 || (isSafe && (!problem || isBusy || [502, 503, 504].includes(problem.status)));
       if (!mayRepeat || retryAfter > MAX_WAIT || attempt >= this.tries || call.signal?.aborted) {
         throw problem ?? new ConnectionFailed(`${request.method} ${target}: no answer after ${attempt} tries`, { cause: answer });
