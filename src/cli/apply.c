@@ -287,6 +287,23 @@ static void add_unnamed(struct apply *apply, enum declared_kind kind, const char
         declared_add(&apply->declared, kind, slice_of(topic), slice_of(name));
 }
 
+/* Returns whether a topic or a key of a list has settings of its own. Most have jobs alone, and need no
+ * request of their own. */
+static bool has_settings(enum declared_kind kind, const json_t *item)
+{
+    const char *name;
+    json_t *origin;
+    if (kind == DECLARED_KEY)
+        return json_object_size(json_object_get(item, "settings")) > 0;
+    json_object_foreach((json_t *)(uintptr_t)json_object_get(item, "from"), name, origin)
+    {
+        const char *text = json_string_value(origin);
+        if (text && strcmp(text, "topic") == 0)
+            return true;
+    }
+    return kind != DECLARED_TOPIC;
+}
+
 static bool list_unnamed(struct apply *apply, enum declared_kind kind, const char *topic)
 {
     struct call *call = apply->call;
@@ -312,10 +329,16 @@ static bool list_unnamed(struct apply *apply, enum declared_kind kind, const cha
         while ((next = list_next_page(call, &listing, &target, page))) {
             json_decref(page);
             page = next;
+            if (json_is_true(json_object_get(page, "partial")))
+                problem_set(&call->problem,
+                            "the server lists only a part of its %s, so --prune cannot remove the "
+                            "others",
+                            declared_kinds[kind].member);
             json_array_foreach(json_object_get(page, listing.member), i, item)
             {
-                add_unnamed(apply, kind, kind == DECLARED_SCHEDULE ? call_text(item, "topic") : topic,
-                            call_text(item, listings[kind].name));
+                if (has_settings(kind, item))
+                    add_unnamed(apply, kind, kind == DECLARED_SCHEDULE ? call_text(item, "topic") : topic,
+                                call_text(item, listings[kind].name));
             }
         }
     }
