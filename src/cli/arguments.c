@@ -118,6 +118,7 @@ static const struct {
     {"--remove", offsetof(struct arguments, is_removal)},
     {"--paused", offsetof(struct arguments, is_paused)},
     {"--once", offsetof(struct arguments, is_once)},
+    {"--install", offsetof(struct arguments, is_installing)},
     {"--until-empty", offsetof(struct arguments, until_empty)},
     {"--resend", offsetof(struct arguments, is_resend)},
     {"--prune", offsetof(struct arguments, is_pruning)},

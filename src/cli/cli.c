@@ -298,6 +298,18 @@ static const struct command commands[] = {
     {"tail", "[TOPIC]", "prints what happens to the jobs of a topic, as it happens", tail_run, 1,
      "The topic needs the setting events (duepost set TOPIC events=true). Without it, and without a TOPIC,\n"
      "prints every second the topics whose numbers of jobs have changed.\n"},
+    {"outbox", "[status | retry] --source URL",
+     "sends the rows of a table in PostgreSQL as jobs: jobs of your own transactions", outbox_run, 1,
+     "  --source URL          the database: postgresql://USER@HOST/DATABASE; default: DUEPOST_SOURCE. The\n"
+     "                        password may be in PGPASSWORD or in a passfile\n"
+     "  --install             creates the tables duepost_outbox and duepost_outbox_failed, or upgrades them, "
+     "and "
+     "exits\n"
+     "  --until-empty         exits when all rows are sent\n"
+     "outbox status shows how many rows wait, and for how long; outbox retry sends the rows of\n"
+     "duepost_outbox_failed again. Without a word, the command runs until it is killed, which it may be at "
+     "any "
+     "time.\n"},
     {"top", "[--once]", "shows the overview of the server and refreshes it each second", top_run, 0,
      "  --once                prints the overview once, as text; needs no terminal\n"
      "Shows rates, with a bar for each second of the last minute, jobs by state, when waiting jobs become\n"

@@ -81,6 +81,12 @@ bool group_run(struct call *);
 bool receivers_run(struct call *);
 bool close_run(struct call *);
 
+/* ---- outbox.c ---- */
+
+/* Sends the rows of a table in PostgreSQL as jobs, until it is killed. With --install, creates the tables;
+ * with the words status or retry, shows the tables, or sends the failed rows again. */
+bool outbox_run(struct call *);
+
 /* ---- clock.c ---- */
 
 /* Shows the clock of a server with --clock manual. With words, turns it: advance DURATION, to TIME or

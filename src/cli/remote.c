@@ -28,6 +28,7 @@ struct remote {
     CURL *easy;
     struct buffer text; /* see remote_text */
     bool has_sent;
+    long status, retry_after_s; /* of the last answer of remote_ask */
     /* While remote_stream runs: gets the pieces of an answer whose status is 2xx. */
     remote_piece_fn *on_piece;
     void *piece_arg;
@@ -275,6 +276,10 @@ enum status remote_ask(struct remote *remote, const char *method, const char *ta
     buffer_fini(&url);
     curl_slist_free_all(headers);
     curl_easy_getinfo(remote->easy, CURLINFO_RESPONSE_CODE, &status);
+    curl_off_t wait_s = 0;
+    curl_easy_getinfo(remote->easy, CURLINFO_RETRY_AFTER, &wait_s);
+    remote->status = code == CURLE_OK ? status : 0;
+    remote->retry_after_s = (long)wait_s;
     if (code != CURLE_OK) {
         problem_set(problem, "%s: %s; check the server (--server URL or DUEPOST_SERVER)", remote->server,
                     curl_easy_strerror(code));
@@ -284,6 +289,16 @@ enum status remote_ask(struct remote *remote, const char *method, const char *ta
         return STATUS_OK;
     remote_explain(status, buffer_slice(answer), problem);
     return STATUS_FAILED;
+}
+
+long remote_status(const struct remote *remote)
+{
+    return remote->status;
+}
+
+long remote_retry_after_s(const struct remote *remote)
+{
+    return remote->retry_after_s;
 }
 
 enum status remote_stream(struct remote *remote, const char *target, const char *header, remote_piece_fn *fn,

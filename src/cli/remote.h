@@ -42,6 +42,11 @@ void remote_free(struct remote *); /* NULL is ignored */
 enum status remote_ask(struct remote *, const char *method, const char *target, const char *body,
                        struct buffer *answer, struct problem *) MUST_USE;
 
+/* Returns the status of the last answer of remote_ask, or 0 if none came, and its Retry-After in seconds, or 0.
+ */
+long remote_status(const struct remote *);
+long remote_retry_after_s(const struct remote *);
+
 /* Does the same as remote_ask, but returns the answer as JSON. The caller frees it with json_decref. Returns
  * NULL after an error; problem then says why. The tree is for decisions and tables: in it, a number that
  * neither int64_t nor double can hold, such as in a job's body, is 0. remote_text has the answer to print. */

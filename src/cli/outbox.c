@@ -1,0 +1,664 @@
+/* outbox.c - duepost outbox: sends the rows of a table in PostgreSQL to a server as jobs.
+ *
+ * An application inserts a row in its own transaction, so that the job exists exactly if the transaction is
+ * committed. The relay reads the rows in the order of their ids, sends them, and deletes them after the
+ * answer; the idempotency key of a job is made of the id of its row, so that a relay that dies in between
+ * sends nothing twice. Rows that the server refuses are moved to a second table with the reason. Nothing is
+ * kept in memory, so the relay may be killed at any time. An advisory lock makes further relays wait. */
+#include <errno.h>
+#include <libpq-fe.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/memory.h"
+#include "base/system.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+
+enum {
+    ROWS_MAX = 1000,
+    WAITING_MAX = 100, /* topics that wait; if more wait, all do */
+    TICK_MS = 1000,    /* the table is read at least this often, because poolers pass no notifications */
+    STANDBY_MS = 1000, /* time between two tries to get the lock */
+    AWAY_MAX_MS = 10 * 1000, /* longest wait for a database or a server that is away */
+    FORBIDDEN_S = 10,        /* time until a topic that the token has no right to is tried again */
+    VERSION_MIN = 130000,
+    REPORT_S = 60,
+};
+#define READ_BYTES "8388608"  /* bytes of the jobs of one request, unless its first job is larger */
+#define JOB_BYTES  "16777000" /* longer jobs are not read: the server takes requests of 16 MiB */
+#define LOCK       "7310592"  /* the number of the advisory lock: any constant */
+
+/* The tables. An upgrade adds a step; the value of "version" is the number of steps that were made. */
+static const char *const steps[] = {
+    "CREATE TABLE duepost_outbox (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"
+    " topic text NOT NULL, job_id text, key text, due_at timestamptz, delay interval, url text, body jsonb,"
+    " body_bytes bytea, headers jsonb, labels jsonb, priority smallint, retry smallint,"
+    " action text NOT NULL DEFAULT 'schedule', created_at timestamptz NOT NULL DEFAULT clock_timestamp(),"
+    " CHECK (action IN ('schedule', 'replace', 'cancel')), CHECK (action = 'schedule' OR job_id IS NOT NULL),"
+    " CHECK (due_at IS NULL OR delay IS NULL), CHECK (isfinite(due_at)),"
+    " CHECK (body IS NULL OR body_bytes IS NULL), CHECK (octet_length(body_bytes) <= 16777216));\n"
+    "CREATE TABLE duepost_outbox_failed (LIKE duepost_outbox, status integer, error text NOT NULL,"
+    " failed_at timestamptz NOT NULL DEFAULT clock_timestamp(), PRIMARY KEY (id));\n"
+    "CREATE FUNCTION duepost_outbox_wake() RETURNS trigger LANGUAGE plpgsql AS"
+    " $$ BEGIN NOTIFY duepost_outbox; RETURN NULL; END $$;\n"
+    "CREATE TRIGGER duepost_outbox_wake AFTER INSERT ON duepost_outbox"
+    " FOR EACH STATEMENT EXECUTE FUNCTION duepost_outbox_wake();\n"
+    "INSERT INTO duepost_outbox_meta (name, value) VALUES ('relay', gen_random_uuid()::text);\n",
+};
+
+enum { STEPS = sizeof steps / sizeof *steps };
+
+/* The rows as jobs. NULL is absent; a null in the body stays, because the body is added last. A column of a
+ * job that is too long to read is NULL. */
+#define READ                                                                                                 \
+    "SELECT id, action, topic, job_id, CASE WHEN size <= " JOB_BYTES " THEN job END FROM"                    \
+    " (SELECT id, action, topic, job_id, job, octet_length(job) AS size,"                                    \
+    " row_number() OVER (ORDER BY id) AS n, sum(octet_length(job)) OVER (ORDER BY id) AS upto FROM"          \
+    " (SELECT id, action, topic, job_id, left(json_strip_nulls(json_build_object('topic', topic,"            \
+    "'jobId', job_id, 'key', key,"                                                                           \
+    "'dueAt', to_char(due_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"'),"                      \
+    "'delay', extract(epoch FROM delay)::double precision, 'url', url, 'headers', headers, 'labels', "       \
+    "labels,"                                                                                                \
+    "'priority', priority, 'retry', retry,"                                                                  \
+    "'bodyBase64', translate(encode(body_bytes, 'base64'), E'\\n', ''), 'idempotencyKey',"                   \
+    " CASE action WHEN 'schedule' THEN 'outbox-' || $3 || '-' || id END))::text, -1)"                        \
+    " || coalesce(',\"body\":' || body::text, '') || '}' AS job FROM duepost_outbox"                         \
+    " WHERE NOT topic = ANY($1::text[]) ORDER BY id LIMIT $2) AS rows) AS sized"                             \
+    " WHERE upto <= " READ_BYTES " OR n = 1 ORDER BY id"
+
+#define FAIL                                                                                                 \
+    "WITH bad AS (DELETE FROM duepost_outbox WHERE id = $1 RETURNING *)"                                     \
+    " INSERT INTO duepost_outbox_failed SELECT bad.*, $2::integer, $3 FROM bad"
+
+struct row {
+    const char *id, *action, *topic, *job_id, *job; /* job_id and job: NULL if the column is */
+};
+
+/* A topic whose rows are not read for some time, because of its quota or of the rights of the token. */
+struct waiting {
+    char *topic;
+    int64_t until_us;
+};
+
+struct relay {
+    struct call *call;
+    const char *source;
+    PGconn *database; /* NULL: not connected */
+    char *name;       /* of the idempotency keys */
+    struct waiting waiting[WAITING_MAX];
+    size_t waiting_count;
+    long rows; /* rows to read next: fewer if rows are long */
+    struct buffer request, answer, done, target;
+    int64_t sent, failed; /* since the last report */
+    int64_t report_us;
+    bool is_away; /* the database or the server was away the last time, which was printed */
+};
+
+/* ---- the database ---- */
+
+static bool database_failed(struct relay *relay, const PGresult *result, struct problem *problem)
+{
+    const char *text = result ? PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) : NULL;
+    text = text ? text : PQerrorMessage(relay->database);
+    size_t size = strcspn(text, "\n");
+    problem_set(problem, "PostgreSQL: %.*s", size < 400 ? (int)size : 400, text);
+    return false;
+}
+
+/* Runs a statement with texts as parameters. Returns NULL after an error; problem then says why. */
+static PGresult *run_sql(struct relay *relay, const char *sql, int count, const char *const *values,
+                         struct problem *problem)
+{
+    PGresult *result = PQexecParams(relay->database, sql, count, NULL, values, NULL, NULL, 0);
+    ExecStatusType kind = PQresultStatus(result);
+    if (kind == PGRES_COMMAND_OK || kind == PGRES_TUPLES_OK)
+        return result;
+    database_failed(relay, result, problem);
+    PQclear(result);
+    return NULL;
+}
+
+static bool run_plain(struct relay *relay, const char *sql, struct problem *problem)
+{
+    PGresult *result = PQexec(relay->database, sql);
+    ExecStatusType kind = PQresultStatus(result);
+    bool is_done = kind == PGRES_COMMAND_OK || kind == PGRES_TUPLES_OK;
+    if (!is_done)
+        database_failed(relay, result, problem);
+    PQclear(result);
+    return is_done;
+}
+
+static void ignore_notice(void *arg, const PGresult *result)
+{
+    (void)arg, (void)result;
+}
+
+static void disconnect_database(struct relay *relay)
+{
+    PQfinish(relay->database);
+    relay->database = NULL;
+}
+
+static bool connect_database(struct relay *relay, struct problem *problem)
+{
+    static const char *const names[] = {
+        "fallback_application_name", "client_encoding", "connect_timeout", "tcp_user_timeout",
+        "keepalives_idle",           "options",         "dbname",          NULL};
+    const char *const values[] = {"duepost outbox",           "UTF8",        "10", "30000", "10",
+                                  "-c statement_timeout=60s", relay->source, NULL};
+    disconnect_database(relay);
+    relay->database = PQconnectdbParams(names, values, 1);
+    if (PQstatus(relay->database) != CONNECTION_OK)
+        return database_failed(relay, NULL, problem);
+    PQsetNoticeReceiver(relay->database, ignore_notice, NULL);
+    if (PQserverVersion(relay->database) < VERSION_MIN) {
+        problem_set(problem, "PostgreSQL has version %d; the outbox needs 13 or later",
+                    PQserverVersion(relay->database) / 10000);
+        return false;
+    }
+    return true;
+}
+
+/* Returns a value of the table of names, which the caller frees, or NULL. */
+static char *read_meta(struct relay *relay, const char *name, struct problem *problem)
+{
+    const char *const values[] = {name};
+    PGresult *result =
+        run_sql(relay, "SELECT value FROM duepost_outbox_meta WHERE name = $1", 1, values, problem);
+    char *value = result && PQntuples(result) ? slice_dup(slice_of(PQgetvalue(result, 0, 0))) : NULL;
+    if (result && !value)
+        problem_set(problem, "the table duepost_outbox_meta has no %s", name);
+    PQclear(result);
+    return value;
+}
+
+/* Checks that this program knows the tables, and reads the name of the relay. */
+static bool check_tables(struct relay *relay, struct problem *problem)
+{
+    char *version = read_meta(relay, "version", problem);
+    if (!version) {
+        size_t used = strlen(problem->text);
+        snprintf(problem->text + used, sizeof problem->text - used,
+                 "; duepost outbox --install creates the tables");
+        return false;
+    }
+    long number = strtol(version, NULL, 10);
+    free(version);
+    if (number != STEPS) {
+        problem_set(
+            problem,
+            number < STEPS
+                ? "the tables have version %ld, and this program needs %d: run duepost outbox --install"
+                : "the tables have version %ld, and this program only knows %d: it is too old",
+            number, STEPS);
+        return false;
+    }
+    free(relay->name);
+    relay->name = read_meta(relay, "relay", problem);
+    return relay->name != NULL;
+}
+
+/* ---- the tables ---- */
+
+/* Creates the tables, or makes the steps that are missing, in one transaction. */
+static bool install(struct relay *relay, struct problem *problem)
+{
+    struct buffer sql;
+    long version = 0;
+    if (!connect_database(relay, problem) ||
+        !run_plain(relay, "BEGIN; SELECT pg_advisory_xact_lock(" LOCK " + 1)", problem) ||
+        !run_plain(
+            relay,
+            "CREATE TABLE IF NOT EXISTS duepost_outbox_meta (name text PRIMARY KEY, value text NOT NULL)",
+            problem))
+        return false;
+    PGresult *result =
+        run_sql(relay, "SELECT value FROM duepost_outbox_meta WHERE name = 'version'", 0, NULL, problem);
+    if (!result)
+        return false;
+    if (PQntuples(result))
+        version = strtol(PQgetvalue(result, 0, 0), NULL, 10);
+    PQclear(result);
+    for (long step = version; step < STEPS; step++)
+        if (!run_plain(relay, steps[step], problem))
+            return false;
+    buffer_init(&sql, 256);
+    buffer_printf(&sql,
+                  "INSERT INTO duepost_outbox_meta (name, value) VALUES ('version', '%d')"
+                  " ON CONFLICT (name) DO UPDATE SET value = excluded.value; COMMIT",
+                  STEPS);
+    bool is_done = version > STEPS ? run_plain(relay, "ROLLBACK", problem)
+                                   : run_plain(relay, buffer_text(&sql), problem);
+    buffer_fini(&sql);
+    if (is_done && version >= STEPS)
+        printf("the tables have version %ld already\n", version);
+    else if (is_done)
+        printf("the tables have version %d now\n", STEPS);
+    return is_done;
+}
+
+/* Prints how many rows wait and for how long, how many have failed, and whether a relay is at work. */
+static bool show_status(struct relay *relay, struct problem *problem)
+{
+    static const char *const sql =
+        "SELECT count(*), coalesce(extract(epoch FROM clock_timestamp() - min(created_at)), 0)::numeric(12, "
+        "3),"
+        " (SELECT count(*) FROM duepost_outbox_failed),"
+        " EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = " LOCK " AND classid = 0"
+        " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())) FROM "
+        "duepost_outbox";
+    if (!connect_database(relay, problem) || !check_tables(relay, problem))
+        return false;
+    PGresult *result = run_sql(relay, sql, 0, NULL, problem);
+    if (!result)
+        return false;
+    const char *is_active = PQgetvalue(result, 0, 3)[0] == 't' ? "true" : "false";
+    const char *form = relay->call->arguments.is_json
+                           ? "{\"waiting\": %s, \"oldestSeconds\": %s, \"failed\": %s, \"relayActive\": %s}\n"
+                           : "waiting %s rows, the oldest for %s s; failed %s; a relay is at work: %s\n";
+    printf(form, PQgetvalue(result, 0, 0), PQgetvalue(result, 0, 1), PQgetvalue(result, 0, 2), is_active);
+    PQclear(result);
+    return true;
+}
+
+/* Puts the rows that have failed back. They get new ids, so they are new jobs for the server. */
+static bool retry_failed(struct relay *relay, struct problem *problem)
+{
+#define COLUMNS                                                                                              \
+    "topic, job_id, key, due_at, delay, url, body, body_bytes, headers, labels, priority, retry, action"
+    if (!connect_database(relay, problem) || !check_tables(relay, problem))
+        return false;
+    PGresult *result = run_sql(relay,
+                               "WITH gone AS (DELETE FROM duepost_outbox_failed RETURNING *) INSERT INTO"
+                               " duepost_outbox (" COLUMNS ") SELECT " COLUMNS " FROM gone ORDER BY id",
+                               0, NULL, problem);
+    if (result)
+        printf("%s rows are sent again\n", PQcmdTuples(result));
+    PQclear(result);
+    return result != NULL;
+}
+
+/* ---- topics that wait ---- */
+
+static void put_to_wait(struct relay *relay, const char *topic, long seconds)
+{
+    int64_t until_us = clock_boot_us() + (seconds > 0 ? seconds : 1) * INT64_C(1000000);
+    for (size_t i = 0; i < relay->waiting_count; i++) {
+        if (strcmp(relay->waiting[i].topic, topic) == 0) {
+            relay->waiting[i].until_us = until_us;
+            return;
+        }
+    }
+    if (relay->waiting_count < WAITING_MAX)
+        relay->waiting[relay->waiting_count++] = (struct waiting){slice_dup(slice_of(topic)), until_us};
+}
+
+static void end_waits(struct relay *relay)
+{
+    int64_t now_us = clock_boot_us();
+    for (size_t i = 0; i < relay->waiting_count;) {
+        struct waiting *waiting = &relay->waiting[i];
+        if (now_us < waiting->until_us) {
+            i++;
+            continue;
+        }
+        free(waiting->topic);
+        *waiting = relay->waiting[--relay->waiting_count];
+    }
+}
+
+/* Writes the topics that wait as an array of PostgreSQL. */
+static void write_waiting(const struct relay *relay, struct buffer *array)
+{
+    buffer_append_byte(array, '{');
+    for (size_t i = 0; i < relay->waiting_count; i++) {
+        buffer_append(array, i ? SLICE(",\"") : SLICE("\""));
+        for (const char *at = relay->waiting[i].topic; *at; at++) {
+            if (*at == '"' || *at == '\\')
+                buffer_append_byte(array, '\\');
+            buffer_append_byte(array, *at);
+        }
+        buffer_append_byte(array, '"');
+    }
+    buffer_append_byte(array, '}');
+}
+
+/* ---- the results of rows ---- */
+
+/* What is done next with a batch of rows. */
+enum verdict {
+    VERDICT_ON,    /* the next row */
+    VERDICT_WAITS, /* the server is away: the rows that are left are read again later */
+    VERDICT_LOST,  /* the database is away */
+};
+
+/* Notes that a row can be deleted. */
+static void note_done(struct relay *relay, const struct row *row)
+{
+    buffer_append_byte(&relay->done, relay->done.size ? ',' : '{');
+    buffer_append(&relay->done, slice_of(row->id));
+    relay->sent++;
+}
+
+/* Deletes the rows that are done. */
+static bool delete_done(struct relay *relay, struct problem *problem)
+{
+    if (!relay->done.size)
+        return true;
+    buffer_append_byte(&relay->done, '}');
+    const char *const values[] = {buffer_text(&relay->done)};
+    PGresult *result =
+        run_sql(relay, "DELETE FROM duepost_outbox WHERE id = ANY($1::bigint[])", 1, values, problem);
+    buffer_clear(&relay->done);
+    PQclear(result);
+    return result != NULL;
+}
+
+static enum verdict fail_row(struct relay *relay, const struct row *row, long status, const char *why,
+                             struct problem *problem)
+{
+    char number[24];
+    snprintf(number, sizeof number, "%ld", status);
+    const char *const values[] = {row->id, number, why};
+    fprintf(stderr, "duepost: row %s of the outbox, %s%s%s, has failed: %s\n", row->id, row->topic,
+            row->job_id ? "/" : "", row->job_id ? row->job_id : "", why);
+    PGresult *result = run_sql(relay, FAIL, 3, values, problem);
+    relay->failed += result != NULL;
+    PQclear(result);
+    return result ? VERDICT_ON : VERDICT_LOST;
+}
+
+/* Handles the status that the server gave to a row. why has its words. */
+static enum verdict end_row(struct relay *relay, const struct row *row, long status, long wait_s,
+                            const char *why, struct problem *problem)
+{
+    if (status / 100 == 2 || (status == 404 && strcmp(row->action, "cancel") == 0)) {
+        note_done(relay, row);
+        return VERDICT_ON;
+    }
+    if (status == 429 || status == 403) {
+        put_to_wait(relay, row->topic, status == 403 ? FORBIDDEN_S : wait_s);
+        if (status == 403)
+            fprintf(stderr, "duepost: row %s of the outbox waits: %s\n", row->id, why);
+        return VERDICT_ON;
+    }
+    if (status == 0 || status == 401 || status == 408 || status >= 500) {
+        problem_set(problem, "%s", why);
+        return VERDICT_WAITS;
+    }
+    return fail_row(relay, row, status, why, problem);
+}
+
+/* ---- sending ---- */
+
+static enum verdict send_alone(struct relay *relay, const struct row *row, struct problem *problem)
+{
+    bool is_cancel = strcmp(row->action, "cancel") == 0;
+    struct problem why = {.text = ""};
+    buffer_clear(&relay->target);
+    buffer_append(&relay->target, SLICE("/jobs/"));
+    call_add_encoded(&relay->target, row->topic);
+    buffer_append_byte(&relay->target, '/');
+    call_add_encoded(&relay->target, row->job_id);
+    buffer_clear(&relay->answer);
+    if (remote_ask(relay->call->remote, is_cancel ? "DELETE" : "PUT", buffer_text(&relay->target),
+                   is_cancel ? NULL : row->job, &relay->answer, &why) == STATUS_OK)
+        why.text[0] = '\0';
+    return end_row(relay, row, remote_status(relay->call->remote), remote_retry_after_s(relay->call->remote),
+                   why.text, problem);
+}
+
+/* Returns the server's words for the result of one job. */
+static void explain_result(const json_t *result, struct problem *why)
+{
+    char *text = json_dumps(result, 0);
+    remote_explain((long)call_number(result, "status"), slice_of(text ? text : "{}"), why);
+    free(text);
+}
+
+/* Sends rows as one array. */
+static enum verdict send_array(struct relay *relay, const struct row *rows, size_t count,
+                               struct problem *problem)
+{
+    struct problem why = {.text = ""};
+    enum verdict verdict = VERDICT_ON;
+    buffer_clear(&relay->request);
+    for (size_t i = 0; i < count; i++) {
+        buffer_append_byte(&relay->request, i ? ',' : '[');
+        buffer_append(&relay->request, slice_of(rows[i].job));
+    }
+    buffer_append_byte(&relay->request, ']');
+    buffer_clear(&relay->answer);
+    enum status status =
+        remote_ask(relay->call->remote, "POST", "/jobs", buffer_text(&relay->request), &relay->answer, &why);
+    json_t *answer = status == STATUS_OK ? json_loadb(relay->answer.data, relay->answer.size, 0, NULL) : NULL;
+    const json_t *results = json_object_get(answer, "results");
+    if (json_array_size(results) == count) {
+        for (size_t i = 0; i < count && verdict == VERDICT_ON; i++) {
+            const json_t *result = json_array_get(results, i);
+            long own = (long)call_number(result, "status");
+            if (own / 100 != 2)
+                explain_result(result, &why);
+            verdict =
+                end_row(relay, &rows[i], own, (long)call_number(result, "retryAfter"), why.text, problem);
+        }
+    } else if (status == STATUS_OK) {
+        problem_set(problem, "the answer has no results; is it a duepost server?");
+        verdict = VERDICT_WAITS;
+    } else if (count > 1 &&
+               (remote_status(relay->call->remote) == 400 || remote_status(relay->call->remote) == 413)) {
+        for (size_t i = 0; i < count && verdict == VERDICT_ON; i++) /* one of the jobs spoils the array */
+            verdict = send_array(relay, &rows[i], 1, problem);
+    } else if (remote_status(relay->call->remote) == 429) { /* the rate of the token, for all topics */
+        problem_set(problem, "%s", why.text);
+        verdict = VERDICT_WAITS;
+    } else {
+        for (size_t i = 0; i < count && verdict == VERDICT_ON; i++)
+            verdict = end_row(relay, &rows[i], remote_status(relay->call->remote), 0, why.text, problem);
+    }
+    json_decref(answer);
+    return verdict;
+}
+
+static bool is_plain(const struct row *row)
+{
+    return row->job && strcmp(row->action, "schedule") == 0;
+}
+
+/* Sends rows in their order. New jobs that follow each other are one request. */
+static enum verdict send_rows(struct relay *relay, const struct row *rows, size_t count,
+                              struct problem *problem)
+{
+    enum verdict verdict = VERDICT_ON;
+    for (size_t i = 0, next; i < count && verdict == VERDICT_ON; i = next) {
+        for (next = i; next < count && is_plain(&rows[next]);)
+            next++;
+        if (next > i) {
+            verdict = send_array(relay, &rows[i], next - i, problem);
+        } else {
+            next = i + 1;
+            verdict = rows[i].job ? send_alone(relay, &rows[i], problem)
+                                  : fail_row(relay, &rows[i], 413, "The job is over 16 MiB.", problem);
+        }
+    }
+    return verdict;
+}
+
+/* Reads the next rows and sends them. *count is their number. */
+static enum verdict relay_some(struct relay *relay, size_t *count, struct problem *problem)
+{
+    struct buffer topics;
+    char limit[24];
+    end_waits(relay);
+    buffer_init(&topics, 64 * 1024);
+    write_waiting(relay, &topics);
+    snprintf(limit, sizeof limit, "%ld", relay->rows);
+    const char *const values[] = {buffer_text(&topics), limit, relay->name};
+    PGresult *result = run_sql(relay, READ, 3, values, problem);
+    buffer_fini(&topics);
+    if (!result)
+        return VERDICT_LOST;
+    size_t bytes = 1;
+    *count = (size_t)PQntuples(result);
+    struct row *rows = calloc(*count + 1, sizeof *rows);
+    if (!rows)
+        abort();
+    for (int i = 0; i < (int)*count; i++) {
+        rows[i] = (struct row){.id = PQgetvalue(result, i, 0),
+                               .action = PQgetvalue(result, i, 1),
+                               .topic = PQgetvalue(result, i, 2),
+                               .job_id = PQgetisnull(result, i, 3) ? NULL : PQgetvalue(result, i, 3),
+                               .job = PQgetisnull(result, i, 4) ? NULL : PQgetvalue(result, i, 4)};
+        bytes += (size_t)PQgetlength(result, i, 4);
+    }
+    enum verdict verdict = send_rows(relay, rows, *count, problem);
+    struct problem lost;
+    if (verdict != VERDICT_LOST && !delete_done(relay, &lost)) {
+        *problem = lost;
+        verdict = VERDICT_LOST;
+    }
+    if (*count) { /* the rows of the next read are about as long */
+        size_t fit = strtoul(READ_BYTES, NULL, 10) / (bytes / *count + 1);
+        relay->rows = fit < 1 ? 1 : fit > ROWS_MAX ? ROWS_MAX : (long)fit;
+    }
+    free(rows);
+    PQclear(result);
+    return verdict;
+}
+
+/* ---- the relay ---- */
+
+static void sleep_ms(int ms)
+{
+    poll(NULL, 0, ms);
+}
+
+/* Waits for a notification, at most for ms. */
+static void await_rows(struct relay *relay, int ms)
+{
+    struct pollfd ready = {.fd = PQsocket(relay->database), .events = POLLIN};
+    if (poll(&ready, 1, ms) > 0)
+        PQconsumeInput(relay->database);
+    for (PGnotify *notify; (notify = PQnotifies(relay->database));)
+        PQfreemem(notify);
+}
+
+/* Connects and gets the lock. Returns false after an error. *is_owner is false while another relay has the
+ * lock. */
+static bool begin(struct relay *relay, bool *is_owner, struct problem *problem)
+{
+    if (!relay->database && (!connect_database(relay, problem) || !check_tables(relay, problem)))
+        return false;
+    PGresult *result = run_sql(relay, "SELECT pg_try_advisory_lock(" LOCK ")", 0, NULL, problem);
+    *is_owner = result && PQgetvalue(result, 0, 0)[0] == 't';
+    PQclear(result);
+    return result && (!*is_owner || run_plain(relay, "LISTEN duepost_outbox", problem));
+}
+
+static void report(struct relay *relay)
+{
+    if (clock_boot_us() < relay->report_us)
+        return;
+    if (relay->sent || relay->failed)
+        fprintf(stderr, "duepost: %lld rows sent, %lld failed\n", (long long)relay->sent,
+                (long long)relay->failed);
+    relay->sent = relay->failed = 0;
+    relay->report_us = clock_boot_us() + REPORT_S * INT64_C(1000000);
+}
+
+/* Prints why nothing is sent, the first time, and waits longer each time. */
+static void wait_away(struct relay *relay, const struct problem *problem, int *wait_ms)
+{
+    if (!relay->is_away)
+        fprintf(stderr, "duepost: %s; trying again\n", problem->text);
+    relay->is_away = true;
+    sleep_ms(*wait_ms);
+    *wait_ms = 2 * *wait_ms < AWAY_MAX_MS ? 2 * *wait_ms : AWAY_MAX_MS;
+}
+
+static bool run_relay(struct relay *relay, struct problem *problem)
+{
+    bool is_owner = false, was_standby = false, until_empty = relay->call->arguments.until_empty;
+    int wait_ms = 100;
+    if (!connect_database(relay, problem) || !check_tables(relay, problem))
+        return false; /* a mistake in the command */
+    for (;;) {
+        size_t count = 0;
+        if (!is_owner && !begin(relay, &is_owner, problem)) {
+            disconnect_database(relay);
+            wait_away(relay, problem, &wait_ms);
+            continue;
+        }
+        if (!is_owner) {
+            if (!was_standby)
+                fprintf(stderr, "duepost: another relay is at work; waiting for its end\n");
+            was_standby = true;
+            sleep_ms(STANDBY_MS);
+            continue;
+        }
+        enum verdict verdict = relay_some(relay, &count, problem);
+        report(relay);
+        if (verdict == VERDICT_LOST) {
+            is_owner = false;
+            disconnect_database(relay);
+            buffer_clear(&relay->done);
+        }
+        if (verdict != VERDICT_ON) {
+            long server_s = verdict == VERDICT_WAITS ? remote_retry_after_s(relay->call->remote) : 0;
+            if (server_s > 0 && server_s * 1000 < AWAY_MAX_MS && wait_ms < server_s * 1000)
+                wait_ms = (int)server_s * 1000;
+            wait_away(relay, problem, &wait_ms);
+            continue;
+        }
+        if (relay->is_away)
+            fprintf(stderr, "duepost: the outbox is sent again\n");
+        relay->is_away = false;
+        wait_ms = 100;
+        if (count == 0 && until_empty && relay->waiting_count == 0)
+            return true;
+        if (count == 0)
+            await_rows(relay, TICK_MS);
+    }
+}
+
+bool outbox_run(struct call *call)
+{
+    const char *verb = call->arguments.word;
+    struct relay relay = {.call = call, .source = call->arguments.values[ARGUMENT_SOURCE], .rows = ROWS_MAX};
+    bool is_done = false;
+    if (!relay.source)
+        relay.source = getenv("DUEPOST_SOURCE");
+    if (!relay.source || strncmp(relay.source, "postgres", 8) != 0) {
+        problem_set(&call->problem, "the outbox needs --source postgresql://… or DUEPOST_SOURCE");
+        return false;
+    }
+    buffer_init(&relay.request, 2 * REMOTE_ANSWER_MAX);
+    buffer_init(&relay.answer, REMOTE_ANSWER_MAX);
+    buffer_init(&relay.done, 1024 * 1024);
+    buffer_init(&relay.target, REMOTE_URL_MAX);
+    relay.report_us = clock_boot_us() + REPORT_S * INT64_C(1000000);
+    if (call->arguments.is_installing)
+        is_done = install(&relay, &call->problem);
+    else if (verb && strcmp(verb, "status") == 0)
+        is_done = show_status(&relay, &call->problem);
+    else if (verb && strcmp(verb, "retry") == 0)
+        is_done = retry_failed(&relay, &call->problem);
+    else if (verb)
+        problem_set(&call->problem, "%.100s is not known: the words of outbox are status and retry", verb);
+    else
+        is_done = run_relay(&relay, &call->problem);
+    disconnect_database(&relay);
+    while (relay.waiting_count)
+        free(relay.waiting[--relay.waiting_count].topic);
+    free(relay.name);
+    buffer_fini(&relay.request);
+    buffer_fini(&relay.answer);
+    buffer_fini(&relay.done);
+    buffer_fini(&relay.target);
+    return is_done;
+}

@@ -1,0 +1,279 @@
+"""duepost outbox: jobs of a table in PostgreSQL, which an application inserts in its own transactions."""
+
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import threading
+import time
+import urllib.parse
+
+import pytest
+
+from duepost import BINARY
+from patience import SLOW, until, watch
+from postgres_server import PostgresServer
+
+
+@pytest.fixture(scope="module")
+def postgres():
+    started = PostgresServer()
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+def database(postgres, topic):
+    """The name of a database with the tables."""
+    postgres.create(topic)
+    done = relay_once(postgres, topic, "--install")
+    assert done.returncode == 0 and "version 1 now" in done.stdout, done.stderr
+    return topic
+
+
+def source(postgres, database):
+    return postgres.url.replace("/postgres?", f"/{database}?")
+
+
+def words(postgres, database, *more):
+    return [BINARY, "outbox", *more, "--source", source(postgres, database)]
+
+
+def relay_once(postgres, database, *more, server=None):
+    environment = {**os.environ, "DUEPOST_SERVER": server.url if server else "http://127.0.0.1:1"}
+    return subprocess.run(words(postgres, database, *more), env=environment, capture_output=True, text=True, timeout=60 * SLOW, check=False)
+
+
+class Relay:
+    """A relay that runs until the end of the block."""
+
+    def __init__(self, postgres, database, server, **environment):
+        self.command = words(postgres, database)
+        self.environment = {**os.environ, "DUEPOST_SERVER": server.url, **environment}
+        self.process, self.lines = None, []
+
+    def start(self):
+        self.process = subprocess.Popen(self.command, env=self.environment, stderr=subprocess.PIPE, text=True)
+        threading.Thread(target=self._read, args=(self.process.stderr,), daemon=True).start()
+
+    def _read(self, stream):
+        self.lines.extend(stream)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
+
+    @property
+    def text(self):
+        return "".join(self.lines)
+
+
+def is_empty(postgres, database):
+    return postgres.psql("SELECT count(*) FROM duepost_outbox", database) == "0\n"
+
+
+def insert(**columns):
+    return f"INSERT INTO duepost_outbox ({', '.join(columns)}) VALUES ({', '.join(columns.values())});"
+
+
+def test_a_row_becomes_a_job_when_its_transaction_is_committed(server, receiver, postgres, database, topic):
+    row = insert(topic=f"'{topic}'", url=f"'{receiver.url()}'", body="'{\"order\": 1041, \"note\": null}'")
+    with Relay(postgres, database, server):
+        postgres.psql(f"BEGIN; {row} ROLLBACK; BEGIN; {row} COMMIT;", database)
+        until(lambda: receiver.count(topic) == 1, 10, "the delivery")
+        until(lambda: is_empty(postgres, database), 10, "the row is deleted")
+        watch(0.5, lambda: receiver.count(topic) == 1, "the row that was rolled back")
+    assert json.loads(receiver.of(topic)[0].body) == {"order": 1041, "note": None}
+
+
+def test_each_column_is_a_member_of_the_job(server, receiver, postgres, database, topic):
+    postgres.psql("SET TIME ZONE 'America/New_York';" + insert(
+        topic=f"'{topic}'", job_id="'a/ü\"'", key="'customer 7'", due_at="'2030-07-01 09:00:00.5'", url=f"'{receiver.url('/x')}'",
+        body="'\"text\"'", headers="'{\"X-A\": \"1\"}'", labels="'[\"red\", \"blue\"]'", priority="7", retry="2"), database)
+    postgres.psql(insert(topic=f"'{topic}'", job_id="'b'", delay="'1 day 90 minutes'", url=f"'{receiver.url()}'",
+                         body_bytes="decode(repeat('00ff', 200), 'hex')"), database)
+    assert relay_once(postgres, database, "--until-empty", server=server).returncode == 0
+    job = server.job(topic, urllib.parse.quote("a/ü\"", safe=""))
+    assert job["dueAt"] == "2030-07-01T13:00:00.500Z" and job["body"] == "text" and job["retry"] == 2 and job["priority"] == 7
+    assert job["key"] == "customer 7" and job["headers"] == {"X-A": "1"} and sorted(job["labels"]) == ["blue", "red"]
+    assert job["url"] == receiver.url("/x")
+    other = server.job(topic, "b")
+    assert 90_000 < other["delay"] + 1 <= 91_801 and other["bodyBase64"].startswith("AP8A") and len(other["bodyBase64"]) == 536
+    assert is_empty(postgres, database)
+
+
+def test_rows_of_one_job_go_in_their_order(server, receiver, postgres, database, topic):
+    def row(action, number, **more):
+        return insert(topic=f"'{topic}'", job_id="'a'", action=f"'{action}'", url=f"'{receiver.url()}'", body=f"'{number}'", delay="'1 hour'", **more)
+    cancel = insert(topic=f"'{topic}'", job_id="'b'", action="'cancel'")
+    postgres.psql(row("schedule", 1) + row("replace", 2) + row("cancel", 0) + row("schedule", 3) + row("replace", 4) + cancel, database)
+    assert relay_once(postgres, database, "--until-empty", server=server).returncode == 0
+    assert server.job(topic, "a")["body"] == 4 and is_empty(postgres, database)
+    postgres.psql(insert(topic=f"'{topic}'", job_id="'a'", action="'cancel'"), database)
+    assert relay_once(postgres, database, "--until-empty", server=server).returncode == 0
+    assert server.job(topic, "a") is None
+
+
+def test_rows_that_are_refused_fail_alone(server, receiver, postgres, database, topic):
+    good = insert(topic=f"'{topic}'", url=f"'{receiver.url()}'")
+    bad = {
+        "no topic of this name": insert(topic="'a b'", url=f"'{receiver.url()}'"),
+        "priority": insert(topic=f"'{topic}'", url=f"'{receiver.url()}'", priority="12"),
+        "labels": insert(topic=f"'{topic}'", url=f"'{receiver.url()}'", labels="'{\"a\": 1}'"),
+        "over 1048576": insert(topic=f"'{topic}'", url=f"'{receiver.url()}'", body="to_jsonb(repeat('a', 2000000))"),
+        "over 16": insert(topic=f"'{topic}'", url=f"'{receiver.url()}'", body="to_jsonb(repeat('a', 17000000))"),
+    }
+    for each in bad.values():
+        postgres.psql(good + each, database)
+    done = relay_once(postgres, database, "--until-empty", server=server)
+    assert done.returncode == 0, done.stderr
+    until(lambda: receiver.count(topic) == len(bad), 10, "the good rows")
+    failed = postgres.psql("SELECT error FROM duepost_outbox_failed ORDER BY id", database)
+    assert failed.count("\n") == len(bad), failed
+    for word in "topic", "priority", "labels", "over 1048576", "over 16":
+        assert word in failed, failed
+    assert done.stderr.count("has failed") == len(bad)
+    status = json.loads(relay_once(postgres, database, "status", "--json").stdout)
+    assert status == {"waiting": 0, "oldestSeconds": 0, "failed": len(bad), "relayActive": False}
+    postgres.psql("UPDATE duepost_outbox_failed SET priority = 1, labels = NULL, due_at = NULL, topic = $$" + topic + "$$, body = NULL", database)
+    assert f"{len(bad)} rows" in relay_once(postgres, database, "retry").stdout
+    assert relay_once(postgres, database, "--until-empty", server=server).returncode == 0
+    until(lambda: receiver.count(topic) == 2 * len(bad), 10, "the rows that were mended")
+
+
+def test_a_topic_at_its_quota_waits_and_the_others_go_on(server, receiver, postgres, database, topic):
+    server.request("PATCH", f"/topics/{topic}.full", json.dumps({"maxPending": 1}), {"Content-Type": "application/json"}).expect(200)
+    for number in range(3):
+        postgres.psql(insert(topic=f"'{topic}.full'", job_id=f"'{number}'", delay="'1 hour'", url=f"'{receiver.url()}'"), database)
+    postgres.psql(insert(topic=f"'{topic}'", url=f"'{receiver.url()}'"), database)
+    with Relay(postgres, database, server) as relay:
+        until(lambda: receiver.count(topic) == 1, 10, "the other topic")
+        until(lambda: json.loads(relay_once(postgres, database, "status", "--json").stdout)["waiting"] == 2, 10, "two rows wait")
+        for number in range(3):
+            until(lambda number=number: server.job(f"{topic}.full", str(number)), 90, "the next row")
+            server.cancel(f"{topic}.full", str(number))
+        until(lambda: is_empty(postgres, database), 90, "all rows")
+    assert "failed" not in relay.text
+
+
+def test_a_second_relay_waits_for_the_end_of_the_first(server, receiver, postgres, database, topic):
+    with Relay(postgres, database, server) as first:
+        until(lambda: json.loads(relay_once(postgres, database, "status", "--json").stdout)["relayActive"], 10, "the first is at work")
+        with Relay(postgres, database, server) as second:
+            until(lambda: "another relay" in second.text, 10, "the second waits")
+            first.kill()
+            postgres.psql(insert(topic=f"'{topic}'", url=f"'{receiver.url()}'"), database)
+            until(lambda: receiver.count(topic) == 1, 10, "the second took over")
+
+
+def test_a_row_is_accepted_soon_after_its_commit(server, receiver, postgres, database, topic):
+    """The bound is 50 ms on a quiet machine; a test of it must not fail on a busy one."""
+    with Relay(postgres, database, server):
+        until(lambda: json.loads(relay_once(postgres, database, "status", "--json").stdout)["relayActive"], 10, "the relay is at work")
+        began = time.time() * 1000
+        postgres.psql(insert(topic=f"'{topic}'", url=f"'{receiver.url()}'"), database)
+        until(lambda: receiver.count(topic) == 1, 10, "the delivery")
+        assert receiver.of(topic)[0].at_ms - began < 800 * SLOW  # a tick without notifications would take up to 1,000 more
+
+
+def test_mistakes_are_named(server, postgres, topic):
+    postgres.create(topic)
+    assert "--install" in relay_once(postgres, topic).stderr
+    assert "needs --source" in subprocess.run([BINARY, "outbox"], capture_output=True, text=True, check=False, timeout=30 * SLOW).stderr
+    assert "does not exist" in relay_once(postgres, topic + "-none").stderr
+    for _ in range(2):
+        assert relay_once(postgres, topic, "--install").returncode == 0
+    postgres.psql("UPDATE duepost_outbox_meta SET value = '99' WHERE name = 'version'", topic)
+    assert "only knows 1: it is too old" in relay_once(postgres, topic).stderr
+
+
+def restart(start, server, data):
+    """Kills the server, and starts it again at the same address with the same data."""
+    server.kill()
+    return start("--retry-schedule", "0.1 0.1 0.1 0.1 0.1", data=data, listen=f"127.0.0.1:{server.port}")
+
+
+def transactions(topic, url, count, first):
+    """The SQL of transactions, of which a third is rolled back, and the numbers of those that are committed."""
+    sql, committed = [], []
+    for number in range(first, first + count):
+        sql.append("BEGIN;" + insert(topic=f"'{topic}'", url=f"'{url}'", body=f"'{number}'"))
+        if number % 3:
+            committed.append(number)
+            sql.append("COMMIT;")
+        else:
+            sql.append("ROLLBACK;")
+    return "\n".join(sql), committed
+
+
+def run_transactions(postgres, database, sql):
+    return subprocess.Popen([postgres.programs / "psql", "--no-psqlrc", "-q", "-v", "ON_ERROR_STOP=1", source(postgres, database), "-f", "-"],
+                            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def test_kills_lose_nothing_and_send_nothing_twice(start, receiver, postgres, database, topic, data):
+    """Kills the relay and duepost while transactions are committed: each committed row is one job."""
+    server = start("--retry-schedule", "0.1 0.1 0.1 0.1 0.1", data=data)
+    chance, expected, sessions = random.Random(7), [], []
+    for session in range(4):
+        sql, committed = transactions(topic, receiver.url(), 500, session * 500)
+        expected += committed
+        process = run_transactions(postgres, database, sql)
+        threading.Thread(target=lambda process=process, sql=sql: process.communicate(sql), daemon=True).start()
+        sessions.append(process)
+    with Relay(postgres, database, server) as relay:
+        for turn in range(12):
+            time.sleep(chance.uniform(0.02, 0.4))
+            relay.kill()
+            if turn % 4 == 3:
+                server = restart(start, server, data)
+            relay.start()
+        until(lambda: all(process.poll() == 0 for process in sessions), 60, "the transactions")
+        until(lambda: is_empty(postgres, database), 60, "all rows are sent")
+    until(lambda: receiver.count(topic) >= len(expected), 60, "all deliveries")
+    came = [json.loads(arrival.body) for arrival in receiver.of(topic)]
+    assert sorted(set(came)) == sorted(expected)
+    ids = {arrival.headers["duepost-job-id"] for arrival in receiver.of(topic)}
+    assert len(ids) == len(expected), "a row became two jobs"
+
+
+def test_a_database_that_is_away_is_waited_for(server, receiver, topic):
+    behind = PostgresServer()
+    with contextlib.ExitStack() as stack:
+        stack.callback(behind.stop)
+        behind.create(topic)
+        assert relay_once(behind, topic, "--install").returncode == 0
+        relay = stack.enter_context(Relay(behind, topic, server))
+        for turn in range(3):
+            behind.psql(insert(topic=f"'{topic}'", url=f"'{receiver.url()}'"), topic)
+            behind.kill()
+            time.sleep(0.5)
+            behind.start()
+            behind.psql(insert(topic=f"'{topic}'", url=f"'{receiver.url()}'"), topic)
+            until(lambda turn=turn: receiver.count(topic) == 2 * turn + 2, 30, "the rows before and after")
+        assert "trying again" in relay.text and relay.process.poll() is None
+        assert len({arrival.headers["duepost-job-id"] for arrival in receiver.of(topic)}) == 6
+
+
+def test_a_server_that_is_away_is_waited_for(start, receiver, postgres, database, topic, data):
+    server = start(data=data)
+    with Relay(postgres, database, server) as relay:
+        os.kill(server.pid, signal.SIGSTOP)
+        postgres.psql(insert(topic=f"'{topic}'", url=f"'{receiver.url()}'"), database)
+        time.sleep(1)
+        os.kill(server.pid, signal.SIGCONT)
+        until(lambda: receiver.count(topic) == 1, 30, "the delivery")
+        server.kill()
+        postgres.psql(insert(topic=f"'{topic}'", url=f"'{receiver.url()}'"), database)
+        until(lambda: "trying again" in relay.text, 30, "the relay says it")
+        restart(start, server, data)
+        until(lambda: receiver.count(topic) == 2, 60, "the delivery after the return")
