@@ -78,6 +78,7 @@ static const struct {
     [ARGUMENT_SIGNING_SECRET_FILE] = {"--signing-secret-file", NULL, ARGUMENT_TEXT},
     [ARGUMENT_FILE] = {"--file", NULL, ARGUMENT_TEXT},
     [ARGUMENT_CLOCK] = {"--clock", NULL, ARGUMENT_TEXT},
+    [ARGUMENT_METRICS_FILE] = {"--metrics-file", NULL, ARGUMENT_TEXT},
     [ARGUMENT_MOST] = {"--most", NULL, ARGUMENT_DURATION},
     [ARGUMENT_THROTTLE_KEY] = {"--throttle-key", NULL, ARGUMENT_TEXT},
     [ARGUMENT_THROTTLE_PER] = {"--throttle-per", NULL, ARGUMENT_DURATION},

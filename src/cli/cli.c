@@ -306,6 +306,7 @@ static const struct command commands[] = {
      "and "
      "exits\n"
      "  --until-empty         exits when all rows are sent\n"
+     "  --metrics-file FILE   writes metrics each 10 s, for the textfile collector of Prometheus\n"
      "outbox status shows how many rows wait, and for how long; outbox retry sends the rows of\n"
      "duepost_outbox_failed again. Without a word, the command runs until it is killed, which it may be at "
      "any "

@@ -2,7 +2,7 @@
  *
  * An application inserts a row in its own transaction, so that the job exists exactly if the transaction is
  * committed. The relay reads the rows in the order of their ids, sends them, and deletes them after the
- * answer; the idempotency key of a job is made of the id of its row, so that a relay that dies in between
+ * answer; the id of a row is part of the idempotency key of its job, so that a relay that dies in between
  * sends nothing twice. Rows that the server refuses are moved to a second table with the reason. Nothing is
  * kept in memory, so the relay may be killed at any time. An advisory lock makes further relays wait. */
 #include <errno.h>
@@ -27,6 +27,7 @@ enum {
     FORBIDDEN_S = 10,        /* time until a topic that the token has no right to is tried again */
     VERSION_MIN = 130000,
     REPORT_S = 60,
+    METRICS_S = 10,
 };
 #define READ_BYTES "8388608"  /* bytes of the jobs of one request, unless its first job is larger */
 #define JOB_BYTES  "16777000" /* longer jobs are not read: the server takes requests of 16 MiB */
@@ -88,13 +89,13 @@ struct relay {
     struct call *call;
     const char *source;
     PGconn *database; /* NULL: not connected */
-    char *name;       /* of the idempotency keys */
+    char *name;       /* part of the idempotency keys */
     struct waiting waiting[WAITING_MAX];
     size_t waiting_count;
     long rows; /* rows to read next: fewer if rows are long */
     struct buffer request, answer, done, target;
-    int64_t sent, failed; /* since the last report */
-    int64_t report_us;
+    int64_t sent, failed; /* since the start */
+    int64_t reported, report_us, metrics_us;
     bool is_away; /* the database or the server was away the last time, which was printed */
 };
 
@@ -190,12 +191,14 @@ static bool check_tables(struct relay *relay, struct problem *problem)
     long number = strtol(version, NULL, 10);
     free(version);
     if (number != STEPS) {
-        problem_set(
-            problem,
-            number < STEPS
-                ? "the tables have version %ld, and this program needs %d: run duepost outbox --install"
-                : "the tables have version %ld, and this program only knows %d: it is too old",
-            number, STEPS);
+        if (number < STEPS)
+            problem_set(
+                problem,
+                "the tables have version %ld, and this program needs %d: run duepost outbox --install",
+                number, STEPS);
+        else
+            problem_set(problem, "the tables have version %ld, and this program only knows %d: it is too old",
+                        number, STEPS);
         return false;
     }
     free(relay->name);
@@ -257,11 +260,15 @@ static bool show_status(struct relay *relay, struct problem *problem)
     PGresult *result = run_sql(relay, sql, 0, NULL, problem);
     if (!result)
         return false;
+    const char *waiting = PQgetvalue(result, 0, 0), *age = PQgetvalue(result, 0, 1);
+    const char *failed = PQgetvalue(result, 0, 2);
     const char *is_active = PQgetvalue(result, 0, 3)[0] == 't' ? "true" : "false";
-    const char *form = relay->call->arguments.is_json
-                           ? "{\"waiting\": %s, \"oldestSeconds\": %s, \"failed\": %s, \"relayActive\": %s}\n"
-                           : "waiting %s rows, the oldest for %s s; failed %s; a relay is at work: %s\n";
-    printf(form, PQgetvalue(result, 0, 0), PQgetvalue(result, 0, 1), PQgetvalue(result, 0, 2), is_active);
+    if (relay->call->arguments.is_json)
+        printf("{\"waiting\": %s, \"oldestSeconds\": %s, \"failed\": %s, \"relayActive\": %s}\n", waiting,
+               age, failed, is_active);
+    else
+        printf("waiting %s rows, the oldest for %s s; failed %s; a relay is at work: %s\n", waiting, age,
+               failed, is_active);
     PQclear(result);
     return true;
 }
@@ -330,7 +337,7 @@ static void write_waiting(const struct relay *relay, struct buffer *array)
 
 /* ---- the results of rows ---- */
 
-/* What is done next with a batch of rows. */
+/* The next step for a batch of rows. */
 enum verdict {
     VERDICT_ON,    /* the next row */
     VERDICT_WAITS, /* the server is away: the rows that are left are read again later */
@@ -550,7 +557,7 @@ static void await_rows(struct relay *relay, int ms)
 
 /* Connects and gets the lock. Returns false after an error. *is_owner is false while another relay has the
  * lock. */
-static bool begin(struct relay *relay, bool *is_owner, struct problem *problem)
+static bool begin_relay(struct relay *relay, bool *is_owner, struct problem *problem)
 {
     if (!relay->database && (!connect_database(relay, problem) || !check_tables(relay, problem)))
         return false;
@@ -560,14 +567,63 @@ static bool begin(struct relay *relay, bool *is_owner, struct problem *problem)
     return result && (!*is_owner || run_plain(relay, "LISTEN duepost_outbox", problem));
 }
 
-static void report(struct relay *relay)
+/* Returns for how many seconds the first row has waited, as a text, or NULL after an error. The caller frees
+ * it. */
+static char *oldest_age(struct relay *relay)
 {
+    struct problem ignored;
+    PGresult *result = run_sql(relay,
+                               "SELECT coalesce((SELECT extract(epoch FROM clock_timestamp() - created_at)"
+                               "::numeric(12, 3) FROM duepost_outbox ORDER BY id LIMIT 1), 0)",
+                               0, NULL, &ignored);
+    char *age = result ? slice_dup(slice_of(PQgetvalue(result, 0, 0))) : NULL;
+    PQclear(result);
+    return age;
+}
+
+/* Replaces the file of metrics. */
+static void write_metrics(struct relay *relay)
+{
+    const char *path = relay->call->arguments.values[ARGUMENT_METRICS_FILE];
+    char new_path[4096];
+    if (!path || clock_boot_us() < relay->metrics_us)
+        return;
+    relay->metrics_us = clock_boot_us() + METRICS_S * INT64_C(1000000);
+    char *age = relay->database ? oldest_age(relay) : NULL;
+    snprintf(new_path, sizeof new_path, "%s.new", path);
+    FILE *file = fopen(new_path, "w");
+    if (!file) {
+        fprintf(stderr, "duepost: cannot write %s: %s\n", new_path, strerror(errno));
+        free(age);
+        return;
+    }
+    fprintf(file,
+            "# HELP duepost_outbox_sent_total Rows of the outbox that became jobs.\n"
+            "# TYPE duepost_outbox_sent_total counter\nduepost_outbox_sent_total %lld\n"
+            "# HELP duepost_outbox_failed_total Rows of the outbox that the server refused.\n"
+            "# TYPE duepost_outbox_failed_total counter\nduepost_outbox_failed_total %lld\n"
+            "# HELP duepost_outbox_up Whether the last rows could be read and sent.\n"
+            "# TYPE duepost_outbox_up gauge\nduepost_outbox_up %d\n",
+            (long long)relay->sent, (long long)relay->failed, age && !relay->is_away);
+    if (age)
+        fprintf(file,
+                "# HELP duepost_outbox_oldest_seconds How long the first row has waited.\n"
+                "# TYPE duepost_outbox_oldest_seconds gauge\nduepost_outbox_oldest_seconds %s\n",
+                age);
+    free(age);
+    if (fclose(file) != 0 || rename(new_path, path) != 0)
+        fprintf(stderr, "duepost: cannot write %s: %s\n", path, strerror(errno));
+}
+
+static void report_rows(struct relay *relay)
+{
+    write_metrics(relay);
     if (clock_boot_us() < relay->report_us)
         return;
-    if (relay->sent || relay->failed)
-        fprintf(stderr, "duepost: %lld rows sent, %lld failed\n", (long long)relay->sent,
+    if (relay->sent + relay->failed > relay->reported)
+        fprintf(stderr, "duepost: %lld rows sent, %lld failed since the start\n", (long long)relay->sent,
                 (long long)relay->failed);
-    relay->sent = relay->failed = 0;
+    relay->reported = relay->sent + relay->failed;
     relay->report_us = clock_boot_us() + REPORT_S * INT64_C(1000000);
 }
 
@@ -577,6 +633,7 @@ static void wait_away(struct relay *relay, const struct problem *problem, int *w
     if (!relay->is_away)
         fprintf(stderr, "duepost: %s; trying again\n", problem->text);
     relay->is_away = true;
+    write_metrics(relay);
     sleep_ms(*wait_ms);
     *wait_ms = 2 * *wait_ms < AWAY_MAX_MS ? 2 * *wait_ms : AWAY_MAX_MS;
 }
@@ -585,11 +642,15 @@ static bool run_relay(struct relay *relay, struct problem *problem)
 {
     bool is_owner = false, was_standby = false, until_empty = relay->call->arguments.until_empty;
     int wait_ms = 100;
-    if (!connect_database(relay, problem) || !check_tables(relay, problem))
-        return false; /* a mistake in the command */
+    if (!connect_database(relay, problem) || !check_tables(relay, problem)) {
+        PGPing ping = PQping(relay->source);
+        if (ping == PQPING_OK || ping == PQPING_NO_ATTEMPT)
+            return false; /* a mistake in the command, or in the database */
+        disconnect_database(relay);
+    }
     for (;;) {
         size_t count = 0;
-        if (!is_owner && !begin(relay, &is_owner, problem)) {
+        if (!is_owner && !begin_relay(relay, &is_owner, problem)) {
             disconnect_database(relay);
             wait_away(relay, problem, &wait_ms);
             continue;
@@ -602,7 +663,7 @@ static bool run_relay(struct relay *relay, struct problem *problem)
             continue;
         }
         enum verdict verdict = relay_some(relay, &count, problem);
-        report(relay);
+        report_rows(relay);
         if (verdict == VERDICT_LOST) {
             is_owner = false;
             disconnect_database(relay);

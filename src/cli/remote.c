@@ -28,7 +28,7 @@ struct remote {
     CURL *easy;
     struct buffer text; /* see remote_text */
     bool has_sent;
-    long status, retry_after_s; /* of the last answer of remote_ask */
+    long status, retry_after_s; /* from the last answer of remote_ask */
     /* While remote_stream runs: gets the pieces of an answer whose status is 2xx. */
     remote_piece_fn *on_piece;
     void *piece_arg;
