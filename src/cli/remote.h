@@ -42,9 +42,7 @@ void remote_free(struct remote *); /* NULL is ignored */
 enum status remote_ask(struct remote *, const char *method, const char *target, const char *body,
                        struct buffer *answer, struct problem *) MUST_USE;
 
-/* Returns the status of the last answer of remote_ask, or 0 if none came, and its Retry-After in seconds, or
- * 0.
- */
+/* Return the status of the last answer of remote_ask (0: none came), and its Retry-After in seconds, or 0. */
 long remote_status(const struct remote *);
 long remote_retry_after_s(const struct remote *);
 
@@ -64,8 +62,8 @@ typedef bool remote_piece_fn(void *arg, struct slice piece);
 /* Sends a GET whose answer has no end, and calls fn for each piece of it. header is one more header line, or
  * "". Returns when the stream has ended: OK if the server has ended it. *status is that of the answer; 0:
  * none came. */
-enum status remote_stream(struct remote *, const char *target, const char *header, remote_piece_fn *,
-                          void *arg, long *status, struct problem *) MUST_USE;
+enum status remote_stream(struct remote *remote, const char *target, const char *header, remote_piece_fn *fn,
+                          void *arg, long *status, struct problem *problem) MUST_USE;
 
 /* Sends a POST to any URL with these header lines. Returns STATUS_OK if an answer came; *status is then the
  * answer's status, which may be an error. */
