@@ -1,7 +1,7 @@
 import { DuepostError, Invalid, Problem, type ProblemDocument } from "./errors.js";
 import { events, type EventQuery } from "./events.js";
 import type { components } from "./generated/contract.js";
-import { MAX_WAIT, Requests, seconds, sleep, type Answer, type Body, type Duration, type PathOf, type Query, type WithDates } from "./requests.js";
+import { MAX_WAIT, Requests, seconds, sleep, type Answer, type Duration, type PathOf, type Query, type WithDates } from "./requests.js";
 import { work, type Work, type WorkOptions } from "./work.js";
 
 type Schemas = components["schemas"];
@@ -22,13 +22,14 @@ export class TimedOut extends DuepostError {
 
 const tagsOf = ({ ifMatch, ifNoneMatch }: Conditions = {}) => ({ "if-match": ifMatch, "if-none-match": ifNoneMatch });
 const waitOf = (duration?: Duration) => (duration === undefined ? undefined : `${Math.round(seconds(duration) * 1000)}ms`);
+const JOB = "/jobs/{topic}/{jobId}", SCHEDULE = "/schedules/{topic}/{scheduleId}", KEY = "/topics/{topic}/keys/{key}";
 const MOST_JOBS = 1000, MOST_BYTES = 900_000; // of an array; below --max-body, because duepost takes few larger ones at once
 
 export class Duepost extends Requests {
   /** Schedules a job. A repeated request cannot schedule it twice. With `wait`, returns it when it has ended, or after this time as it is then. */
   schedule(job: NewJob, options: { idempotencyKey?: string; wait: Duration }): Promise<Job>;
   schedule(job: NewJob, options?: { idempotencyKey?: string }): Promise<Schemas["Placed"]>;
-  async schedule(job: NewJob, { idempotencyKey = crypto.randomUUID(), wait }: { idempotencyKey?: string; wait?: Duration } = {}): Promise<Job & Schemas["Placed"]> {
+  async schedule(job: NewJob, { idempotencyKey = crypto.randomUUID(), wait }: { idempotencyKey?: string; wait?: Duration } = {}) {
     const headers = { "idempotency-key": job.idempotencyKey ? undefined : idempotencyKey };
     return this.call("post", "/jobs", { body: job, query: { wait: waitOf(wait) }, wait: seconds(wait ?? 0), headers, safe: true }) as Promise<Job & Schemas["Placed"]>;
   }
@@ -50,7 +51,8 @@ export class Duepost extends Requests {
   }
 
   private async scheduleBatch(inputs: NewJob[]): Promise<Result[]> {
-    const bodies = inputs.map((job) => (job.idempotencyKey || job.debounce ? job : { ...job, idempotencyKey: crypto.randomUUID() })), found: Schemas["JobResult"][] = [];
+    const bodies = inputs.map((job) => (job.idempotencyKey || job.debounce ? job : { ...job, idempotencyKey: crypto.randomUUID() }));
+    const found: Schemas["JobResult"][] = [];
     for (let attempt = 1; ; attempt++) {
       // 409 without a state: the first request with this key is still being answered.
       const isOpen = (each?: Schemas["JobResult"]) => !each || [429, 503].includes(each.status) || (each.status === 409 && !each.state);
@@ -79,8 +81,8 @@ export class Duepost extends Requests {
   /** Reads a job. With `wait`, returns it when it has ended, or after this time. Undefined if it still has the ETag of `ifNoneMatch`. */
   get(topic: string, jobId: string, options: { wait: Duration; ifNoneMatch: string }): Promise<Job | undefined>;
   get(topic: string, jobId: string, options?: { wait?: Duration; signal?: AbortSignal }): Promise<Job>;
-  async get(topic: string, jobId: string, { wait, ifNoneMatch, signal }: { wait?: Duration; ifNoneMatch?: string; signal?: AbortSignal } = {}): Promise<Job | undefined> {
-    const answer = await this.send("get", "/jobs/{topic}/{jobId}", { path: { topic, jobId }, query: { wait: waitOf(wait) }, wait: seconds(wait ?? 0), headers: tagsOf({ ifNoneMatch }), signal });
+  async get(topic: string, jobId: string, { wait, signal, ...tags }: Conditions & { wait?: Duration; signal?: AbortSignal } = {}): Promise<Job | undefined> {
+    const answer = await this.send("get", JOB, { path: { topic, jobId }, query: { wait: waitOf(wait) }, wait: seconds(wait ?? 0), headers: tagsOf(tags), signal });
     return answer.status === 304 ? undefined : { ...((await answer.json()) as Schemas["Job"]), etag: answer.headers.get("etag") ?? undefined };
   }
 
@@ -94,11 +96,11 @@ export class Duepost extends Requests {
   }
 
   cancel = (topic: string, jobId: string, { group, ...tags }: Conditions & { group?: string } = {}) =>
-    this.call("delete", "/jobs/{topic}/{jobId}", { path: { topic, jobId }, query: { group }, headers: tagsOf(tags) });
+    this.call("delete", JOB, { path: { topic, jobId }, query: { group }, headers: tagsOf(tags) });
   replace = (topic: string, jobId: string, job: Omit<NewJob, "topic">, tags?: Conditions) =>
-    this.call("put", "/jobs/{topic}/{jobId}", { path: { topic, jobId }, body: { ...job, topic }, headers: tagsOf(tags) });
-  change = (topic: string, jobId: string, patch: Body<"/jobs/{topic}/{jobId}", "patch">, tags?: Conditions) =>
-    this.call("patch", "/jobs/{topic}/{jobId}", { path: { topic, jobId }, body: patch, headers: tagsOf(tags) });
+    this.call("put", JOB, { path: { topic, jobId }, body: { ...job, topic }, headers: tagsOf(tags) });
+  change = (topic: string, jobId: string, patch: WithDates<Schemas["JobPatch"]>, tags?: Conditions) =>
+    this.call("patch", JOB, { path: { topic, jobId }, body: patch, headers: tagsOf(tags) });
   run = (topic: string, jobId: string, { resend }: { resend?: boolean } = {}) =>
     this.call("post", "/jobs/{topic}/{jobId}/run", { path: { topic, jobId }, query: { resend }, safe: !resend });
   why = (topic: string, jobId: string) => this.call("get", "/jobs/{topic}/{jobId}/why", { path: { topic, jobId } });
@@ -112,7 +114,7 @@ export class Duepost extends Requests {
   redrive = (query: Query<"/jobs/redrive", "post">) => this.bulk("post", "/jobs/redrive", query);
   reschedule = (query: Query<"/jobs/reschedule", "post">) => this.bulk("post", "/jobs/reschedule", query);
 
-  private async *pages<P extends PathOf<"get">, K extends keyof Answer<P>>(path: P, member: K, call: { path?: object; query?: object }): AsyncGenerator<ItemOf<Answer<P>[K]>> {
+  private async *pages<P extends PathOf<"get">, K extends keyof Answer<P>>(path: P, member: K, call: { path?: object; query?: object } = {}) {
     for await (const page of this.bulk("get", path, call.query ?? {}, call.path)) yield* (page as Answer<P>)[member] as ItemOf<Answer<P>[K]>[];
   }
 
@@ -127,39 +129,41 @@ export class Duepost extends Requests {
 
   readonly schedules = {
     list: (query: Query<"/schedules"> = {}) => this.pages("/schedules", "schedules", { query }),
-    get: (topic: string, scheduleId: string) => this.call("get", "/schedules/{topic}/{scheduleId}", { path: { topic, scheduleId } }),
-    put: (topic: string, scheduleId: string, body: Body<"/schedules/{topic}/{scheduleId}", "put">, tags?: Conditions) => this.call("put", "/schedules/{topic}/{scheduleId}", { path: { topic, scheduleId }, body, headers: tagsOf(tags) }),
-    change: (topic: string, scheduleId: string, body: Body<"/schedules/{topic}/{scheduleId}", "patch">, tags?: Conditions) => this.call("patch", "/schedules/{topic}/{scheduleId}", { path: { topic, scheduleId }, body, headers: tagsOf(tags) }),
-    delete: (topic: string, scheduleId: string, tags?: Conditions) => this.call("delete", "/schedules/{topic}/{scheduleId}", { path: { topic, scheduleId }, headers: tagsOf(tags) }),
+    get: (topic: string, scheduleId: string) => this.call("get", SCHEDULE, { path: { topic, scheduleId } }),
+    put: (topic: string, scheduleId: string, body: WithDates<Schemas["NewSchedule"]>, tags?: Conditions) =>
+      this.call("put", SCHEDULE, { path: { topic, scheduleId }, body, headers: tagsOf(tags) }),
+    change: (topic: string, scheduleId: string, body: WithDates<Schemas["SchedulePatch"]>, tags?: Conditions) =>
+      this.call("patch", SCHEDULE, { path: { topic, scheduleId }, body, headers: tagsOf(tags) }),
+    delete: (topic: string, scheduleId: string, tags?: Conditions) => this.call("delete", SCHEDULE, { path: { topic, scheduleId }, headers: tagsOf(tags) }),
     run: (topic: string, scheduleId: string, idempotencyKey: string = crypto.randomUUID()) =>
       this.call("post", "/schedules/{topic}/{scheduleId}/run", { path: { topic, scheduleId }, headers: { "idempotency-key": idempotencyKey } }),
   };
   readonly topics = {
     list: (query: Query<"/topics"> = {}) => this.pages("/topics", "topics", { query }),
     get: (topic: string) => this.call("get", "/topics/{topic}", { path: { topic } }),
-    put: (topic: string, body: Body<"/topics/{topic}", "put">) => this.call("put", "/topics/{topic}", { path: { topic }, body }),
-    change: (topic: string, body: Body<"/topics/{topic}", "patch">) => this.call("patch", "/topics/{topic}", { path: { topic }, body }),
+    put: (topic: string, body: Schemas["Settings"]) => this.call("put", "/topics/{topic}", { path: { topic }, body }),
+    change: (topic: string, body: Schemas["SettingsPatch"]) => this.call("patch", "/topics/{topic}", { path: { topic }, body }),
     reset: (topic: string) => this.call("delete", "/topics/{topic}", { path: { topic } }),
   };
   readonly keys = {
     list: (topic: string) => this.pages("/topics/{topic}/keys", "keys", { path: { topic } }),
-    get: (topic: string, key: string) => this.call("get", "/topics/{topic}/keys/{key}", { path: { topic, key } }),
-    put: (topic: string, key: string, body: Body<"/topics/{topic}/keys/{key}", "put">, tags?: Conditions) => this.call("put", "/topics/{topic}/keys/{key}", { path: { topic, key }, body, headers: tagsOf(tags) }),
-    change: (topic: string, key: string, body: Body<"/topics/{topic}/keys/{key}", "patch">, tags?: Conditions) => this.call("patch", "/topics/{topic}/keys/{key}", { path: { topic, key }, body, headers: tagsOf(tags) }),
-    reset: (topic: string, key: string, tags?: Conditions) => this.call("delete", "/topics/{topic}/keys/{key}", { path: { topic, key }, headers: tagsOf(tags) }),
+    get: (topic: string, key: string) => this.call("get", KEY, { path: { topic, key } }),
+    put: (topic: string, key: string, body: Schemas["KeySettings"], tags?: Conditions) => this.call("put", KEY, { path: { topic, key }, body, headers: tagsOf(tags) }),
+    change: (topic: string, key: string, body: Schemas["KeyPatch"], tags?: Conditions) => this.call("patch", KEY, { path: { topic, key }, body, headers: tagsOf(tags) }),
+    reset: (topic: string, key: string, tags?: Conditions) => this.call("delete", KEY, { path: { topic, key }, headers: tagsOf(tags) }),
   };
   readonly limits = {
-    list: () => this.pages("/limits", "limits", {}),
+    list: () => this.pages("/limits", "limits"),
     get: (limit: string) => this.call("get", "/limits/{limit}", { path: { limit } }),
-    put: (limit: string, body: Body<"/limits/{limit}", "put">, tags?: Conditions) => this.call("put", "/limits/{limit}", { path: { limit }, body, headers: tagsOf(tags) }),
-    change: (limit: string, body: Body<"/limits/{limit}", "patch">, tags?: Conditions) => this.call("patch", "/limits/{limit}", { path: { limit }, body, headers: tagsOf(tags) }),
+    put: (limit: string, body: Schemas["LimitSettings"], tags?: Conditions) => this.call("put", "/limits/{limit}", { path: { limit }, body, headers: tagsOf(tags) }),
+    change: (limit: string, body: Schemas["LimitPatch"], tags?: Conditions) => this.call("patch", "/limits/{limit}", { path: { limit }, body, headers: tagsOf(tags) }),
     delete: (limit: string, tags?: Conditions) => this.call("delete", "/limits/{limit}", { path: { limit }, headers: tagsOf(tags) }),
   };
   readonly groups = {
-    list: () => this.pages("/groups", "groups", {}),
+    list: () => this.pages("/groups", "groups"),
     get: (group: string) => this.call("get", "/groups/{group}", { path: { group } }),
-    put: (group: string, body: Body<"/groups/{group}", "put">, tags?: Conditions) => this.call("put", "/groups/{group}", { path: { group }, body, headers: tagsOf(tags) }),
-    change: (group: string, body: Body<"/groups/{group}", "patch">, tags?: Conditions) => this.call("patch", "/groups/{group}", { path: { group }, body, headers: tagsOf(tags) }),
+    put: (group: string, body: Schemas["Group"], tags?: Conditions) => this.call("put", "/groups/{group}", { path: { group }, body, headers: tagsOf(tags) }),
+    change: (group: string, body: Schemas["GroupPatch"], tags?: Conditions) => this.call("patch", "/groups/{group}", { path: { group }, body, headers: tagsOf(tags) }),
     delete: (group: string, tags?: Conditions) => this.call("delete", "/groups/{group}", { path: { group }, headers: tagsOf(tags) }),
   };
 

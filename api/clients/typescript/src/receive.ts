@@ -50,7 +50,8 @@ function bytesOf(base64: string): Uint8Array<ArrayBuffer> | undefined {
 
 /** Checks the signature of a request, as Standard Webhooks describes it. secrets: `whsec_...`, or `whpk_...` for ed25519; one valid signature by one of
  * them is enough. body: the bytes as they came, because a JSON parser may change them. Throws SignatureError. */
-export async function verify(body: Uint8Array | string, headers: AnyHeaders, secrets: string | string[], { tolerance = 300, now = new Date() }: VerifyOptions = {}): Promise<Delivery> {
+export async function verify(body: Uint8Array | string, headers: AnyHeaders, secrets: string | string[], options: VerifyOptions = {}): Promise<Delivery> {
+  const { tolerance = 300, now = new Date() } = options;
   const all = headersOf(headers), raw = typeof body === "string" ? new TextEncoder().encode(body) : body;
   const [id, at, signatures] = ["webhook-id", "webhook-timestamp", "webhook-signature"].map((name) => all.get(name) ?? "");
   if (!id || !at || !signatures) throw new SignatureError("missing", "The request has no signature.");
@@ -81,7 +82,8 @@ function deliveryOf(raw: Uint8Array, headers: Headers): Delivery {
   return {
     id: headers.get("webhook-id") ?? "", at: new Date(Number(headers.get("webhook-timestamp") ?? Date.now() / 1000) * 1000), body, raw,
     jobs: headers.has("duepost-batch") ? body : undefined, topic: headers.get("duepost-topic") ?? "", jobId: decodeURIComponent(headers.get("duepost-job-id") ?? ""),
-    attempt: number("duepost-attempt"), round: number("duepost-round"), token: headers.get("duepost-token") ?? undefined, endUrl: headers.get("duepost-end-url") ?? undefined, headers,
+    attempt: number("duepost-attempt"), round: number("duepost-round"),
+    token: headers.get("duepost-token") ?? undefined, endUrl: headers.get("duepost-end-url") ?? undefined, headers,
   };
 }
 
