@@ -1,5 +1,6 @@
 """Calls of both clients, against a real server."""
 
+import asyncio
 import datetime
 import http.server
 import threading
@@ -132,8 +133,6 @@ def test_jobs_without_room_are_sent_again(server, client, topic):
 
 
 def test_many_jobs_of_an_async_iterable(server, topic):
-    import asyncio
-
     async def jobs():
         for number in range(3):
             await asyncio.sleep(0)
@@ -206,19 +205,27 @@ def test_documents_with_a_name(server, client, topic):
     assert client.request("readAccess").json()["tokens"] is False
 
 
-def test_events_go_on_after_the_connection_is_lost(server, proxy, topic):
+@pytest.mark.parametrize("is_async", [False, True])
+def test_events_go_on_after_the_connection_is_lost(server, proxy, topic, is_async):
     server.client.topics.put(topic, {"events": True})
-    events = duepost.Duepost(proxy.url).events([topic], types=["accepted"])
     found, seen = [], threading.Event()
 
-    def read():
-        for event in events:
-            found.append(event.data["jobId"])
-            seen.set()
-            if found[-1] == "last":
-                return
+    def is_last(event):
+        found.append(event.data["jobId"])
+        seen.set()
+        return found[-1] == "last"
 
-    reader = threading.Thread(target=read)
+    def read():
+        with duepost.Duepost(proxy.url) as client:
+            next(event for event in client.events([topic], types=["accepted"]) if is_last(event))
+
+    async def read_later():
+        async with duepost.AsyncDuepost(proxy.url) as client:
+            async for event in client.events([topic], types=["accepted"]):
+                if is_last(event):
+                    return
+
+    reader = threading.Thread(target=lambda: asyncio.run(read_later()) if is_async else read())
     reader.start()
     number = 0
     while not seen.wait(0.1):  # the stream is open when the first event comes

@@ -99,6 +99,21 @@ def test_a_lease_is_extended_and_progress_is_shown(server, topic):
     assert seen == [1]
 
 
+def test_a_progress_that_is_refused_does_not_stop_the_work(server, topic):
+    def handle(job):
+        with pytest.raises(TypeError):
+            job.progress(object())
+        job.progress("x" * 5000)
+        time.sleep(1.5)
+        job.progress(1)
+        until(lambda: server.client.get(topic, "1").get("progress") == 1)
+        return "done"
+
+    schedule(server, topic, "1")
+    work(server, topic, handle, ended(server, topic, "1"), lease=3)
+    assert server.client.get(topic, "1")["result"] == "done"
+
+
 def test_concurrency_is_a_bound_and_is_reached(server, topic):
     now, most, lock = [], [], threading.Lock()
 
@@ -137,6 +152,21 @@ def test_a_lost_lease_ends_the_handler_and_nothing_is_completed(server, topic, i
     schedule(server, topic, "1")
     work(server, topic, later if is_async else plain, lambda: lost, lease=1)
     assert lost == ["1"] and server.client.get(topic, "1")["state"] == "cancelled"
+
+
+def test_a_lease_is_lost_while_the_server_is_not_reached(server, proxy, topic):
+    lost = []
+
+    def handle(job):
+        proxy.close()
+        proxy.cut()
+        assert job.is_lost.wait(60)
+        lost.append(job.job_id)
+
+    schedule(server, topic, "1")
+    work(proxy, topic, handle, lambda: lost, lease=2)
+    until(lambda: server.client.get(topic, "1")["state"] == "delayed")
+    assert [attempt["error"] for attempt in server.client.attempts(topic, "1")] == ["lease_expired"]
 
 
 def start(server, topic, seconds, lease=30):

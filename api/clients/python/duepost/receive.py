@@ -30,7 +30,7 @@ def seconds(span: float | str) -> float:
         return float(span)
     parts = re.findall(r"([0-9]+(?:\.[0-9]*)?)(ms|[dhms])", span)
     if not parts or "".join(map("".join, parts)) != span:
-        raise ValueError(f"{span!r} is no duration such as 500ms, 15m or 1h30m")
+        raise ValueError(f"{span!r} is not a duration such as 500ms, 15m or 1h30m")
     return sum(float(number) * UNITS[unit] for number, unit in parts)
 
 
@@ -81,7 +81,7 @@ class Results(Outcome):
     results: list[dict[str, Any]]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Delivery:
     """A request of duepost. The signature covers `id`, `timestamp` and `content`, and nothing else: a
     client that has recorded a request can send it again with other headers, as long as its timestamp is fresh."""
@@ -89,7 +89,18 @@ class Delivery:
     id: str  # the same in all attempts of a job; after a NotYet, `round` is another
     timestamp: int
     content: bytes
-    headers: Mapping[str, str] = field(repr=False)  # names in lower case; not signed
+    headers: Mapping[str, str] = field(repr=False)  # names in lower case
+
+    def __post_init__(self) -> None:
+        def number(name: str, otherwise: int) -> int:
+            text = self.headers.get(name, "")
+            return int(text) if text.isascii() and text.isdigit() else otherwise
+
+        self.topic, self.job_id = self.headers.get("duepost-topic", ""), unquote(self.headers.get("duepost-job-id", ""))
+        self.attempt, self.round = number("duepost-attempt", 1), number("duepost-round", 1)
+        self.batch = number("duepost-batch", 0)  # how many jobs `body` has; 0 if it is not a batch
+        self.ticket: dict[str, Any] = {  # for `client.deferred(**ticket)`; can be stored as JSON
+            "topic": self.topic, "job_id": self.job_id, "token": self.headers.get("duepost-token"), "end_url": self.headers.get("duepost-end-url")}
 
     @cached_property
     def body(self) -> Any:
@@ -99,17 +110,6 @@ class Delivery:
             return self.content or None
         return json.loads(self.content) if kind.startswith("application/json") else self.content.decode()
 
-    topic = property(lambda self: self.headers.get("duepost-topic", ""))
-    job_id = property(lambda self: unquote(self.headers.get("duepost-job-id", "")))
-    attempt = property(lambda self: int(self.headers.get("duepost-attempt", 1)))
-    round = property(lambda self: int(self.headers.get("duepost-round", 1)))
-    batch = property(lambda self: int(self.headers.get("duepost-batch", 0)), doc="How many jobs `body` has; 0: it is no batch.")
-
-    @property
-    def ticket(self) -> dict[str, Any]:
-        """Arguments for `client.deferred(**ticket)`. They can be stored as JSON."""
-        return {"topic": self.topic, "job_id": self.job_id, "token": self.headers.get("duepost-token", ""),
-                "end_url": self.headers.get("duepost-end-url")}
 
 
 def verify(body: bytes, headers: Mapping[str, str] | Iterable[tuple[str, str]], secrets: str | Iterable[str], *,
@@ -120,7 +120,7 @@ def verify(body: bytes, headers: Mapping[str, str] | Iterable[tuple[str, str]], 
     if not message or not at or not signatures:
         raise SignatureError("missing", "the request has no webhook-id, webhook-timestamp or webhook-signature")
     if not re.fullmatch("[0-9]{1,12}", at):
-        raise SignatureError("timestamp", "webhook-timestamp is no number of seconds")
+        raise SignatureError("timestamp", "webhook-timestamp is not a number of seconds")
     age = (time.time() if now is None else now) - int(at)
     if abs(age) > tolerance:
         raise SignatureError("too_old" if age > 0 else "too_new", f"webhook-timestamp is {age:.0f} s old")

@@ -15,13 +15,13 @@ from typing import Any, cast
 
 import httpx
 
-from .errors import Conflict, ConnectionFailed, DuepostError, Invalid, Unavailable
+from .errors import Conflict, ConnectionFailed, DuepostError, Invalid, TooMany, Unavailable
 from .generated import models as m
 from .generated.operations import Operation
 from .receive import Bury, Outcome, Release, Retry, is_async, seconds
-from .wire import Http, Part, backoff, call
+from .wire import Http, Part, backoff, call, encode
 
-LEASE_WAIT = 20.0  # seconds; how long the server holds the request while no job is due
+LEASE_WAIT = 5.0  # seconds; how long the server holds the request while no job is due. A lease may have begun as early as the request
 log = logging.getLogger("duepost")
 
 
@@ -80,6 +80,7 @@ class Leased:
         """Tells how far the work is: 0 to 1, or any small JSON. Raises LeaseLost if the work is in vain."""
         if self.is_lost.is_set():
             raise LeaseLost(f"the lease of {self.topic}/{self.job_id} is lost")
+        encode(value)  # raises a TypeError here
         self.news = value
         self.wake()
 
@@ -101,7 +102,7 @@ async def work(client: Part[httpx.AsyncClient], topic: str, handler: Callable[[L
                 try:
                     jobs = await lease_jobs(client, topic, key, room, lease, stopped)
                     failures = 0
-                except (ConnectionFailed, Unavailable) as error:
+                except (ConnectionFailed, TooMany, Unavailable) as error:
                     failures += 1
                     log.warning("no jobs of %s: %s", topic, error)
                     await asyncio.wait({stopped}, timeout=backoff(failures))
@@ -113,7 +114,7 @@ async def work(client: Part[httpx.AsyncClient], topic: str, handler: Callable[[L
     finally:
         for number, handle in before.items():  # a second signal ends the process
             loop.remove_signal_handler(number)
-            signal.signal(number, handle)
+            signal.signal(number, handle or signal.SIG_DFL)
         stopped.cancel()
         if running:
             await asyncio.wait(running)
@@ -123,9 +124,10 @@ async def work(client: Part[httpx.AsyncClient], topic: str, handler: Callable[[L
 async def lease_jobs(client: Part[httpx.AsyncClient], topic: str, key: str, room: int, lease: float,
                      stopped: asyncio.Task[Any]) -> list[m.LeasedJob]:
     def ask() -> asyncio.Task[Any]:
-        return asyncio.create_task(client.json("leaseJobs", topic, headers={"Idempotency-Key": key}, wait=LEASE_WAIT,
-                                               body={"max": room, "lease": lease, "wait": LEASE_WAIT}))
+        return asyncio.create_task(client.json("leaseJobs", topic, headers={"Idempotency-Key": key}, wait=wait,
+                                               body={"max": room, "lease": lease, "wait": wait}))
 
+    wait = min(LEASE_WAIT, lease / 4)
     asked = ask()
     await asyncio.wait({asked, stopped}, return_when=asyncio.FIRST_COMPLETED)
     if asked.done():
@@ -141,13 +143,13 @@ async def lease_jobs(client: Part[httpx.AsyncClient], topic: str, key: str, room
 async def run(client: Part[httpx.AsyncClient], job: m.LeasedJob, handler: Callable[[Leased], Any], lease: float, held_until: float,
               threads: ThreadPoolExecutor) -> None:
     """Runs the handler, extends the lease meanwhile, and reports the end. held_until: by time.monotonic()."""
-    loop, woken = asyncio.get_running_loop(), asyncio.Event()
+    loop, woken, pause = asyncio.get_running_loop(), asyncio.Event(), lease / 3
     leased = Leased(job, lambda: loop.call_soon_threadsafe(woken.set))
     attempt = Deferred(client, job["topic"], job["jobId"], job["token"])
     handling = asyncio.ensure_future(handler(leased) if is_async(handler) else loop.run_in_executor(threads, handler, leased))
     while not handling.done():
         waking = asyncio.create_task(woken.wait())
-        await asyncio.wait({handling, waking}, timeout=lease / 3, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({handling, waking}, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
         waking.cancel()
         woken.clear()
         if handling.done():
@@ -155,7 +157,7 @@ async def run(client: Part[httpx.AsyncClient], job: m.LeasedJob, handler: Callab
         sent = time.monotonic()
         try:
             await asyncio.wait_for(attempt.extend(lease, leased.news), max(held_until - sent, 1))
-            held_until = sent + lease
+            held_until, pause = sent + lease, lease / 3
         except (Conflict, asyncio.TimeoutError) as error:
             log.warning("the lease of %s/%s is lost: %s", leased.topic, leased.job_id, error)
             leased.is_lost.set()
@@ -163,11 +165,13 @@ async def run(client: Part[httpx.AsyncClient], job: m.LeasedJob, handler: Callab
                 handling.cancel()
             await asyncio.wait({handling})
             return
-        except (ConnectionFailed, Unavailable):
-            pass  # until the lease has run out
+        except DuepostError as error:  # tried again until the lease has run out
+            log.warning("the lease of %s/%s is not extended: %s", leased.topic, leased.job_id, error)
+            leased.news = None if isinstance(error, Invalid) else leased.news  # the progress is too large
+            pause = min(1, lease / 3)
     try:
         await end(attempt, handling)
-    except DuepostError as error:
+    except Exception as error:
         log.warning("the end of %s/%s is not recorded: %s", leased.topic, leased.job_id, error)
 
 
