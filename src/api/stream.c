@@ -30,7 +30,9 @@ struct event_stream {
     struct slice key;      /* only events of jobs with this key; empty: of all jobs */
     bool has_begun, is_over;
     struct app_reader *readers[TOPICS_MAX];
-    struct buffer early; /* events before the answer begins */
+    struct buffer early;           /* events before the answer begins */
+    char place[APP_EVENT_ID_SIZE]; /* a client that gets no event before it is cut off comes back with this id
+                                    */
     char text[TEXT_MAX];
 };
 
@@ -206,7 +208,7 @@ static void on_beat(void *arg)
 static void begin_answer(struct event_stream *stream)
 {
     struct buffer *text = exchange_scratch(stream->exchange);
-    buffer_append(text, SLICE(": events\n\n"));
+    buffer_printf(text, ": events\nid: %s\n\n", stream->place);
     buffer_append(text, buffer_slice(&stream->early));
     buffer_fini(&stream->early);
     stream->has_begun = true;
@@ -215,10 +217,25 @@ static void begin_answer(struct event_stream *stream)
         http_stream_end(stream->exchange->request);
 }
 
-static void on_ready(void *arg, enum status status)
+/* Keeps the latest of the places at which the topics begin: the overlap covers the others. */
+static void note_place(struct event_stream *stream, struct slice place)
+{
+    uint64_t ms = 0, before_ms = 0;
+    struct slice first, before, rest;
+    if (slice_cut(place, '-', &first, &rest))
+        (void)slice_to_number(first, INT64_MAX, &ms);
+    if (slice_cut(slice_of(stream->place), '-', &before, &rest))
+        (void)slice_to_number(before, INT64_MAX, &before_ms);
+    if (!stream->place[0] || ms > before_ms)
+        snprintf(stream->place, sizeof stream->place, "%.*s", SLICE_ARG(place));
+}
+
+static void on_ready(void *arg, enum status status, struct slice place)
 {
     struct event_stream *stream = arg;
     struct exchange *exchange = stream->exchange;
+    if (status == STATUS_OK)
+        note_place(stream, place);
     if (status == STATUS_OK && --stream->pending == 0)
         begin_answer(stream);
     else if (status == STATUS_NOT_FOUND)

@@ -225,7 +225,9 @@ static void on_reader_read(void *arg, enum status status, const struct store_str
     }
     if (!reader->is_ready) {
         reader->is_ready = verdict == STATUS_OK;
-        reader->events.on_ready(reader->events.arg, verdict);
+        if (verdict == STATUS_OK && !reader->has_after)
+            reader->has_after = place_read(streamed->last, &reader->after);
+        reader->events.on_ready(reader->events.arg, verdict, place_write(reader->after, reader->after_text));
         if (verdict == STATUS_OK && topic->streams->is_draining)
             reader->events.on_drain(reader->events.arg);
     } else if (verdict != STATUS_OK) {
@@ -237,8 +239,6 @@ static void on_reader_read(void *arg, enum status status, const struct store_str
         reader->events.on_gap(reader->events.arg, topic->name);
     for (size_t i = 0; i < streamed->count; i++)
         reader_give(reader, &streamed->events[i]);
-    if (!reader->has_after)
-        reader->has_after = place_read(streamed->last, &reader->after);
     if (!streamed->has_more)
         join(reader);
     else if (reader->events.is_busy(reader->events.arg))

@@ -32,8 +32,9 @@ struct app_event {
 /* The functions of a reader. Only on_ready may free readers, unless its status is OK. */
 struct app_reader_events {
     /* Called once, before all others. OK; NOT_FOUND: the topic does not have the setting events; UNAVAILABLE:
-     * Redis is away. Unless the status is OK, the reader gets nothing more. */
-    void (*on_ready)(void *arg, enum status);
+     * Redis is away. Unless the status is OK, the reader gets nothing more. place: the id after which the
+     * reader begins, which is that of the last event if it named none. */
+    void (*on_ready)(void *arg, enum status, struct slice place);
     void (*on_event)(void *arg, struct slice topic, const struct app_event *);
     void (*on_gap)(void *arg, struct slice topic); /* events are missing here */
     void (*on_drain)(void *arg);

@@ -141,6 +141,25 @@ def test_a_reader_goes_on_where_it_was(start, receiver, topic):
         reader.close()
 
 
+@pytest.mark.parametrize("more", [0, 2])
+def test_a_reader_that_is_cut_off_before_its_first_event_misses_none(start, receiver, topic, more):
+    """The beginning of the stream has an id, too. EventSource sends it."""
+    server = start()
+    topics = [topic, *(f"{topic}.{n}" for n in range(more))]
+    for each in topics:
+        turn_on(server, each, retention=60)
+    deliver(server, topic, receiver, "before")
+    first = Stream(server, *topics)
+    begin = first.chunk().decode()
+    first.close()
+    last = begin.split("\nid: ")[1].split("\n")[0]
+    deliver(server, topic, receiver, "a")
+    again = Stream(server, *topics, last=last)
+    events = again.events(3 if more == 0 else 8)  # with several topics: gaps, and the events of the seconds before
+    assert [event[0] for event in events if event[1].get("jobId") == "a"] == ["accepted", "begun", "delivered"]
+    again.close()
+
+
 def test_missing_events_are_a_gap(redis, start, receiver, topic):
     behind = redis()
     server = start(redis=behind)

@@ -185,7 +185,7 @@ export interface paths {
          *     `delivered`, `dead`, `cancelled`, or `fired` (a schedule). Its data is a JSON object with `topic`, `jobId`, `key` if the job has one, and `at`; at
          *     the end of an attempt also `attempt` and `lastAttempt`, as in a job; and `progress` or `scheduleId`.
          *
-         *     The `id` of an event is its place. A client that connects again sends the last one in `Last-Event-ID`, and gets the events
+         *     The `id` of an event is its place; the beginning of the stream has one, too, without an event. A client that connects again sends the last one in `Last-Event-ID`, and gets the events
          *     after it; with several topics, also those of the ten seconds before it once more. Without this header, the events
          *     from now on. If events after this one were removed (a topic keeps the last 10,000, and none while the setting is off), an
          *     event `gap` with the `topic` comes first. A comment comes every 15 seconds. A connection that does not read is closed
