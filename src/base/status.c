@@ -8,8 +8,16 @@ void problem_set(struct problem *problem, const char *format, ...)
 {
     va_list values;
     va_start(values, format);
-    vsnprintf(problem->text, sizeof problem->text, format, values);
+    int size = vsnprintf(problem->text, sizeof problem->text, format, values);
     va_end(values);
+    if (size >= (int)sizeof problem->text) {
+        /* A last character of more bytes is dropped, because the cut may be in it. */
+        char *end = &problem->text[sizeof problem->text - 2];
+        while (end > problem->text && (*end & 0xc0) == 0x80)
+            end--;
+        if (*end & 0x80)
+            *end = '\0';
+    }
 }
 
 /* ---- failures of HTTP calls ---- */

@@ -8,24 +8,28 @@
 #include <errno.h>
 #include <libpq-fe.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/system.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "job/job_id.h"
 
 enum {
     ROWS_MAX = 1000,
-    WAITING_MAX = 100, /* topics that wait; if more wait, all do */
-    TICK_MS = 1000,    /* the table is read at least this often, because poolers pass no notifications */
-    STANDBY_MS = 1000, /* time between two tries to get the lock */
+    WAITING_MAX = 1000, /* topics that wait; if more wait, all do */
+    TICK_MS = 1000,     /* the table is read at least this often, because poolers pass no notifications */
+    STANDBY_MS = 1000,  /* time between two tries to get the lock */
     AWAY_MAX_MS = 10 * 1000, /* longest wait for a database or a server that is away */
     FORBIDDEN_S = 10,        /* time until a topic that the token has no right to is tried again */
     VERSION_MIN = 130000,
+    ALIVE_MS = 1000, /* after this time the relay asks again whether it still has the lock */
     REPORT_S = 60,
     METRICS_S = 10,
 };
@@ -54,7 +58,8 @@ static const char *const steps[] = {
 enum { STEPS = sizeof steps / sizeof *steps };
 
 /* The rows as jobs. NULL is absent; a null in the body stays, because the body is added last. A column of a
- * job that is too long to read is NULL. */
+ * job that is too long to read is NULL. The sizes of the stored values bound how much is made into text. The
+ * key also has the time of the row, because ids come again after TRUNCATE and after a restore. */
 #define READ                                                                                                 \
     "SELECT id, action, topic, job_id, CASE WHEN size <= " JOB_BYTES " THEN job END FROM"                    \
     " (SELECT id, action, topic, job_id, job, octet_length(job) AS size,"                                    \
@@ -66,9 +71,13 @@ enum { STEPS = sizeof steps / sizeof *steps };
     "labels,"                                                                                                \
     "'priority', priority, 'retry', retry,"                                                                  \
     "'bodyBase64', translate(encode(body_bytes, 'base64'), E'\\n', ''), 'idempotencyKey',"                   \
-    " CASE action WHEN 'schedule' THEN 'outbox-' || $3 || '-' || id END))::text, -1)"                        \
-    " || coalesce(',\"body\":' || body::text, '') || '}' AS job FROM duepost_outbox"                         \
-    " WHERE NOT topic = ANY($1::text[]) ORDER BY id LIMIT $2) AS rows) AS sized"                             \
+    " CASE action WHEN 'schedule' THEN 'outbox-' || $3 || '-' || id || "                                     \
+    "coalesce(to_char(created_at AT TIME ZONE 'UTC', '-YYYYMMDDHH24MISSUS'), '') END))::text, -1)"           \
+    " || coalesce(',\"body\":' || body::text, '') || '}' AS job FROM"                                        \
+    " (SELECT *, row_number() OVER (ORDER BY id) AS place, sum(coalesce(pg_column_size(body), 0)"            \
+    " + coalesce(octet_length(body_bytes), 0)) OVER (ORDER BY id) AS stored FROM"                            \
+    " (SELECT * FROM duepost_outbox WHERE NOT topic = ANY($1::text[]) ORDER BY id LIMIT $2) AS next)"        \
+    " AS near WHERE stored <= " READ_BYTES " OR place = 1) AS rows) AS sized"                                \
     " WHERE upto <= " READ_BYTES " OR n = 1 ORDER BY id"
 
 #define FAIL                                                                                                 \
@@ -93,7 +102,9 @@ struct relay {
     struct waiting waiting[WAITING_MAX];
     size_t waiting_count;
     long rows; /* rows to read next: fewer if rows are long */
-    struct buffer request, answer, done, target;
+    struct buffer request, answer, target;
+    struct buffer done;   /* ids of the rows to delete; they are kept while the database is away */
+    int64_t alive_us;     /* when the relay last knew that it has the lock */
     int64_t sent, failed; /* since the start */
     int64_t reported, report_us, metrics_us;
     bool is_away; /* the database or the server was away the last time, which was printed */
@@ -147,11 +158,21 @@ static void disconnect_database(struct relay *relay)
 
 static bool connect_database(struct relay *relay, struct problem *problem)
 {
-    static const char *const names[] = {
-        "fallback_application_name", "client_encoding", "connect_timeout", "tcp_user_timeout",
-        "keepalives_idle",           "options",         "dbname",          NULL};
-    const char *const values[] = {"duepost outbox",           "UTF8",        "10", "30000", "10",
-                                  "-c statement_timeout=60s", relay->source, NULL};
+    /* The lock of a relay whose host is gone is free after half a minute. */
+    static const char session[] = "-c statement_timeout=60s -c tcp_keepalives_idle=10"
+                                  " -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3";
+    static const char *const names[] = {"fallback_application_name",
+                                        "client_encoding",
+                                        "connect_timeout",
+                                        "tcp_user_timeout",
+                                        "keepalives_idle",
+                                        "keepalives_interval",
+                                        "keepalives_count",
+                                        "options",
+                                        "dbname",
+                                        NULL};
+    const char *const values[] = {"duepost outbox", "UTF8",        "10", "30000", "10", "5", "3",
+                                  session,          relay->source, NULL};
     disconnect_database(relay);
     relay->database = PQconnectdbParams(names, values, 1);
     if (PQstatus(relay->database) != CONNECTION_OK)
@@ -204,6 +225,25 @@ static bool check_tables(struct relay *relay, struct problem *problem)
     free(relay->name);
     relay->name = read_meta(relay, "relay", problem);
     return relay->name != NULL;
+}
+
+/* Connects, and checks that this relay can send rows and delete them. A relay that could only send would
+ * replace the same job again and again. */
+static bool open_outbox(struct relay *relay, struct problem *problem)
+{
+    static const char *const sql =
+        "SELECT CASE WHEN current_setting('transaction_read_only') = 'on' THEN 'the database is read-only'"
+        " ELSE (SELECT 'the role ' || current_user || ' needs the right ' || needed || ' on ' || name FROM"
+        " (VALUES ('duepost_outbox', 'SELECT'), ('duepost_outbox', 'DELETE'), ('duepost_outbox_failed',"
+        " 'INSERT')) AS rights (name, needed) WHERE NOT has_table_privilege(name, needed) LIMIT 1) END";
+    if (!connect_database(relay, problem) || !check_tables(relay, problem))
+        return false;
+    PGresult *result = run_sql(relay, sql, 0, NULL, problem);
+    bool can_work = result && PQgetisnull(result, 0, 0);
+    if (result && !can_work)
+        problem_set(problem, "PostgreSQL: %s", PQgetvalue(result, 0, 0));
+    PQclear(result);
+    return can_work;
 }
 
 /* ---- the tables ---- */
@@ -292,17 +332,26 @@ static bool retry_failed(struct relay *relay, struct problem *problem)
 
 /* ---- topics that wait ---- */
 
-static void put_to_wait(struct relay *relay, const char *topic, long seconds)
+static struct waiting *find_waiting(struct relay *relay, const char *topic)
 {
-    int64_t until_us = clock_boot_us() + (seconds > 0 ? seconds : 1) * INT64_C(1000000);
-    for (size_t i = 0; i < relay->waiting_count; i++) {
-        if (strcmp(relay->waiting[i].topic, topic) == 0) {
-            relay->waiting[i].until_us = until_us;
-            return;
-        }
+    for (size_t i = 0; i < relay->waiting_count; i++)
+        if (strcmp(relay->waiting[i].topic, topic) == 0)
+            return &relay->waiting[i];
+    return NULL;
+}
+
+/* Returns false if too many topics wait. */
+static bool put_to_wait(struct relay *relay, const char *topic, long seconds)
+{
+    struct waiting *waiting = find_waiting(relay, topic);
+    if (!waiting && relay->waiting_count == WAITING_MAX)
+        return false;
+    if (!waiting) {
+        waiting = &relay->waiting[relay->waiting_count++];
+        waiting->topic = slice_dup(slice_of(topic));
     }
-    if (relay->waiting_count < WAITING_MAX)
-        relay->waiting[relay->waiting_count++] = (struct waiting){slice_dup(slice_of(topic)), until_us};
+    waiting->until_us = clock_boot_us() + (seconds > 0 ? seconds : 1) * INT64_C(1000000);
+    return true;
 }
 
 static void end_waits(struct relay *relay)
@@ -361,7 +410,10 @@ static bool delete_done(struct relay *relay, struct problem *problem)
     const char *const values[] = {buffer_text(&relay->done)};
     PGresult *result =
         run_sql(relay, "DELETE FROM duepost_outbox WHERE id = ANY($1::bigint[])", 1, values, problem);
-    buffer_clear(&relay->done);
+    if (result)
+        buffer_clear(&relay->done);
+    else
+        relay->done.size--; /* more ids may follow */
     PQclear(result);
     return result != NULL;
 }
@@ -375,6 +427,15 @@ static enum verdict fail_row(struct relay *relay, const struct row *row, long st
     fprintf(stderr, "duepost: row %s of the outbox, %s%s%s, has failed: %s\n", row->id, row->topic,
             row->job_id ? "/" : "", row->job_id ? row->job_id : "", why);
     PGresult *result = run_sql(relay, FAIL, 3, values, problem);
+    if (!result && PQstatus(relay->database) == CONNECTION_OK) {
+        /* The reason may have bytes that this database cannot keep. */
+        struct problem plain;
+        problem_set(&plain, "%s", why);
+        for (char *at = plain.text; *at; at++)
+            *at = (signed char)*at < 0 ? '?' : *at;
+        const char *const again[] = {row->id, number, plain.text};
+        result = run_sql(relay, FAIL, 3, again, problem);
+    }
     relay->failed += result != NULL;
     PQclear(result);
     return result ? VERDICT_ON : VERDICT_LOST;
@@ -389,24 +450,46 @@ static enum verdict end_row(struct relay *relay, const struct row *row, long sta
         return VERDICT_ON;
     }
     if (status == 429 || status == 403) {
-        put_to_wait(relay, row->topic, status == 403 ? FORBIDDEN_S : wait_s);
-        if (status == 403)
-            fprintf(stderr, "duepost: row %s of the outbox waits: %s\n", row->id, why);
+        bool is_new = !find_waiting(relay, row->topic);
+        if (!put_to_wait(relay, row->topic, status == 403 ? FORBIDDEN_S : wait_s)) {
+            problem_set(problem, "more than %d topics wait: %.300s", WAITING_MAX, why);
+            return VERDICT_WAITS;
+        }
+        if (status == 403 && is_new)
+            fprintf(stderr, "duepost: row %s of the outbox waits, and all others of %s: %s\n", row->id,
+                    row->topic, why);
         return VERDICT_ON;
     }
-    if (status == 0 || status == 401 || status == 408 || status >= 500) {
-        problem_set(problem, "%s", why);
-        return VERDICT_WAITS;
-    }
-    return fail_row(relay, row, status, why, problem);
+    if (status == 400 || status == 409 || status == 412 || status == 413 || status == 422)
+        return fail_row(relay, row, status, why, problem);
+    problem_set(problem, "%s", why);
+    return VERDICT_WAITS;
 }
 
 /* ---- sending ---- */
+
+/* Returns whether the answer comes from duepost, and not from a program in between or from a server at a
+ * wrong address: only then a row may be deleted or fail. Its errors repeat the status; 413 may come from any
+ * program that a request of this size has to pass. */
+static bool is_answer_own(const json_t *answer, long status)
+{
+    const char *detail = call_text(answer, "detail");
+    if (status == 413)
+        return true;
+    return status / 100 == 2
+               ? call_text(answer, "state") != NULL
+               : call_number(answer, "status") == status && detail && !strstr(detail, "nothing at this path");
+}
 
 static enum verdict send_alone(struct relay *relay, const struct row *row, struct problem *problem)
 {
     bool is_cancel = strcmp(row->action, "cancel") == 0;
     struct problem why = {.text = ""};
+    if (!topic_is_valid(slice_of(row->topic)))
+        return fail_row(relay, row, 400, "There is no topic of this name.", problem);
+    if (!job_id_is_valid(slice_of(row->job_id)))
+        return fail_row(relay, row, 400, "The job_id must be 1 to 255 bytes without control characters.",
+                        problem);
     buffer_clear(&relay->target);
     buffer_append(&relay->target, SLICE("/jobs/"));
     call_add_encoded(&relay->target, row->topic);
@@ -416,8 +499,15 @@ static enum verdict send_alone(struct relay *relay, const struct row *row, struc
     if (remote_ask(relay->call->remote, is_cancel ? "DELETE" : "PUT", buffer_text(&relay->target),
                    is_cancel ? NULL : row->job, &relay->answer, &why) == STATUS_OK)
         why.text[0] = '\0';
-    return end_row(relay, row, remote_status(relay->call->remote), remote_retry_after_s(relay->call->remote),
-                   why.text, problem);
+    long status = remote_status(relay->call->remote);
+    json_t *answer = json_loadb(buffer_text(&relay->answer), relay->answer.size, 0, NULL);
+    if (status && !is_answer_own(answer, status)) {
+        if (status / 100 == 2)
+            problem_set(&why, "the answer %ld has no job; is it a duepost server?", status);
+        status = 0;
+    }
+    json_decref(answer);
+    return end_row(relay, row, status, remote_retry_after_s(relay->call->remote), why.text, problem);
 }
 
 /* Returns the server's words for the result of one job. */
@@ -441,11 +531,13 @@ static enum verdict send_array(struct relay *relay, const struct row *rows, size
     }
     buffer_append_byte(&relay->request, ']');
     buffer_clear(&relay->answer);
-    enum status status =
-        remote_ask(relay->call->remote, "POST", "/jobs", buffer_text(&relay->request), &relay->answer, &why);
-    json_t *answer = status == STATUS_OK ? json_loadb(relay->answer.data, relay->answer.size, 0, NULL) : NULL;
+    if (remote_ask(relay->call->remote, "POST", "/jobs", buffer_text(&relay->request), &relay->answer,
+                   &why) == STATUS_OK)
+        why.text[0] = '\0';
+    long status = remote_status(relay->call->remote);
+    json_t *answer = json_loadb(buffer_text(&relay->answer), relay->answer.size, 0, NULL);
     const json_t *results = json_object_get(answer, "results");
-    if (json_array_size(results) == count) {
+    if (status / 100 == 2 && json_array_size(results) == count) {
         for (size_t i = 0; i < count && verdict == VERDICT_ON; i++) {
             const json_t *result = json_array_get(results, i);
             long own = (long)call_number(result, "status");
@@ -454,19 +546,18 @@ static enum verdict send_array(struct relay *relay, const struct row *rows, size
             verdict =
                 end_row(relay, &rows[i], own, (long)call_number(result, "retryAfter"), why.text, problem);
         }
-    } else if (status == STATUS_OK) {
+    } else if (status / 100 == 2) {
         problem_set(problem, "the answer has no results; is it a duepost server?");
         verdict = VERDICT_WAITS;
-    } else if (count > 1 &&
-               (remote_status(relay->call->remote) == 400 || remote_status(relay->call->remote) == 413)) {
-        for (size_t i = 0; i < count && verdict == VERDICT_ON; i++) /* one of the jobs spoils the array */
-            verdict = send_array(relay, &rows[i], 1, problem);
-    } else if (remote_status(relay->call->remote) == 429) { /* the rate of the token, for all topics */
+    } else if ((status == 400 || status == 413) && is_answer_own(answer, status)) {
+        if (count == 1)
+            verdict = fail_row(relay, rows, status, why.text, problem);
+        for (size_t i = 0; count > 1 && i < count && verdict == VERDICT_ON; i++)
+            if (!find_waiting(relay, rows[i].topic)) /* one of the jobs spoils the array */
+                verdict = send_array(relay, &rows[i], 1, problem);
+    } else { /* for all topics, such as the rate of the token */
         problem_set(problem, "%s", why.text);
         verdict = VERDICT_WAITS;
-    } else {
-        for (size_t i = 0; i < count && verdict == VERDICT_ON; i++)
-            verdict = end_row(relay, &rows[i], remote_status(relay->call->remote), 0, why.text, problem);
     }
     json_decref(answer);
     return verdict;
@@ -477,20 +568,30 @@ static bool is_plain(const struct row *row)
     return row->job && strcmp(row->action, "schedule") == 0;
 }
 
-/* Sends rows in their order. New jobs that follow each other are one request. */
-static enum verdict send_rows(struct relay *relay, const struct row *rows, size_t count,
-                              struct problem *problem)
+/* Sends rows in their order. New jobs that follow each other are one request. Rows of a topic that began to
+ * wait stay, so that they do not go before its first row. */
+static enum verdict send_rows(struct relay *relay, struct row *rows, size_t count, struct problem *problem)
 {
     enum verdict verdict = VERDICT_ON;
     for (size_t i = 0, next; i < count && verdict == VERDICT_ON; i = next) {
-        for (next = i; next < count && is_plain(&rows[next]);)
-            next++;
-        if (next > i) {
-            verdict = send_array(relay, &rows[i], next - i, problem);
-        } else {
-            next = i + 1;
-            verdict = rows[i].job ? send_alone(relay, &rows[i], problem)
-                                  : fail_row(relay, &rows[i], 413, "The job is over 16 MiB.", problem);
+        size_t plain = 0;
+        if (clock_boot_us() - relay->alive_us > ALIVE_MS * INT64_C(1000) &&
+            !run_plain(relay, "SELECT 1", problem))
+            return VERDICT_LOST; /* another relay may be at work */
+        relay->alive_us = clock_boot_us();
+        for (next = i; next < count; next++) {
+            if (find_waiting(relay, rows[next].topic))
+                continue;
+            if (!is_plain(&rows[next]))
+                break;
+            rows[i + plain++] = rows[next];
+        }
+        if (plain)
+            verdict = send_array(relay, &rows[i], plain, problem);
+        else if (next < count) {
+            const struct row *row = &rows[next++];
+            verdict = row->job ? send_alone(relay, row, problem)
+                               : fail_row(relay, row, 413, "The job is over 16 MiB.", problem);
         }
     }
     return verdict;
@@ -501,15 +602,20 @@ static enum verdict relay_some(struct relay *relay, size_t *count, struct proble
 {
     struct buffer topics;
     char limit[24];
+    if (!delete_done(relay, problem))
+        return VERDICT_LOST;
     end_waits(relay);
-    buffer_init(&topics, 64 * 1024);
+    buffer_init(&topics, WAITING_MAX * (JOB_TOPIC_NAME_MAX + sizeof "\"\","));
     write_waiting(relay, &topics);
     snprintf(limit, sizeof limit, "%ld", relay->rows);
     const char *const values[] = {buffer_text(&topics), limit, relay->name};
     PGresult *result = run_sql(relay, READ, 3, values, problem);
     buffer_fini(&topics);
-    if (!result)
+    if (!result) {
+        relay->rows = relay->rows > 4 ? relay->rows / 4 : 1; /* a read of long rows may end at its timeout */
         return VERDICT_LOST;
+    }
+    relay->alive_us = clock_boot_us();
     size_t bytes = 1;
     *count = (size_t)PQntuples(result);
     struct row *rows = calloc(*count + 1, sizeof *rows);
@@ -549,9 +655,10 @@ static void sleep_ms(int ms)
 static void await_rows(struct relay *relay, int ms)
 {
     struct pollfd ready = {.fd = PQsocket(relay->database), .events = POLLIN};
-    if (poll(&ready, 1, ms) > 0)
+    PGnotify *notify = PQnotifies(relay->database); /* comes with the answer to a read, too */
+    if (!notify && poll(&ready, 1, ms) > 0)
         PQconsumeInput(relay->database);
-    for (PGnotify *notify; (notify = PQnotifies(relay->database));)
+    for (; notify || (notify = PQnotifies(relay->database)); notify = NULL)
         PQfreemem(notify);
 }
 
@@ -559,7 +666,7 @@ static void await_rows(struct relay *relay, int ms)
  * lock. */
 static bool begin_relay(struct relay *relay, bool *is_owner, struct problem *problem)
 {
-    if (!relay->database && (!connect_database(relay, problem) || !check_tables(relay, problem)))
+    if (!relay->database && !open_outbox(relay, problem))
         return false;
     PGresult *result = run_sql(relay, "SELECT pg_try_advisory_lock(" LOCK ")", 0, NULL, problem);
     *is_owner = result && PQgetvalue(result, 0, 0)[0] == 't';
@@ -638,11 +745,19 @@ static void wait_away(struct relay *relay, const struct problem *problem, int *w
     *wait_ms = 2 * *wait_ms < AWAY_MAX_MS ? 2 * *wait_ms : AWAY_MAX_MS;
 }
 
+/* Ends the relay. The first process of a container ignores a signal without a handler. */
+static void end_container(int number)
+{
+    _exit(128 + number);
+}
+
 static bool run_relay(struct relay *relay, struct problem *problem)
 {
     bool is_owner = false, was_standby = false, until_empty = relay->call->arguments.until_empty;
     int wait_ms = 100;
-    if (!connect_database(relay, problem) || !check_tables(relay, problem)) {
+    if (getpid() == 1)
+        signal(SIGTERM, end_container);
+    if (!open_outbox(relay, problem)) {
         PGPing ping = PQping(relay->source);
         if (ping == PQPING_OK || ping == PQPING_NO_ATTEMPT)
             return false; /* a mistake in the command, or in the database */
@@ -659,6 +774,7 @@ static bool run_relay(struct relay *relay, struct problem *problem)
             if (!was_standby)
                 fprintf(stderr, "duepost: another relay is at work; waiting for its end\n");
             was_standby = true;
+            report_rows(relay);
             sleep_ms(STANDBY_MS);
             continue;
         }
@@ -667,7 +783,6 @@ static bool run_relay(struct relay *relay, struct problem *problem)
         if (verdict == VERDICT_LOST) {
             is_owner = false;
             disconnect_database(relay);
-            buffer_clear(&relay->done);
         }
         if (verdict != VERDICT_ON) {
             long server_s = verdict == VERDICT_WAITS ? remote_retry_after_s(relay->call->remote) : 0;

@@ -206,3 +206,12 @@ def test_while_the_first_request_runs_a_second_one_is_409(start, redis, receiver
     with frozen(behind):
         statuses = sorted(answer.status for answer in server.post_together(job, 2, {"Idempotency-Key": "k"}))
     assert statuses == [409, 503]
+
+
+def test_the_longest_topic_and_key_fit(server, receiver):
+    """A topic of a sibling has twice the length."""
+    for name in "t" * 128, "t" * 128 + "~" + "s" * 127:
+        job = {"topic": name, "url": receiver.url(), "delay": 100}
+        first = many(server, [{**job, "idempotencyKey": "k" * 255}])
+        assert many(server, [{**job, "idempotencyKey": "k" * 255}]) == first and server.get("/readyz").status == 200
+        assert server.post({**job, "idempotencyKey": "k" * 255}).status == first[0]["status"]

@@ -1,8 +1,10 @@
 """duepost outbox: jobs of a table in PostgreSQL, which an application inserts in its own transactions."""
 
 import contextlib
+import http.server
 import json
 import os
+import pathlib
 import random
 import signal
 import subprocess
@@ -292,3 +294,215 @@ def test_a_server_that_is_away_is_waited_for(start, receiver, postgres, database
         until(lambda: "trying again" in relay.text, 30, "the relay says it")
         restart(start, server, data)
         until(lambda: receiver.count(topic) == 2, 60, "the delivery after the return")
+
+
+# ---- faults ----
+
+class FakeServer:
+    """Stands before a server, or answers itself. script(method, path) returns (status, body) for the answer that the relay gets, or None for
+    that of the server. self.came has the requests."""
+
+    def __init__(self, script, server=None):
+        fake, self.script, self.server, self.came = self, script, server, []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def answer(self):
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                fake.came.append((self.command, self.path, body))
+                own = fake.script(self.command, self.path)
+                if own is None or own[0] == "lost":
+                    reply = fake.server.request(self.command, self.path, body.decode() if body else None,
+                                                {"Content-Type": "application/json"} if body else {})
+                    if own:
+                        self.close_connection = True
+                        return
+                    own = reply.status, reply.body.decode()
+                self.send_response(own[0])
+                self.send_header("Content-Length", str(len(own[1].encode())))
+                self.end_headers()
+                self.wfile.write(own[1].encode())
+
+            do_POST = do_PUT = do_DELETE = answer
+
+            def log_message(self, *_):
+                pass
+
+        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.http.server_port}"
+        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.http.shutdown()
+        self.http.server_close()
+
+
+def count_failed(postgres, database):
+    return int(postgres.psql("SELECT count(*) FROM duepost_outbox_failed", database))
+
+
+def test_rows_of_a_topic_that_begins_to_wait_keep_their_order(server, receiver, postgres, database, topic):
+    """The quota refuses the first row. The cancel behind it, in the same read, must not go before it."""
+    server.request("PATCH", f"/topics/{topic}", json.dumps({"maxPending": 1}), {"Content-Type": "application/json"}).expect(200)
+    server.schedule(topic=topic, jobId="first", url=receiver.url(), delay=3600)
+    postgres.psql(insert(topic=f"'{topic}'", job_id="'a'", delay="'1 hour'", url=f"'{receiver.url()}'")
+                  + insert(topic=f"'{topic}'", job_id="'a'", action="'cancel'"), database)
+    with Relay(postgres, database, server):
+        watch(1.5, lambda: postgres.psql("SELECT count(*) FROM duepost_outbox", database) == "2\n", "the cancel waits, too")
+        server.cancel(topic, "first")
+        until(lambda: is_empty(postgres, database), 90, "both rows")
+    assert server.job(topic, "a") is None
+
+
+@pytest.mark.parametrize("status, body", [(404, "<h1>Not Found</h1>"), (200, "<h1>Welcome</h1>"), (301, ""), (405, "{}"), (400, "plain HTTP"),
+                                          (404, '{"type":"about:blank","title":"Not Found","status":404,"detail":"There is nothing at this path."}')])
+def test_an_answer_that_is_not_of_duepost_ends_no_row(receiver, postgres, database, topic, status, body):
+    """A wrong address, or a proxy that is being set up, must neither drop a row nor let it fail."""
+    rows = {"schedule": insert(topic=f"'{topic}'", url=f"'{receiver.url()}'"),
+            "replace": insert(topic=f"'{topic}'", job_id="'a'", action="'replace'"),
+            "cancel": insert(topic=f"'{topic}'", job_id="'a'", action="'cancel'")}
+    for row in rows.values():
+        postgres.psql(f"TRUNCATE duepost_outbox; {row}", database)
+        with FakeServer(lambda *_: (status, body)) as fake, Relay(postgres, database, fake) as relay:
+            until(lambda relay=relay: "trying again" in relay.text, 10, lambda relay=relay: f"the relay says it: {relay.text}")
+            assert postgres.psql("SELECT count(*) FROM duepost_outbox", database) == "1\n" and count_failed(postgres, database) == 0
+
+
+def test_names_do_not_become_other_paths(postgres, database, topic):
+    rows = [("..", "jobs"), (".", "x"), (topic, ".."), (topic, ""), (topic, "a" * 20000), ("t" * 9000, "a"), (topic, "a/../b")]
+    for action in "cancel", "replace":
+        for of, job_id in rows:
+            postgres.psql(insert(topic=f"'{of}'", job_id=f"'{job_id}'", action=f"'{action}'"), database)
+    with FakeServer(lambda *_: (200, '{"state":"delayed"}')) as fake, Relay(postgres, database, fake) as relay:
+        until(lambda: is_empty(postgres, database), 10, lambda: relay.text)
+        assert [came[:2] for came in fake.came] == [(method, f"/jobs/{topic}/a%2F..%2Fb") for method in ("DELETE", "PUT")]
+    assert count_failed(postgres, database) == 12
+
+
+def test_a_row_whose_deletion_fails_is_not_sent_again(server, receiver, postgres, database, topic):
+    """The deletion waits for a lock until its timeout. A replace that were sent again would be delivered again."""
+    postgres.psql(insert(topic=f"'{topic}'", job_id="'a'", action="'replace'", url=f"'{receiver.url()}'"), database)
+    relay = Relay(postgres, database, server)
+    relay.command[-1] += "&options=-c%20statement_timeout%3D300"
+    lock = subprocess.Popen([postgres.programs / "psql", "--no-psqlrc", "-qtA", source(postgres, database)], stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, text=True)
+    lock.stdin.write("BEGIN; LOCK TABLE duepost_outbox IN SHARE MODE; SELECT 1;\n")
+    lock.stdin.flush()
+    assert lock.stdout.readline() == "1\n"
+    with relay:
+        until(lambda: "trying again" in relay.text and receiver.count(topic) == 1, 10, lambda: relay.text)
+        watch(3, lambda: receiver.count(topic) == 1, "sent again")
+        lock.communicate("ROLLBACK;\n")
+        until(lambda: is_empty(postgres, database), 30, "the row is deleted")
+        assert receiver.count(topic) == 1
+
+
+def test_rights_that_are_missing_are_named_before_a_row_is_sent(server, receiver, postgres, database, topic):
+    role = f"r{abs(hash(topic))}"
+    postgres.psql(f"CREATE ROLE {role} LOGIN; GRANT SELECT ON duepost_outbox, duepost_outbox_meta TO {role};"
+                  + insert(topic=f"'{topic}'", job_id="'a'", action="'replace'", url=f"'{receiver.url()}'"), database)
+
+    def as_role(*more):
+        command = words(postgres, database, *more)
+        return subprocess.run([*command[:-1], command[-1].replace("postgres@", f"{role}@")], env={**os.environ, "DUEPOST_SERVER": server.url},
+                              capture_output=True, text=True, timeout=60 * SLOW, check=False)
+    assert "needs the right DELETE on duepost_outbox" in as_role("--until-empty").stderr
+    postgres.psql(f"GRANT DELETE ON duepost_outbox TO {role}", database)
+    assert "needs the right INSERT on duepost_outbox_failed" in as_role("--until-empty").stderr
+    assert receiver.count(topic) == 0
+    postgres.psql(f"GRANT INSERT, SELECT ON duepost_outbox_failed TO {role}; ALTER ROLE {role} SET default_transaction_read_only = on", database)
+    assert "read-only" in as_role("--until-empty").stderr
+    postgres.psql(f"ALTER ROLE {role} RESET default_transaction_read_only" + ";" + insert(topic="'a b'"), database)
+    assert as_role("--until-empty").returncode == 0 and count_failed(postgres, database) == 1
+    assert json.loads(as_role("status", "--json").stdout)["failed"] == 1
+    until(lambda: receiver.count(topic) == 1, 10, "the row")
+
+
+@pytest.mark.parametrize("encoding", ["UTF8", "LATIN1"])
+def test_a_reason_that_the_database_cannot_keep_stops_nothing(postgres, topic, encoding):
+    """The reason is cut in a character, and LATIN1 has no such characters."""
+    postgres.psql(f"CREATE DATABASE \"{topic}\" ENCODING '{encoding}' TEMPLATE template0", "postgres")
+    assert relay_once(postgres, topic, "--install").returncode == 0
+    for number in range(3):
+        postgres.psql(insert(topic=f"'{topic}'", job_id=f"'{number}'", action="'replace'"), topic)
+
+    def refuse(_, path):
+        return 400, json.dumps({"status": 400, "detail": "a" * int(path[-1]) + "\u4e2d" * 300})
+    with FakeServer(refuse) as fake, Relay(postgres, topic, fake) as relay:
+        until(lambda: is_empty(postgres, topic), 10, lambda: relay.text)
+    assert count_failed(postgres, topic) == 3
+
+
+def test_many_topics_that_wait_stop_no_other(postgres, database, topic):
+    """150 topics without rights: they are tried again each 10 s, and not at once."""
+    postgres.psql("INSERT INTO duepost_outbox (topic, job_id, action) SELECT 't' || n, 'a', 'cancel' FROM generate_series(1, 150) AS n", database)
+    postgres.psql(insert(topic=f"'{topic}'", job_id="'a'", action="'cancel'"), database)
+    refusal = (403, '{"type":"about:blank","title":"Forbidden","status":403,"detail":"The token has no right to this topic."}')
+    with FakeServer(lambda _, path: (200, '{"state":"cancelled"}') if topic in path else refusal) as fake, Relay(postgres, database, fake):
+        until(lambda: any(topic in path for _, path, _ in fake.came), 10, "the other topic")
+        time.sleep(1.5)
+        assert len(fake.came) == 151
+
+
+def test_ids_that_come_again_are_new_jobs(server, receiver, postgres, database, topic):
+    for number in range(1, 3):
+        postgres.psql("TRUNCATE duepost_outbox RESTART IDENTITY;" + insert(topic=f"'{topic}'", url=f"'{receiver.url()}'"), database)
+        assert relay_once(postgres, database, "--until-empty", server=server).returncode == 0
+        until(lambda number=number: receiver.count(topic) == number, 10, "the delivery")
+
+
+def test_a_read_of_long_rows_is_divided(server, receiver, postgres, database, topic):
+    """800 MB of text, which the database cannot make within its timeout."""
+    postgres.psql(f"INSERT INTO duepost_outbox (topic, url, body) SELECT '{topic}', '{receiver.url()}', to_jsonb(array(SELECT repeat(chr(97 + n % 7), 900)"
+                  " FROM generate_series(1, 1000))) FROM generate_series(1, 800) AS n", database)
+    relay = Relay(postgres, database, server)
+    relay.command[-1] += f"&options=-c%20statement_timeout%3D{500 * SLOW}"
+    with relay:
+        until(lambda: int(postgres.psql("SELECT count(*) FROM duepost_outbox", database)) < 790, 30, lambda: relay.text)
+
+
+def test_a_lost_answer_schedules_nothing_twice(server, receiver, postgres, database, topic):
+    answers = iter([("lost", "")])
+    for number in range(20):
+        postgres.psql(insert(topic=f"'{topic}'", url=f"'{receiver.url()}'", body=f"'{number}'"), database)
+    with FakeServer(lambda *_: next(answers, None), server) as fake, Relay(postgres, database, fake) as relay:
+        until(lambda: is_empty(postgres, database), 20, lambda: relay.text)
+        assert len(fake.came) > 1
+    until(lambda: receiver.count(topic) >= 20, 10, "the deliveries")
+    watch(0.5, lambda: receiver.count(topic) == 20, "a second job")
+
+
+def test_a_relay_that_lost_the_lock_sends_nothing_more(postgres, database, topic):
+    """The first relay hangs in a request while its session ends and the second relay takes over."""
+    def hang(_, path):
+        if path.endswith("/slow") and len(fake.came) == 1:
+            until(lambda: is_empty(postgres, database), 30, "the second relay sends all")
+            time.sleep(1.5)
+        return 200, '{"state":"delayed"}'
+    for job_id in "slow", "b":
+        postgres.psql(insert(topic=f"'{topic}'", job_id=f"'{job_id}'", action="'cancel'"), database)
+    with FakeServer(hang) as fake, Relay(postgres, database, fake):
+        until(lambda: fake.came, 10, "the first row")
+        with Relay(postgres, database, fake):
+            time.sleep(0.5)
+            postgres.psql("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted", database)
+            until(lambda: len(fake.came) == 3, 10, "the second took over")
+            watch(4, lambda: len(fake.came) == 3, "the first goes on")
+
+
+def test_the_first_process_of_a_container_ends_on_sigterm(server, postgres, database):
+    inside = ["unshare", *([] if os.geteuid() == 0 else ["-r"]), "-f", "-p", "--kill-child"]
+    if subprocess.run([*inside, "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+        pytest.skip("this host gives no namespaces")
+    outer = subprocess.Popen([*inside, *words(postgres, database)], env={**os.environ, "DUEPOST_SERVER": server.url})
+    with contextlib.ExitStack() as stack:
+        stack.callback(outer.wait)
+        stack.callback(outer.kill)
+        until(lambda: json.loads(relay_once(postgres, database, "status", "--json").stdout)["relayActive"], 10, "the relay is at work")
+        children = pathlib.Path(f"/proc/{outer.pid}/task/{outer.pid}/children").read_text().split()
+        os.kill(int(children[0]), signal.SIGTERM)
+        assert outer.wait(timeout=10 * SLOW) in (143, -15)
