@@ -1,6 +1,7 @@
 """Idempotency-Key: a request that is repeated with the same key gets the first answer, and its job is delivered
 once."""
 
+import concurrent.futures
 import contextlib
 import json
 
@@ -215,3 +216,24 @@ def test_the_longest_topic_and_key_fit(server, receiver):
         first = many(server, [{**job, "idempotencyKey": "k" * 255}])
         assert many(server, [{**job, "idempotencyKey": "k" * 255}]) == first and server.get("/readyz").status == 200
         assert server.post({**job, "idempotencyKey": "k" * 255}).status == first[0]["status"]
+
+
+def test_a_key_of_a_job_that_is_throttled(server, receiver, topic):
+    """A repeated job gets the answer that it was throttled, also when another job would be accepted."""
+    job = {"topic": topic, "url": receiver.url(), "delay": 100, "throttle": {"key": "a", "per": 60}}
+    keyed_jobs = [{**job, "idempotencyKey": "k1"}, {**job, "idempotencyKey": "k2"}]
+    first = many(server, keyed_jobs)
+    assert [result["status"] for result in first] == [201, 200] and first[0]["jobId"] == first[1]["jobId"]
+    assert [result["jobId"] for result in many(server, keyed_jobs)] == [first[0]["jobId"]] * 2
+    assert server.get(f"/jobs?topic={topic}").expect(200)["jobs"][0]["jobId"] == first[0]["jobId"]
+
+
+def test_a_key_of_an_array_and_of_a_request_together_is_one_job(server, receiver, topic):
+    """Arrays and requests with one job that come at the same time."""
+    job = {"topic": topic, "url": receiver.url(), "delay": 100, "idempotencyKey": "k"}
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        alone = [pool.submit(server.post, job) for _ in range(8)]
+        arrays = [pool.submit(many, server, [job] * 20) for _ in range(8)]
+        ids = {result["jobId"] for each in arrays for result in each.result()} | {
+            each.result().json["jobId"] for each in alone if each.result().status != 409}
+    assert len(ids) == 1 and len(server.get(f"/jobs?topic={topic}").expect(200)["jobs"]) == 1
