@@ -7,7 +7,9 @@ import { produce, settings } from "./settings.mjs";
 const connection = new Redis({ path: settings.address, maxRetriesPerRequest: null });
 if (settings.role === "produce") {
   const queue = new Queue("bench", { connection });
-  await produce(({ text, delay }) => queue.add("job", text, { delay, attempts: 10, removeOnComplete: true }));
+  const options = { attempts: 10, removeOnComplete: true };
+  await produce(({ text, delay }) => queue.add("job", text, { delay, ...options }),
+    (jobs) => queue.addBulk(jobs.map(({ text, delay }) => ({ name: "job", data: text, opts: { delay, ...options } }))));
   await queue.close();
   connection.disconnect();
 } else {

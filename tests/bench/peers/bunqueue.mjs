@@ -5,7 +5,9 @@ import { produce, settings } from "./settings.mjs";
 const connection = { port: Number(settings.address), host: "127.0.0.1" };
 if (settings.role === "produce") {
   const queue = new Queue("bench", { connection });
-  await produce(({ text, delay }) => queue.add("job", { text }, { delay, attempts: 10, durable: true, removeOnComplete: true }));
+  const options = { attempts: 10, durable: true, removeOnComplete: true };
+  await produce(({ text, delay }) => queue.add("job", { text }, { delay, ...options }),
+    (jobs) => queue.addBulk(jobs.map(({ text, delay }) => ({ name: "job", data: { text }, opts: { delay, ...options } }))));
   process.exit(0);
 } else {
   const headers = { "content-type": "application/json" };

@@ -13,6 +13,7 @@ export const settings = {
   connections: number("connections", 64),
   rate: number("rate", 0),
   body: number("body", 200),
+  batch: number("batch", 1),
 };
 
 // The body and the delay in ms of a job: due at due=, or after a random delay between delay_min_ms= and delay_max_ms=, or in a year.
@@ -24,13 +25,19 @@ export function nextJob(n) {
   return { text: `${head}${"x".repeat(Math.max(0, settings.body - head.length - 2))}"}`, delay: Math.max(0, due - now) };
 }
 
-// Calls add(job) for all jobs: with connections= calls under way, or rate= a second.
-export async function produce(add) {
+// Calls add(job) for all jobs: with connections= calls under way, or rate= a second. With batch=, calls addMany(jobs) instead.
+export async function produce(add, addMany) {
   const began = performance.now();
   let next = settings.first;
   const end = next + settings.jobs;
   const lane = async () => {
     while (next < end) {
+      if (settings.batch > 1) {
+        const first = next;
+        next = Math.min(end, next + settings.batch);
+        await addMany(Array.from({ length: next - first }, (_, i) => nextJob(first + i)));
+        continue;
+      }
       const n = next++;
       const wait = settings.rate ? began + ((n - settings.first) * 1000) / settings.rate - performance.now() : 0;
       if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
