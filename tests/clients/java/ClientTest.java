@@ -110,7 +110,7 @@ public class ClientTest {
     static void answersThatAskForPatience() throws Exception {
         List<Long> times = new ArrayList<>();
         List<String> keys = new ArrayList<>();
-        HttpServer stub = serve(exchange -> {
+        HttpServer answering = serve(exchange -> {
             times.add(System.nanoTime());
             keys.add(exchange.getRequestHeaders().getFirst("Idempotency-Key") + exchange.getRequestHeaders().getFirst("Authorization"));
             byte[] body = (times.size() < 3 ? "{\"detail\": \"d\"}" : times.size() == 3 ? "{\"jobId\": \"1\"}" : "{}").getBytes();
@@ -119,13 +119,13 @@ public class ClientTest {
             exchange.getResponseBody().write(body);
             exchange.close();
         });
-        Duepost patient = new Duepost("http://127.0.0.1:" + stub.getAddress().getPort(), "secret");
+        Duepost patient = new Duepost("http://127.0.0.1:" + answering.getAddress().getPort(), "secret");
         equal("1", patient.schedule(job("a").build()).jobId());
         check(times.get(2) - times.get(0) >= 2_000_000_000L, times);
         check(keys.get(0).equals(keys.get(2)) && keys.get(0).endsWith("Bearer secret"), keys);
         equal(507, fails(DuepostException.Problem.class, () -> patient.schedule(job("a").build())).status);
         equal(4, times.size());
-        stub.stop(0);
+        answering.stop(0);
     }
 
     static void manyJobs() throws Exception {

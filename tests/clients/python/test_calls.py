@@ -30,7 +30,7 @@ def test_a_request_that_is_not_safe_is_not_repeated(server, proxy, connect, topi
     assert client.get(topic, "1")["priority"] == 9
 
 
-class Stub(http.server.BaseHTTPRequestHandler):
+class Answering(http.server.BaseHTTPRequestHandler):
     """Answers with one status after the other."""
 
     def do_POST(self):
@@ -49,8 +49,8 @@ class Stub(http.server.BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def stub():
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Stub)
+def answering():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answering)
     server.seen = []
     threading.Thread(target=server.serve_forever, daemon=True).start()
     server.url = f"http://127.0.0.1:{server.server_port}"
@@ -59,25 +59,25 @@ def stub():
     server.server_close()
 
 
-def test_429_and_503_are_repeated_after_retry_after_with_the_same_key(stub, connect):
-    stub.statuses = [429, 503, 201]
-    assert connect(stub.url, token="secret", headers={"X-App": "shop"}).schedule({"topic": "a"}) == {"jobId": "1"}
-    times, headers = zip(*stub.seen)
+def test_429_and_503_are_repeated_after_retry_after_with_the_same_key(answering, connect):
+    answering.statuses = [429, 503, 201]
+    assert connect(answering.url, token="secret", headers={"X-App": "shop"}).schedule({"topic": "a"}) == {"jobId": "1"}
+    times, headers = zip(*answering.seen)
     assert times[1] - times[0] >= 1 and times[2] - times[1] >= 1
     lower = [{name.lower(): value for name, value in each.items()} for each in headers]
     assert len({each["idempotency-key"] for each in lower}) == 1
     assert lower[0]["authorization"] == "Bearer secret" and lower[0]["x-app"] == "shop"
 
 
-def test_507_is_not_repeated_and_tries_are_bounded(stub, connect):
-    stub.statuses = [507]
+def test_507_is_not_repeated_and_tries_are_bounded(answering, connect):
+    answering.statuses = [507]
     with pytest.raises(duepost.Problem) as full:
-        connect(stub.url).schedule({"topic": "a"})
-    assert full.value.status == 507 and len(stub.seen) == 1
-    stub.statuses = [503, 503]
+        connect(answering.url).schedule({"topic": "a"})
+    assert full.value.status == 507 and len(answering.seen) == 1
+    answering.statuses = [503, 503]
     with pytest.raises(duepost.Unavailable):
-        connect(stub.url, tries=2).schedule({"topic": "a"})
-    assert len(stub.seen) == 3
+        connect(answering.url, tries=2).schedule({"topic": "a"})
+    assert len(answering.seen) == 3
 
 
 def test_problems_have_a_kind_and_their_members(client, connect, topic):
