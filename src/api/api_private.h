@@ -22,6 +22,7 @@ struct job_batches;
 /* The data of the API in one reactor (a thread with its event loop). */
 struct api {
     struct app *app;
+    struct loop *loop;
     const atomic_size_t *awaited; /* see api_options */
     bool is_draining;
     struct job_batches *batches;
@@ -266,6 +267,13 @@ bool job_batch_is_meant(const struct exchange *);
 
 /* Begins a batch. When the batch ends, it answers the exchange. */
 void job_batch_begin(struct exchange *);
+
+/* ---- import.c ---- */
+
+enum { IMPORT_BYTES_MAX = 64 * 1024 * 1024 };
+
+/* Returns true: each import may have IMPORT_BYTES_MAX. */
+bool import_is_large(const struct exchange *);
 
 /* ---- sends ----
  *

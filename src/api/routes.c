@@ -24,6 +24,7 @@ exchange_fn schedules_handle, topic_schedules_handle, schedule_read_handle, sche
 exchange_fn workflows_handle, workflow_read_handle, workflow_cancel_handle;
 exchange_fn stream_handle;
 exchange_fn clock_handle, clock_turn_handle;
+exchange_fn export_handle, import_handle;
 
 static const struct route routes[] = {
     {
@@ -106,6 +107,16 @@ static const struct route routes[] = {
     {
         .path = "/cron",
         .methods = {{"GET", "GET /cron", cron_handle, REACH_CALLER, .takes_query = true}},
+    },
+    {
+        .path = "/export",
+        .methods = {{"GET", "GET /export", export_handle, REACH_ALL, SCOPE_ADMIN, .takes_query = true}},
+    },
+    {
+        .path = "/import",
+        .methods = {{"POST", "POST /import", import_handle, REACH_ALL, SCOPE_ADMIN, .body = BODY_JSON,
+                     .or_media = LINES, .takes_query = true, .is_large = import_is_large,
+                     .large_bytes = IMPORT_BYTES_MAX}},
     },
     {
         .path = "/clock",
@@ -317,6 +328,7 @@ struct api *api_new(const struct api_options *options)
 {
     struct api *api = NEW(struct api);
     api->app = options->app;
+    api->loop = options->loop;
     api->awaited = options->awaited;
     api->batches = job_batches_new(options->loop);
     return api;

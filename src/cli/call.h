@@ -67,6 +67,7 @@ enum argument {
     ARGUMENT_BEFORE,
     ARGUMENT_FROM,
     ARGUMENT_TO_URL,
+    ARGUMENT_TO_FILE,
     ARGUMENT_TO,
     ARGUMENT_STEP,
     ARGUMENT_FORMAT,
@@ -105,7 +106,7 @@ struct arguments {
     int label_count;
     char *const *command; /* the words after --; NULL: the command line has no -- */
     bool is_json, is_all, is_dry_run, is_removal, is_paused, is_once, until_empty, is_resend, is_agreed,
-        is_taking, is_pruning, is_installing, is_rewriting, wants_help;
+        is_taking, is_pruning, is_installing, is_rewriting, is_resuming, is_moving, wants_help;
 };
 
 /* Parses at most words_max words, and the options. help is the help text of the command, which names its

@@ -298,6 +298,22 @@ static const struct command commands[] = {
     {"tail", "[TOPIC]", "prints what happens to the jobs of a topic, as it happens", tail_run, 1,
      "The topic needs the setting events (duepost set TOPIC events=true). Without it, and without a TOPIC,\n"
      "prints every second the topics whose numbers of jobs have changed.\n"},
+    {"export", "[--to FILE]", "writes all data of a server, for another Redis", export_run, 0,
+     "  --to FILE             writes the file, which only its owner can read; default: standard output\n"
+     "  --resume              continues the file of an export that was cut off\n"
+     "The file has everything that is in Redis: bodies, headers, secrets. Before it, let no attempt begin: "
+     "pause "
+     "all\n"
+     "topics, or run one process with --max-in-flight 0 and no other.\n"
+     "Exit status: 0; 1 after an error; 3 if attempts were under way, or topics with jobs were not "
+     "paused.\n"},
+    {"import", "[FILE]", "writes an export into the Redis of another server", import_run, 1,
+     "  --resume              continues an import that was cut off, by FILE.imported\n"
+     "  --moving              also imports jobs of which an attempt was under way; they are attempted again\n"
+     "Without FILE, reads standard input: duepost export | duepost import --server URL. Nothing that is "
+     "there is\n"
+     "changed, and a repeated import does no harm until the server has begun to deliver.\n"
+     "Exit status: 0; 1 after an error; 3 if some lines were not imported, which it prints.\n"},
     {"outbox", "[status | retry] --source URL",
      "sends the rows of a table in PostgreSQL as jobs: jobs of your own transactions", outbox_run, 1,
      "  --source URL          the database: postgresql://USER@HOST/DATABASE; default: DUEPOST_SOURCE. The\n"

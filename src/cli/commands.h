@@ -105,6 +105,14 @@ bool diff_run(struct call *);
 /* Exports, counts or deletes the jobs of the history. */
 bool history_run(struct call *);
 
+/* ---- move.c ---- */
+
+/* Writes all data of a server to the file of --to, or to standard output. */
+bool export_run(struct call *);
+
+/* Sends the file that the first word names, or standard input, to a server. */
+bool import_run(struct call *);
+
 /* ---- work/, top/, bench/ ---- */
 
 /* Takes jobs of a pull topic and runs the command after -- for each, until it is stopped. */

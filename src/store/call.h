@@ -41,6 +41,7 @@ enum { OWNER_RUNS_MAX = 1, LEASE_RUNS_MAX = 4, PULL_RUNS_MAX = 2 };
     BATCH(WAIT, WAIT, OWNER_RUNS_MAX, true, shard_add_max_jobs, changes)                                     \
     BATCH(NOTIFY, NOTIFY, OWNER_RUNS_MAX, true, NULL, changes)                                               \
     BATCH(CLOSE, REPORT, OWNER_RUNS_MAX, true, shard_add_first_wait, changes)                                \
+    BATCH(IMPORT, IMPORT, OWNER_RUNS_MAX, true, shard_add_max_jobs, changes)                                 \
     BATCH(TRIAL, TRIAL, OWNER_RUNS_MAX, true, NULL, changes)                                                 \
     BATCH(PULL_COMPLETE, COMPLETE, OWNER_RUNS_MAX, true, NULL, changes)                                      \
     BATCH(PULL_RETRY, RETRY, OWNER_RUNS_MAX, true, NULL, changes)                                            \
@@ -83,6 +84,8 @@ enum {
     /* Each burial counts as this size in addition. It takes Redis about 0.07 ms, so 128 of them stay below 10
        ms. */
     BATCH_BURY_WEIGHT = BATCH_BYTES_MAX / 128,
+    /* Each row of an import counts as this size in addition, so that a run has at most 128 of them. */
+    BATCH_ROW_WEIGHT = BATCH_BYTES_MAX / 128,
 };
 
 struct store_call;

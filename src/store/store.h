@@ -21,6 +21,7 @@
 #include "base/status.h"
 #include "io/loop.h"
 #include "io/redis/redis.h"
+#include "job/data_row.h"
 #include "job/job.h"
 #include "job/listing.h"
 #include "job/target/receiver.h"
@@ -597,6 +598,29 @@ struct store_unsent {
  * jobs are removed. The status is NOT_FOUND if no such job is left. */
 typedef void store_unsent_fn(void *arg, enum status, const struct store_unsent *);
 void store_unsend(struct store *, struct slice id, struct slice group, store_unsent_fn *, void *arg);
+
+/* ---- all data, as rows (job/data_row.h), for a move to another Redis ---- */
+
+/* Slices are valid until the callback returns. */
+struct store_rows {
+    const struct data_row *rows;
+    size_t count;
+    struct slice place; /* where the next step begins; empty: the part ends here */
+    int64_t unpaused;   /* topics with jobs that are not paused, of those at which this step began */
+};
+
+/* Does a step of the walk through a part of the data: 0 is what all shards share, and n the shard n - 1. A
+ * step is short (scripts/export.lua), and may have no rows. place: where the step before ended; empty: the
+ * beginning of the part. max: maximum number of rows, 1 to STORE_LIST_MAX. */
+typedef void store_export_fn(void *arg, enum status, const struct store_rows *);
+void store_export(struct store *, size_t part, struct slice place, size_t max, store_export_fn *, void *arg);
+
+/* Writes a row to the shard of its name, unless something has this name. Called with OK, SAME (Redis has the
+ * same row), EXISTS (something else has the name), INVALID (why says what is wrong with the row), FULL,
+ * UNAVAILABLE, UNKNOWN or UNDURABLE. Patterns are written by store_set_patterns instead. Borrows the row's
+ * slices until the callback. */
+typedef void store_import_fn(void *arg, enum status, struct slice why);
+void store_import(struct store *, const struct data_row *, store_import_fn *, void *arg);
 
 /* ---- Receivers: the HTTP servers behind the urls of jobs ---- */
 

@@ -469,6 +469,26 @@ void store_audit(struct store *store, store_audit_fn *fn, void *arg)
     add_call("audit", SLICE(""), arg)->fn.audited = fn;
 }
 
+/* Members of the call: id is the place, and shard the part. */
+void store_export(struct store *store, size_t part, struct slice place, size_t max, store_export_fn *fn,
+                  void *arg)
+{
+    struct fake_call *kept = add_call("export", place, arg);
+    (void)store;
+    kept->shard = part;
+    kept->max = max;
+    kept->fn.exported = fn;
+}
+
+/* Members of the call: id is the name of the row, and record its kind. */
+void store_import(struct store *store, const struct data_row *row, store_import_fn *fn, void *arg)
+{
+    struct fake_call *kept = add_call("import", row->name, arg);
+    (void)store;
+    copy(kept->record, row->kind);
+    kept->fn.imported = fn;
+}
+
 /* ---- pull.h ---- */
 
 static store_pull_wake_fn *on_wake;

@@ -52,6 +52,8 @@ struct fake_call {
         store_pull_fn *pulled;
         store_pull_end_fn *pull_ended;
         store_clock_fn *clock;
+        store_export_fn *exported;
+        store_import_fn *imported;
     } fn;
     void *arg;
 };

@@ -139,7 +139,7 @@ def _check(response, method, status, headers, body, has_query):
     if method == "HEAD":
         assert body == b"", "a body"
         return
-    value = json.loads(body) if media.endswith("json") else body.decode()
+    value = json.loads(body) if media.endswith(("/json", "+json")) else body.decode()
     # Generators of clients cannot describe an answer whose form depends on the query.
     validator(content.get("x-schema-with-query" if has_query else "schema", content["schema"])).validate(value)
     if media == "application/problem+json":

@@ -158,6 +158,7 @@ class Story:
         self.send_to_a_group(node)
         self.share_a_limit(node)
         self.bound_a_key(node)
+        self.move(node)
         self.meet_a_quota(node)
         self.publish_to_a_group(node)
         self.worker.use(node, lambda: self.can_go_on(node))
@@ -238,6 +239,14 @@ class Story:
                                      ("DELETE", keys + "/c", None)):
             if self.can_go_on(node):
                 request(node, method, target, body)
+
+    def move(self, node):
+        """All data are exported, and a line of an export is imported twice."""
+        for _ in range(2):
+            if self.can_go_on(node):
+                request(node, "POST", "/import", {"kind": "topic", "name": f"{self.lane.name}-moved", "settings": '{"paused":true}'})
+        if self.can_go_on(node):
+            request(node, "GET", "/export")
 
     def meet_a_quota(self, node):
         """A topic whose quota is 0 gets a job, which must be refused: it would not settle. Settings that are not confirmed may be absent."""

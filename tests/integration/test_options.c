@@ -172,7 +172,7 @@ static const struct {
     {"--reactors=0", "", "", "--reactors: must be a number from 1 to 64, not '0'"},
     {"--reactors=65", "", "", "--reactors: must be a number from 1 to 64, not '65'"},
     {"--reactors=-1", "", "", "--reactors: must be a number from 1 to 64, not '-1'"},
-    {"--max-in-flight=99999999999999999999", "", "", "--max-in-flight: must be a number from 1 to 65536"},
+    {"--max-in-flight=99999999999999999999", "", "", "--max-in-flight: must be a number from 0 to 65536"},
     {"--drain-timeout=2d", "", "", "--drain-timeout: must be a duration from 0s to 1d"},
     {"--header-timeout=0", "", "", "--header-timeout: must be a duration from 100ms to 1d"},
     {"--drain-timeout=soon", "", "", "--drain-timeout: must be a duration from 0s to 1d"},

@@ -383,10 +383,11 @@ const struct option option_table[OPTION_COUNT] = {
             .placeholder = "N",
             .kind = OPTION_KIND_NUMBER,
             .offset = MEMBER(max_in_flight),
-            .min = 1,
+            .min = 0,
             .max = 65536,
             .fallback = "1024",
             .help = "maximum number of concurrent attempts of this process",
+            .text = "With 0, the process answers requests and begins no attempt, such as for an export.",
             .may_reload = true,
         },
     [OPTION_MAX_IN_FLIGHT_TOPIC] =

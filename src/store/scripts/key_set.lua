@@ -12,7 +12,7 @@ script('key_set', {'allow-oom'}, {Lanes, Places}, function()
   if new == '' then
     call('HDEL', KEY_SETTINGS, name)
   else
-    raise_format(FORMAT_LANES)
+    raise_format(FORMAT.LANES)
     call('HSET', KEY_SETTINGS, name, new)
     is_there[KEY_SETTINGS] = true
   end

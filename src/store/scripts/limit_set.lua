@@ -19,7 +19,7 @@ script('limit_set', {'allow-oom'}, {Limits, Places}, function()
     Limits.forget_rate(name)
     return {now_us, 1}
   end
-  raise_format(FORMAT_LIMITS)
+  raise_format(FORMAT.LIMITS)
   call('HSET', LIMITS, name, new)
   note_settings_key(LIMITS, true)
   if not read_settings(new).rate then Limits.forget_rate(name) end

@@ -44,8 +44,8 @@ local function write(version, format, first, number)
   raise_format(tonumber(format))
   for i = first + 1, first + 2 * number - 1, 2 do
     local settings = read_settings(ARGV[i])
-    if settings.delivery == 'pull' then raise_format(FORMAT_PULL) end
-    if settings.maxPending then raise_format(FORMAT_QUOTAS) end
+    if settings.delivery == 'pull' then raise_format(FORMAT.PULL) end
+    if settings.maxPending then raise_format(FORMAT.QUOTAS) end
     if settings.breaker == true then is_lost[ARGV[i - 1]] = nil end
   end
   for name in pairs(is_lost) do lost[#lost + 1] = name end

@@ -12,8 +12,8 @@ local function apply(topic, had_breaker)
     call('HDEL', RATES, topic)
     call('DEL', Rates.begun_key(topic))
   end
-  if is_pull(topic) then raise_format(FORMAT_PULL) end
-  if settings_of(topic).maxPending then raise_format(FORMAT_QUOTAS) end
+  if is_pull(topic) then raise_format(FORMAT.PULL) end
+  if settings_of(topic).maxPending then raise_format(FORMAT.QUOTAS) end
   Openings.forget(topic)
   Places.touch(topic, 'all')
   Places.leave_fifo(topic)

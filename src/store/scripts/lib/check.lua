@@ -6,11 +6,7 @@
 -- start with data of a newer format than it supports. A process that is running when the format grows starts nothing
 -- new: its scripts that write fail, except those that end its own attempts.
 
-local FORMAT_PULL = 4 -- see STORE_FORMAT_PULL in store.h
-local FORMAT_LIMITS = 5 -- see STORE_FORMAT_LIMITS in store.h
-local FORMAT_QUOTAS = 5 -- see STORE_FORMAT_QUOTAS in store.h
-local FORMAT_LANES = 6 -- see STORE_FORMAT_LANES in store.h
-local FORMAT_MAX = 6 -- see STORE_FORMAT_MAX in store.h
+local FORMAT = {PULL = 4, LIMITS = 5, QUOTAS = 5, LANES = 6, MAX = 6} -- see STORE_FORMAT_PULL and the others in store.h
 local function raise_format(format)
   if format > (tonumber(call('HGET', META, 'format')) or 0) then call('HSET', META, 'format', format) end
 end
@@ -18,8 +14,8 @@ end
 -- Ends the script with an error if a later version of duepost has raised the format.
 local function refuse_newer_format()
   local format = call('HGET', META, 'format')
-  if format and tonumber(format) > FORMAT_MAX then
-    error({err = 'NEWER format ' .. format .. ' of the data, this duepost supports ' .. FORMAT_MAX})
+  if format and tonumber(format) > FORMAT.MAX then
+    error({err = 'NEWER format ' .. format .. ' of the data, this duepost supports ' .. FORMAT.MAX})
   end
 end
 

@@ -56,7 +56,7 @@ local function turn_on(topic, rank)
   local priority = string.sub(rank, 1, 1)
   if state and string.find(state.priorities, priority, 1, true) then return end
   if not state then
-    raise_format(FORMAT_LANES)
+    raise_format(FORMAT.LANES)
     is_there[LANES], has_lanes = true, true
     states[topic] = {cursor = '-inf', priorities = '5', mark = '-'}
     state = states[topic]
@@ -154,6 +154,13 @@ function Lanes.note_new(id, record)
     Lanes.leave(topic_of(id), {id})
     Ranks.set(id, Ranks.PLAIN)
   end
+end
+
+-- Notes this rank of a job that is put into its bucket next.
+function Lanes.note_rank(id, rank)
+  if rank == Ranks.PLAIN then return end
+  turn_on(topic_of(id), rank)
+  Ranks.set(id, rank)
 end
 
 -- Notes the rank of a job whose record has been changed. old: the record before, if a rank that is the same in both stays.

@@ -26,6 +26,22 @@ class Rights(TypedDict):
     jobsPerHour: NotRequired[int]
 
 
+class NotImportedItem(TypedDict):
+    line: int
+    kind: NotRequired[str]
+    name: NotRequired[str]
+    result: Literal["exists", "refused"]
+    detail: str
+
+
+class Imported(TypedDict):
+    imported: int
+    same: int
+    exists: int
+    refused: int
+    notImported: list[NotImportedItem]
+
+
 Series = TypedDict(
     "Series",
     {
@@ -749,6 +765,19 @@ ExplainCronParametersQuery = TypedDict(
         "from": NotRequired[str],
     },
 )
+
+
+class ExportDataParametersQuery(TypedDict):
+    cursor: NotRequired[str]
+    limit: NotRequired[int]
+
+
+class ImportDataParametersQuery(TypedDict):
+    moving: NotRequired[bool]
+
+
+class ImportDataRequest(TypedDict):
+    pass
 
 
 class ReadOverviewParametersQuery(TypedDict):

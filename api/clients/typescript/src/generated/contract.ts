@@ -502,6 +502,60 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read all data, page by page
+         * @description Answers with everything that is in Redis and that cannot be derived, for `POST /import` of another server: bodies,
+         *     headers and secrets included. The guide *Moving to another Redis* says how, and which data are left out.
+         *
+         *     Each line is an object with `kind`, `name` and texts as Redis has them; a text that is not UTF-8 is an object with
+         *     `base64`. The first line of the first page has the kind `header`, with the `format` of the lines and the numbers of
+         *     jobs. The last line of a page has the kind `next` and a `cursor`, or on the last page the kind `end`: `lines` has the
+         *     number of lines of each kind, `moving` the jobs of which an attempt was under way (their lines have `moving: true`),
+         *     `unpausedTopics` the topics with jobs that were not paused, and `isConsistent` is true if neither was there: then
+         *     the pages are those of one moment. It is also true, for this process, if it runs with `--max-in-flight 0`.
+         *
+         *     A cursor stays valid when the server and Redis start again. A page ends after `limit` lines or 4 MiB.
+         */
+        get: operations["exportData"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Write lines of an export
+         * @description Takes the lines of `GET /export`, in their order, at most 64 MiB in a request. Each line is written to the shard of
+         *     its name, unless something has this name already. Due times, attempts, rounds, the order of jobs and idempotency keys
+         *     stay as they were. If the same lines come again, nothing changes, and they count as `same`: so a request whose answer
+         *     was lost can be repeated, as long as the imported topics are paused. When jobs were delivered, their lines would make
+         *     them anew.
+         */
+        post: operations["importData"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/overview": {
         parameters: {
             query?: never;
@@ -1423,6 +1477,40 @@ export interface components {
              * @description Attempts that have not ended.
              */
             inFlight: number;
+        };
+        Imported: {
+            /**
+             * Format: int64
+             * @description Lines that were written.
+             */
+            imported: number;
+            /**
+             * Format: int64
+             * @description Lines that were there already.
+             */
+            same: number;
+            /**
+             * Format: int64
+             * @description Lines of whose name there is something else; it stays.
+             */
+            exists: number;
+            /**
+             * Format: int64
+             * @description Lines that cannot be imported.
+             */
+            refused: number;
+            notImported: {
+                /**
+                 * Format: int64
+                 * @description The number of the line in the request.
+                 */
+                line: number;
+                kind?: string;
+                name?: string;
+                /** @enum {string} */
+                result: "exists" | "refused";
+                detail: string;
+            }[];
         };
         /** @description Exactly one of `advance` and `to`, or `untilIdle` with or without one of them. */
         ClockTurn: {
@@ -4188,7 +4276,7 @@ export interface components {
             };
         };
         /**
-         * @description The body exceeds 1 MiB (`--max-body`), or 16 MiB if it is an array of jobs. The connection is closed. With a
+         * @description The body exceeds 1 MiB (`--max-body`), or 16 MiB if it is an array of jobs, or 64 MiB if it is an import. The connection is closed. With a
          *     `group`: the jobs of all endpoints together exceed 4 MiB. A Content-Length that does not fit into 64 bits is
          *     answered with plain text, without a Content-Type.
          */
@@ -4344,6 +4432,7 @@ export type Access = components['schemas']['Access'];
 export type CronTimes = components['schemas']['CronTimes'];
 export type Rights = components['schemas']['Rights'];
 export type Clock = components['schemas']['Clock'];
+export type Imported = components['schemas']['Imported'];
 export type ClockTurn = components['schemas']['ClockTurn'];
 export type ClockTurned = components['schemas']['ClockTurned'];
 export type Fired = components['schemas']['Fired'];
@@ -6157,6 +6246,121 @@ export interface operations {
             415: components["responses"]["NotJson"];
             429: components["responses"]["TooManyRequests"];
             503: components["responses"]["Unavailable"];
+        };
+    };
+    exportData: {
+        parameters: {
+            query?: {
+                /** @description The `cursor` of the page before. */
+                cursor?: string;
+                /** @description The maximum number of lines of the page, without its header and its last line. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {"kind":"header","format":1,"version":"0.3.0","shards":1,"at":"2030-01-01T00:00:00.000Z","jobs":1,"ended":0,"inFlight":0,"outbox":0}
+                     *     {"kind":"topic","name":"orders","settings":"{\"paused\":true}"}
+                     *     {"kind":"job","name":"orders/order-1041","place":"waiting","score":"1893456000000","record":"{\"createdAt\":1893456000000,\"head\":\"1 0 0 0 - 33 \",\"url\":\"https://shop.example/\"}"}
+                     *     {"kind":"end","lines":{"topic":1,"job":1},"moving":0,"unpausedTopics":0,"isConsistent":true}
+                     */
+                    "application/x-ndjson": string;
+                };
+            };
+            400: components["responses"]["BadQuery"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    importData: {
+        parameters: {
+            query?: {
+                /**
+                 * @description `true` also imports jobs of which an attempt was under way during the export. Each is due at once, so its
+                 *     receiver may get it twice.
+                 */
+                moving?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {"kind":"topic","name":"orders","settings":"{\"paused\":true}"} */
+                "application/x-ndjson": string;
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description The numbers of lines by what became of them. `notImported` explains the first 100 that were not imported and were not there. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "imported": 998,
+                     *       "same": 1,
+                     *       "exists": 1,
+                     *       "refused": 0,
+                     *       "notImported": [
+                     *         {
+                     *           "line": 7,
+                     *           "kind": "job",
+                     *           "name": "orders/order-1041",
+                     *           "result": "exists",
+                     *           "detail": "something else has this name here"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Imported"];
+                };
+            };
+            /** @description The query is wrong, or a later version has written the export. Nothing changed. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "detail": "The request has 1 error.",
+                     *       "errors": [
+                     *         {
+                     *           "field": "format",
+                     *           "detail": "must be 1: a later version has written this export; import it with that version"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["ValidationProblem"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
+            507: components["responses"]["Full"];
         };
     };
     readOverview: {

@@ -432,6 +432,24 @@ public final class Models {
     ) {}
 
 
+    public record Imported(
+            Long imported,
+            Long same,
+            Long exists,
+            Long refused,
+            List<ImportedNotImportedInner> notImported
+    ) {}
+
+
+    public record ImportedNotImportedInner(
+            Long line,
+            String kind,
+            String name,
+            String result,
+            String detail
+    ) {}
+
+
     public record InlineObject(
             String limit,
             LimitSettings settings
