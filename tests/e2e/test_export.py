@@ -1,13 +1,16 @@
 """All data of a server move to another Redis: nothing is lost, nothing is delivered twice, and nothing is early."""
 
 import json
+import os
 import pathlib
+import pty
 import re
 import signal
 import stat
 import subprocess
 import sys
 import time
+import types
 
 import pytest
 
@@ -17,8 +20,9 @@ from patience import SLOW, until
 from pull import lease, make_pull
 from receiver import HANG
 from redis_server import free_port
-from upgrade_dump import PARTS, assert_is_shown
-from upgrade_parts import Breakers, History, Pull, UnderWay
+from qstash import QStash
+from upgrade_dump import PARTS, Dump, Upgrade, assert_is_shown, versions
+from upgrade_parts import Breakers, History, Messages, Pull, Runs, UnderWay
 from upgrade_world import World, hours_later
 import scratch
 
@@ -169,6 +173,41 @@ def test_a_server_with_everything_moves():
             target.stop()
 
 
+@pytest.mark.parametrize("version", [version for version in versions() if "-" not in version])
+def test_data_of_earlier_versions_move(version):
+    """Records of earlier versions have no heads, and their entries other forms."""
+    old, target = Upgrade(Dump(version)), None
+    source = old.world
+    try:
+        source.options = QUIET
+        source.start(history="off")
+        lines, _ = export(source.server)
+        source.server.kill()
+        target = World(old.killed_ms)
+        target.notes = source.notes
+        target.options = QUIET
+        target.start(history="off")
+        told = send(target.server, [line for line in lines if "moving" not in line]).expect(200)
+        assert told["exists"] == told["refused"] == 0
+        target.server.terminate()
+        target.options = ()
+        target.start(history="off")
+        kinds = tuple(type(part) for part in MOVED)
+        parts = [part for part in old.dump.parts if isinstance(part, kinds)]
+        for part in parts:
+            part.check(target)
+        target.shop.forget()
+        target.server.terminate()
+        target.clock.move_to(hours_later(old.killed_ms, 2))
+        target.start(history="off")
+        for part in parts:
+            part.check_later(target)
+    finally:
+        source.stop()
+        if target:
+            target.stop()
+
+
 # ---- shards ----
 
 @pytest.fixture(scope="module")
@@ -204,6 +243,36 @@ def test_to_three_shards_and_back(start, redis, cluster, own):
     resume(last)
     check_filled(own)
     until(lambda: faults(back) == set(), 10, lambda: faults(back))
+
+
+def test_messages_and_runs_move_to_shards(cluster, redis, own):
+    """The API of QStash finds its messages, queues, groups, schedules, dead letters and runs in the shards of the new server."""
+    notes, paths = {}, []
+    store = redis()
+    source = QStash(redis=store)
+    world = types.SimpleNamespace(server=source, shop=own, notes=notes, show=lambda *shown: paths.extend(shown))
+    three = None
+    try:
+        for part in Messages(), Runs():
+            part.write(world)
+        source.stop()
+        source = QStash(*QUIET, redis=store)
+        answers = {path: source.request("GET", path, check=not path.startswith("/v2")).expect(200) for path in paths}
+        lines, end = export(source)
+        assert end["moving"] == 0
+        three = QStash(*QUIET, "--shards", "3", "--prefix", "qstash:", redis=cluster.address)
+        told = send(three, lines).expect(200)
+        assert (told["imported"], told["notImported"]) == (len(lines), [])
+        assert in_order(export(three, limit=9)[0]) == in_order(lines)
+        for path, old in answers.items():
+            assert_is_shown(without_hour(old), three.request("GET", path, check=not path.startswith("/v2")).expect(200), path)
+        again = three.call("POST", f"publish/{own.url('/once')}", b"2", Upstash_Deduplication_Id="once").expect(202)
+        assert again == {"messageId": notes["messages"]["once"], "deduplicated": True}
+        assert three.call("POST", "notify/picked-up", b'"news"').expect(201)[0]["workflowRunId"] == "wfr_waits"
+    finally:
+        source.stop()
+        if three:
+            three.stop()
 
 
 def test_a_limit_needs_one_shard(start, cluster):
@@ -390,6 +459,42 @@ def test_a_pipe(start, own):
                           timeout=60 * SLOW, check=False)
     assert done.returncode == 0, done.stderr
     assert in_order(export(target)[0]) == in_order(export(source)[0])
+
+
+def shown_on_terminal(*words, stdout=subprocess.PIPE):
+    """Runs a command whose errors, and with stdout=None also its output, go to a terminal. Returns its exit status and the screen."""
+    master, slave = pty.openpty()
+    try:
+        done = subprocess.run([BINARY, *words], stdout=slave if stdout is None else stdout, stderr=slave, env=environment(), timeout=60 * SLOW, check=False)
+        os.close(slave)
+        slave = -1
+        return done.returncode, os.read(master, 65536).decode()
+    finally:
+        os.close(master)
+        if slave >= 0:
+            os.close(slave)
+
+
+def test_a_terminal_gets_a_progress_bar_and_no_secrets(start, own):
+    source, target = start(), start()
+    many(source, 1500, own)
+    status, shown = shown_on_terminal("export", "--server", source.url, stdout=None)
+    assert status == 2 and "expected --to FILE, or a pipe" in shown
+    path = scratch.file("export")
+    path.unlink(missing_ok=True)
+    for words, server in (("export", "--to"), source), (("import",), target):
+        status, shown = shown_on_terminal(*words, str(path), "--server", server.url)
+        assert status == 0 and re.search(r"\[[#.]{30}\] +\d+ %", shown), shown
+        assert "1501 lines" in shown
+
+
+def test_a_full_disk_is_reported(start, own):
+    source = start()
+    many(source, 100, own)
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([BINARY, "export", "--server", source.url], stdout=full, stderr=subprocess.PIPE, text=True, env=environment(),
+                              timeout=30 * SLOW, check=False)
+    assert done.returncode == 1 and "cannot be written" in done.stderr
 
 
 def test_a_file_without_its_end_is_not_whole(start, own):

@@ -9,6 +9,7 @@ import pytest
 from clock import MovableClock
 from patience import until
 from receiver import Answer, HANG
+import scratch
 
 
 def most_at_once(arrivals):
@@ -75,6 +76,24 @@ def test_max_in_flight_is_exact_for_a_process(start, redis, receiver, topic, num
     server.schedule_many([{"topic": topic, "url": receiver.url()} for _ in range(4 * number)])
     until(lambda: sum(bool(arrival.answered_at_ms) for arrival in receiver.of(topic)) == 4 * number, 15, "all of them")
     assert most_at_once(receiver.of(topic)) == number
+
+
+def test_a_process_without_attempts_leaves_the_jobs_to_others(start, redis, receiver, topic):
+    """Its jobs are delivered by another process, and by itself when a reload gives it attempts."""
+    shared, file = redis(), scratch.file("conf")
+    file.write_text("max-in-flight = 0\n")
+    quiet = start("--config", str(file), redis=shared)
+    quiet.schedule(topic=topic, jobId="a", url=receiver.url())
+    assert json.loads(quiet.get(f"/jobs/{topic}/a/why").body)["why"] == "in_turn"
+    other = start(redis=shared)
+    quiet.wait_for_state(topic, "a", None)
+    other.stop()
+    quiet.schedule(topic=topic, jobId="b", url=receiver.url())
+    assert quiet.job(topic, "b")["state"] == "ready"
+    file.write_text("max-in-flight = 1\n")
+    quiet.reload()
+    quiet.wait_for_state(topic, "b", None)
+    assert [arrival.job_id for arrival in receiver.of(topic)] == ["a", "b"]
 
 
 def settings(server, topic, **members):
