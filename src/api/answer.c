@@ -165,8 +165,8 @@ static unsigned write_forbidden(struct buffer *members, const struct exchange *e
     if (verdict->end == STATUS_NOT_REACHED && verdict->is_of_limit)
         problem_write(
             members,
-            "Token %s has access to some topics only, and a limit concerns others, too: only a token "
-            "for all topics can change the setting limit.",
+            "Token %s has access to some topics only: only a token for all topics can change the settings "
+            "limit and egressProxy, which concern others, too.",
             exchange->caller.name);
     else if (verdict->end == STATUS_NOT_REACHED && verdict->group.size)
         problem_write(members, "Token %s has no access to group %.*s.", exchange->caller.name,

@@ -3,6 +3,7 @@
 #include "app/overview.h"
 #include "base/json_writer.h"
 #include "http/request_headers.h"
+#include "job/delivery/identity.h"
 #include "job/token.h"
 
 /* ---- health and metrics ---- */
@@ -10,6 +11,17 @@
 HANDLER(health_handle)
 {
     exchange_answer(exchange, 200, NULL, 0, SLICE("{\"healthy\":true}"));
+}
+
+/* Receivers keep the keys for five minutes, half of what a rotation waits (identity.h). */
+HANDLER(jwks_handle)
+{
+    static const struct http_header headers[] = {
+        {SLICE_INIT("Cache-Control"), SLICE_INIT("public, max-age=300")},
+    };
+    struct buffer *body = exchange_scratch(exchange);
+    identity_keys_publish(app_of(exchange)->identity, body);
+    exchange_answer_as(exchange, 200, SLICE("application/jwk-set+json"), headers, 1, buffer_slice(body));
 }
 
 /* Sets health to unready if the process is starting or stopping, even if this reactor is ready. */

@@ -14,7 +14,7 @@ exchange_fn submit_handle, list_handle, cancel_many_handle, count_handle, redriv
     topic_delete_handle, receivers_handle, receiver_close_handle, groups_handle, group_read_handle,
     group_put_handle, group_patch_handle, group_delete_handle, health_handle, ready_handle, metrics_handle,
     path_handle;
-exchange_fn access_handle, tokens_handle, cron_handle;
+exchange_fn jwks_handle, access_handle, tokens_handle, cron_handle;
 exchange_fn overview_handle, stats_handle, history_delete_handle;
 exchange_fn lease_handle, complete_handle, retry_handle, bury_handle, extend_handle, release_handle;
 exchange_fn lanes_handle, lane_read_handle;
@@ -304,6 +304,10 @@ static const struct route routes[] = {
         .path = "/metrics",
         .is_probe = true,
         .methods = {{"GET", "GET /metrics", metrics_handle, REACH_ALL, SCOPE_READ, .body = BODY_NONE}},
+    },
+    {
+        .path = "/.well-known/jwks.json",
+        .methods = {{"GET", "GET /.well-known/jwks.json", jwks_handle, REACH_FREE, 0, .body = BODY_NONE}},
     },
     {
         .path = "/path-check/*",

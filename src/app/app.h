@@ -37,6 +37,7 @@ struct app {
     struct store *store;
     const struct target_policy *targets;
     const struct retry_schedule *schedule; /* default for jobs and topics without a retry schedule */
+    const struct identity_keys *identity;  /* keys that sign tokens for receivers; NULL: none */
     bool is_breaker_on;       /* whether circuit breakers hold jobs of topics without the setting "breaker" */
     int64_t max_in_flight;    /* maximum number of attempts in flight in this process; shown in messages */
     int64_t max_jobs;         /* maximum number of jobs in Redis; shown in messages, enforced by the store */

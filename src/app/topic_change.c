@@ -2,6 +2,7 @@
 #include "app/topics.h"
 #include "base/memory.h"
 #include "io/time_zones.h"
+#include "job/delivery/identity.h"
 #include "job/schedule/windows.h"
 #include "job/text/job_errors.h"
 #include "job/topic/topic_patterns.h"
@@ -107,12 +108,15 @@ static enum status read_change(const struct change *change, const struct topic_s
     return topic_settings_patch(old, change->text, text, settings, errors);
 }
 
-/* Returns whether the caller may change the limit of the topic. A limit also concerns topics that a caller
- * with a right to some topics only does not reach: a topic that joins it takes room from the others, and one
- * that leaves it is bounded no more. */
-static bool may_change_limit(const struct change *change, struct slice old, struct slice new)
+/* Returns whether the caller may change the settings that do not concern this topic only. A limit also
+ * concerns topics that a caller with a right to some topics only does not reach: a topic that joins it takes
+ * room from the others, and one that leaves it is bounded no more. A proxy reads what is sent without TLS,
+ * such as the headers that the topic has from a pattern. */
+static bool may_change_shared(const struct change *change, const struct topic_settings *old,
+                              const struct topic_settings *new)
 {
-    return change->caller->topics.size == 0 || slice_equal(old, new);
+    return change->caller->topics.size == 0 ||
+           (slice_equal(old->limit, new->limit) && slice_equal(old->egress_proxy, new->egress_proxy));
 }
 
 /* Writes the new settings. Returns INVALID with the errors in errors, or NOT_REACHED. */
@@ -124,7 +128,7 @@ static enum status make_settings(struct change *change, const struct topic_setti
     buffer_init_fallible(&text, TOPIC_SETTINGS_BYTES_MAX + change->text.size);
     enum status status = read_change(change, old, &text, &settings, errors);
     buffer_clear(&change->new_settings);
-    if (status == STATUS_OK && !may_change_limit(change, old->limit, settings.limit)) {
+    if (status == STATUS_OK && !may_change_shared(change, old, &settings)) {
         status = STATUS_NOT_REACHED;
         topic_settings_fini(&settings);
     }
@@ -134,6 +138,12 @@ static enum status make_settings(struct change *change, const struct topic_setti
             job_errors_add(errors, "limit", LIMIT_NEEDS_ONE_SHARD);
         if (!target_is_allowed(change->app, settings.url, why))
             job_errors_add(errors, "url", why);
+        if (settings.has_auth && slice_equal(settings.auth.type, SLICE("jwt")) &&
+            !identity_keys_have(change->app->identity, settings.auth.algorithm))
+            job_errors_add(errors, "auth.type",
+                           "needs a key of the server for the algorithm: set its option identity-key-file");
+        if (!target_is_allowed(change->app, settings.auth.token_url, why))
+            job_errors_add(errors, "auth.tokenUrl", why);
         check_window_zones(change->app, settings.windows, errors);
         check_callback_target(change->app, "onDelivered", settings.on_delivered, errors);
         check_callback_target(change->app, "onDead", settings.on_dead, errors);
@@ -182,7 +192,8 @@ static bool may_reset(const struct change *change)
     struct topic_settings old;
     if (topic_settings_read(buffer_slice(&change->old_settings), &old) != STATUS_OK)
         return true;
-    bool may = may_change_limit(change, old.limit, SLICE(""));
+    const struct topic_settings none = {.limit = SLICE("")};
+    bool may = may_change_shared(change, &old, &none);
     topic_settings_fini(&old);
     if (!may)
         change->fn(change->arg, &(struct app_verdict){.end = STATUS_NOT_REACHED, .is_of_limit = true});

@@ -90,6 +90,7 @@ enum metrics_counter {
                                         held */
     METRICS_COUNTER_HELD_BY_LIMIT,
     METRICS_COUNTER_HELD_BY_LOOKUPS,
+    METRICS_COUNTER_HELD_BY_IDENTITY, /* the access token or the certificate of a request is missing */
     METRICS_COUNTER_HELD_WITHOUT_URL,
     METRICS_COUNTER_HELD_UNSERVED, /* jobs held because this process cannot serve the job or its topic */
     METRICS_COUNTER_DEAD_REMOVED_BY_RETENTION,

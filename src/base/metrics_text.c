@@ -25,6 +25,9 @@ static const struct {
     {"duepost_held_by_limit_total", "Times that a due job was held because of its receiver's limit."},
     {"duepost_held_by_lookups_total",
      "Times that a due job was held because too many name lookups were under way."},
+    {"duepost_held_by_identity_total",
+     "Times that a due job was held because the access token or the client certificate of its request was "
+     "missing."},
     {"duepost_held_without_url_total",
      "Times that a due job was held because neither the job nor its topic has a url."},
     {"duepost_held_unserved_total", "Times that a due job was held because it, or its topic, needs a later "

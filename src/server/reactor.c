@@ -73,6 +73,7 @@ struct reactor {
     bool is_closed;                    /* new connections are no longer accepted */
     struct http_server *health_server; /* NULL without --health-listen */
     struct http_client *client;
+    struct identities *identities;
     struct consumer *consumer;
     struct upkeep *upkeeps; /* one for each shard whose carry worker runs in this reactor */
     size_t upkeep_count;
@@ -165,6 +166,7 @@ static void set_app(struct reactor *reactor)
         .store = reactor->store,
         .targets = options->targets,
         .schedule = &options->retry_schedule,
+        .identity = options->identity_keys,
         .is_breaker_on = options->is_breaker_on,
         .max_in_flight = options->max_in_flight,
         .max_jobs = options->max_jobs,
@@ -257,6 +259,7 @@ static struct attempt_policy attempt_policy(struct reactor *reactor)
         .schedule = &options->retry_schedule,
         .forms = &forms,
         .keys = &options->signing_keys,
+        .identity_keys = options->identity_keys,
         .own_url = slice_of(reactor->own_url),
         .is_breaker_on = options->is_breaker_on,
         .has_history = reactor->history,
@@ -277,9 +280,14 @@ static void start_consumer(struct reactor *reactor)
         .uses_libcurl_only = options->uses_libcurl_only,
     };
     reactor->client = http_client_new(reactor->loop, &client);
+    reactor->identities = identities_new(&(struct identities_options){.loop = reactor->loop,
+                                                                      .store = reactor->store,
+                                                                      .client = reactor->client,
+                                                                      .client_options = &client,
+                                                                      .targets = options->targets});
     struct consumer_options consumer = {
         .store = reactor->store,
-        .client = reactor->client,
+        .identities = reactor->identities,
         .policy = attempt_policy(reactor),
         .max_in_flight = max_in_flight(reactor),
         .max_bytes = (size_t)options->max_bodies_bytes / reactor->options.count + 1,
@@ -506,6 +514,7 @@ static void reload(void *arg)
         http_server_set_tls(reactor->health_server, options->tls);
     struct attempt_policy policy = attempt_policy(reactor);
     consumer_reload(reactor->consumer, &policy, max_in_flight(reactor));
+    identities_reload(reactor->identities, policy.targets);
     for (size_t i = 0; i < reactor->upkeep_count; i++)
         carry_worker_set_schedule(reactor->upkeeps[i].carry_worker, &options->retry_schedule);
     call->on_reloaded(call->arg);
@@ -617,6 +626,7 @@ void reactor_stop(struct reactor *reactor)
         archiver_free(reactor->upkeeps[i].archiver);
     }
     free(reactor->upkeeps);
+    identities_free(reactor->identities);
     http_client_free(reactor->client);
     if (reactor->server)
         http_server_free(reactor->server);

@@ -482,6 +482,33 @@ void store_mend_patterns(struct store *, store_mend_patterns_fn *, void *arg);
 /* Returns the number of the shard to which changes of patterns are written first. */
 size_t store_patterns_shard(const struct store *);
 
+/* ---- Access tokens that processes share ---- */
+
+enum store_access_answer {
+    STORE_ACCESS_TOKEN, /* there is a token */
+    STORE_ACCESS_FETCH, /* the caller must get one from the token server */
+    STORE_ACCESS_BUSY,  /* another process gets one */
+    STORE_ACCESS_WAIT,  /* the token server has failed and may not be asked yet */
+    STORE_ACCESS_DONE,
+};
+
+struct store_access {
+    enum store_access_answer answer;
+    int64_t ms;         /* TOKEN: how long it may be used; BUSY, WAIT: how long to wait */
+    int64_t fails;      /* FETCH: number of failures in a row */
+    struct slice token; /* TOKEN; valid until the callback returns */
+};
+
+typedef void store_access_fn(void *arg, enum status, const struct store_access *);
+
+/* Each is one call of access.lua, in the first shard. digest: the settings that the token belongs to, in hex.
+ * Borrow the slices until the callback. */
+void store_access_ask(struct store *, struct slice digest, int64_t busy_ms, store_access_fn *, void *arg);
+void store_access_keep(struct store *, struct slice digest, struct slice token, int64_t ms, store_access_fn *,
+                       void *arg);
+void store_access_fail(struct store *, struct slice digest, int64_t fails, store_access_fn *, void *arg);
+void store_access_drop(struct store *, struct slice digest, struct slice token, store_access_fn *, void *arg);
+
 /* ---- Limits that several topics share ---- */
 
 enum {

@@ -28,8 +28,9 @@
  *   UNRECORDED   RECORDING                                                     attempt_record
  *   OVER         on_end, once no renewal is under way                          attempt_on_renewed
  *
- * In ASKING, the attempt requests the permit of its receiver. If the job belongs to a workflow, the attempt
- * reads the data of the workflow for its request in ARRIVING; other attempts skip this state.
+ * In ASKING, the attempt requests the access token that the request needs, and then the permit of its
+ * receiver. If the job belongs to a workflow, the attempt reads the data of the workflow for its request in
+ * ARRIVING; other attempts skip this state.
  *
  * The answers to renewals change the state of the lease, in any state of the attempt (attempt_on_renewed):
  *
@@ -316,6 +317,7 @@ static void attempt_end(struct attempt *attempt, struct ending_input *input)
         permit_end(&attempt->permit, input->result);
     else
         permit_drop(&attempt->permit);
+    identity_drop(&attempt->identity);
     attempt_decide(attempt, input);
     if (input->cause == ENDING_CAUSE_RESULT && attempt->span)
         attempt_span_end(attempt, input->result);
@@ -414,11 +416,20 @@ void attempt_end_by_outcome(struct attempt *attempt, const struct http_outcome *
     }
 }
 
+void attempt_hold_by_identity(struct attempt *attempt, int64_t wait_ms)
+{
+    metrics_count(attempt->context->metrics, METRICS_COUNTER_HELD_BY_IDENTITY, 1);
+    attempt_hold(attempt, ENDING_CAUSE_HELD, wait_ms);
+}
+
 static void attempt_on_done(void *arg, const struct http_outcome *http)
 {
     struct attempt *attempt = arg;
     attempt->call = NULL;
-    attempt_end_by_outcome(attempt, http, NULL);
+    if (identity_is_revoked(&attempt->identity, http))
+        attempt_hold_by_identity(attempt, 0);
+    else
+        attempt_end_by_outcome(attempt, http, NULL);
 }
 
 bool attempt_may_send_at(const struct attempt *attempt, int64_t now_us)
@@ -511,10 +522,40 @@ static void ask_permit(struct attempt *attempt)
     receiver_path_name(&attempt->url, name);
     enum permit_answer answer =
         permit_ask(permit, attempt->context->receivers, name, attempt_on_permit, attempt);
-    if (answer == PERMIT_ASKED)
+    if (answer != PERMIT_ASKED)
+        attempt_on_permit(attempt, answer == PERMIT_GIVEN ? -1 : permit->wait_ms);
+    else if (attempt->state != ATTEMPT_ASKING)
+        attempt_move(attempt, ATTEMPT_ASKING);
+}
+
+static bool attempt_lacks_key(const struct attempt *attempt)
+{
+    const struct topic_settings *settings = attempt->settings;
+    return topic_auth_is(settings, SLICE("jwt"), &attempt->url) &&
+           !identity_keys_have(attempt->context->policy->identity_keys, settings->auth.algorithm);
+}
+
+static void attempt_on_identity(void *arg, int64_t wait_ms)
+{
+    struct attempt *attempt = arg;
+    if (wait_ms >= 0)
+        attempt_hold_by_identity(attempt, wait_ms);
+    else if (attempt_needs_permit(attempt))
+        ask_permit(attempt);
+    else
+        attempt_go(attempt);
+}
+
+/* Prepares what says to the receiver who sends the request. Then asks for the permit, if there is one. */
+static void ask_identity(struct attempt *attempt)
+{
+    struct identity_use *use = &attempt->identity;
+    enum identity_answer answer = identity_ask(use, attempt->context->identities, attempt->settings,
+                                               &attempt->url, attempt_on_identity, attempt);
+    if (answer == IDENTITY_ASKED)
         attempt_move(attempt, ATTEMPT_ASKING);
     else
-        attempt_on_permit(attempt, answer == PERMIT_GIVEN ? -1 : permit->wait_ms);
+        attempt_on_identity(attempt, answer == IDENTITY_READY ? -1 : use->wait_ms);
 }
 
 /* ---- settings that attempts share ---- */
@@ -666,12 +707,12 @@ static void attempt_read(struct attempt *attempt, struct slice settings, int64_t
         attempt_end_by(attempt, ENDING_CAUSE_EXHAUSTED);
     else if (attempt->url.host.size == 0)
         hold_without_url(attempt);
+    else if (attempt_lacks_key(attempt))
+        give_back_unserved(attempt, UNSERVED_NO_KEY, SLICE(""));
     else if (is_for_batch(attempt))
         attempt_move(attempt, ATTEMPT_GATHERED);
-    else if (attempt_needs_permit(attempt))
-        ask_permit(attempt);
     else
-        attempt_go(attempt);
+        ask_identity(attempt);
 }
 
 /* Copies bytes to "to", and returns the copy. */
@@ -691,6 +732,7 @@ struct attempt *attempt_start(const struct attempt_context *context, const struc
     clock_note_work(1);
     list_init(&attempt->link);
     attempt->context = context;
+    attempt->used_identity = &attempt->identity;
     attempt->renewed_us = claim_us;
     attempt->claimed_ms = now_ms;
     attempt->late_ms = now_ms - claimed->due_ms;
@@ -770,6 +812,7 @@ void attempt_free(struct attempt *attempt)
     if (attempt->call)
         http_call_abort(attempt->call);
     permit_drop(&attempt->permit);
+    identity_drop(&attempt->identity);
     list_remove(&attempt->link);
     job_fini(&attempt->job);
     settings_share_drop(attempt->share);

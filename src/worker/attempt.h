@@ -20,6 +20,7 @@
 #include "store/workflow.h"
 #include "store/shard.h"
 #include "worker/hold.h"
+#include "worker/identity.h"
 #include "worker/permit.h"
 
 /* ---- options ----
@@ -31,8 +32,9 @@ struct attempt_policy {
     const struct retry_schedule *schedule; /* default for jobs and topics without a retry schedule */
     const struct delivery_forms *forms;
     const struct signing_keys *keys; /* signing keys for topics without their own keys; may be empty */
-    bool is_breaker_on;              /* default for topics without a setting of their own */
-    struct tracer *tracer;           /* NULL: no spans are recorded */
+    const struct identity_keys *identity_keys; /* keys that sign tokens; NULL: none */
+    bool is_breaker_on;                        /* default for topics without a setting of their own */
+    struct tracer *tracer;                     /* NULL: no spans are recorded */
     struct slice own_url; /* url of this server for receivers, without a slash at its end; empty: unknown */
     bool has_history;     /* there is a history, so the last attempt of a delivered job is also kept */
 };
@@ -72,7 +74,7 @@ void settings_shares_fini(struct settings_shares *);
 struct attempt_context {
     struct store *store;
     struct shard *shard;
-    struct http_client *client;
+    struct identities *identities; /* also has the client */
     const struct attempt_policy *policy;
     struct receivers *receivers;
     struct unserved *unserved;
@@ -130,7 +132,9 @@ struct attempt {
     int64_t late_ms;    /* time between the job's due time and the claim */
     int64_t held_ms;    /* part of late_ms in which a hold or a pause kept the job from being claimed */
     struct permit permit;
-    bool lacks_url; /* the job is held because neither it nor its topic has a url */
+    struct identity_use identity;
+    struct identity_use *used_identity; /* the identity of the request: its own, or that of its company */
+    bool lacks_url;                     /* the job is held because neither it nor its topic has a url */
     /* Owned; if the job is held: name of the receiver that holds it (see permit.h). */
     char *held_by;
     struct company *company;   /* GATHERED, SENDING: the jobs that are sent together; NULL: the job is sent

@@ -34,6 +34,9 @@ void attempt_end_by(struct attempt *, enum ending_cause);
 void attempt_hold(struct attempt *, enum ending_cause, int64_t hold_ms);
 void attempt_end_by_outcome(struct attempt *, const struct http_outcome *, const struct batch_result *own);
 
+/* Releases the job, because what says who sends the request is missing (identity.h). */
+void attempt_hold_by_identity(struct attempt *, int64_t wait_ms);
+
 /* Returns whether an address is allowed, and otherwise notes why (may_connect of the HTTP client). */
 bool attempt_may_connect(void *attempt, const struct sockaddr *);
 

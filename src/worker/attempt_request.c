@@ -41,11 +41,16 @@ static bool may_ask_proxy(struct attempt *attempt)
     return !url_host_is_localhost(url->host) || is_allowed(attempt, &loopback, url->port);
 }
 
+static struct http_client *attempt_client(const struct attempt *attempt)
+{
+    return identity_client(attempt->used_identity, attempt->context->identities);
+}
+
 bool attempt_may_connect(void *arg, const struct sockaddr *sockaddr)
 {
     struct attempt *attempt = arg;
     struct address address = {.is_v6 = sockaddr->sa_family == AF_INET6};
-    if (http_client_has_proxy(attempt->context->client))
+    if (http_client_has_proxy(attempt_client(attempt)))
         return may_ask_proxy(attempt);
     if (sockaddr->sa_family == AF_INET) {
         const struct sockaddr_in *v4 = (const void *)sockaddr;
@@ -134,6 +139,16 @@ void attempt_write_headers(struct attempt *attempt, struct slice payload, size_t
     attempt->form->write_headers(&facts, lines);
     for (size_t i = 0; i < count; i++)
         header_lines_add(lines, headers[i].name, headers[i].value);
+    const struct identity_facts identity = {
+        .settings = attempt->settings,
+        .url = &attempt->url,
+        .topic = job->topic,
+        .keys = attempt->context->policy->identity_keys,
+        .issuer = attempt->context->policy->own_url,
+        .seconds = facts.now_ms / 1000,
+    };
+    if (!headers_find(headers, count, SLICE("Authorization")))
+        identity_write(attempt->used_identity, &identity, lines);
     if (job->trace_parent.size || attempt->context->policy->tracer)
         add_trace(attempt, headers_find(headers, count, SLICE("traceparent")), lines);
 }
@@ -192,7 +207,7 @@ struct http_call *attempt_request_send(struct attempt *attempt, int64_t timeout_
         .on_done = on_done,
         .arg = attempt,
     };
-    return http_call(attempt->context->client, &request);
+    return http_call(attempt_client(attempt), &request);
 }
 
 /* ---- result ---- */

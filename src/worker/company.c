@@ -15,6 +15,7 @@ struct company {
     size_t bytes, bytes_max; /* size of the records */
     bool may_share;          /* other jobs may join */
     struct permit permit;
+    struct identity_use identity;
     struct buffer body, header_text;
     struct http_call *call;
 };
@@ -29,6 +30,7 @@ static void company_free(struct company *company)
     if (company->call)
         http_call_abort(company->call);
     permit_drop(&company->permit);
+    identity_drop(&company->identity);
     buffer_fini(&company->body);
     buffer_fini(&company->header_text);
     free(company);
@@ -39,6 +41,7 @@ static struct attempt *take_member(struct company *company, size_t i)
 {
     struct attempt *attempt = company->members[i];
     attempt->company = NULL;
+    attempt->used_identity = &attempt->identity;
     return attempt;
 }
 
@@ -72,6 +75,10 @@ static void company_on_done(void *arg, const struct http_outcome *http)
                     (batch_has_results(http->answer) || (is_broken && batch_may_have_results(http->answer)));
     struct batch_results results = {.count = 0};
     company->call = NULL;
+    if (identity_is_revoked(&company->identity, http)) {
+        hold_all(company, 0);
+        return;
+    }
     if (is_split)
         batch_results_read(http->answer, http->is_answer_cut, &results);
     if (was_sent) {
@@ -150,7 +157,7 @@ static void company_send(struct company *company)
     };
     for (size_t i = 0; i < company->count; i++)
         attempt_move(company->members[i], ATTEMPT_SENDING);
-    company->call = http_call(leader->context->client, &request);
+    company->call = http_call(identity_client(&company->identity, leader->context->identities), &request);
 }
 
 /* ---- the permit ---- */
@@ -164,7 +171,7 @@ static void on_permit(void *arg, int64_t wait_ms)
         hold_all(company, wait_ms);
 }
 
-static void company_go(struct company *company)
+static void company_ask_permit(struct company *company)
 {
     struct attempt *leader = leader_of(company);
     char name[RECEIVER_NAME_SIZE];
@@ -177,6 +184,27 @@ static void company_go(struct company *company)
         permit_ask(&company->permit, leader->context->receivers, name, on_permit, company);
     if (answer != PERMIT_ASKED)
         on_permit(company, answer == PERMIT_GIVEN ? -1 : company->permit.wait_ms);
+}
+
+/* ---- the identity ---- */
+
+static void on_identity(void *arg, int64_t wait_ms)
+{
+    struct company *company = arg;
+    if (wait_ms < 0)
+        company_ask_permit(company);
+    else
+        hold_all(company, wait_ms);
+}
+
+static void company_go(struct company *company)
+{
+    struct attempt *leader = leader_of(company);
+    enum identity_answer answer = identity_ask(&company->identity, leader->context->identities,
+                                               leader->settings, &leader->url, on_identity, company);
+    leader->used_identity = &company->identity;
+    if (answer != IDENTITY_ASKED)
+        on_identity(company, answer == IDENTITY_READY ? -1 : company->identity.wait_ms);
 }
 
 /* ---- gathering ---- */

@@ -326,7 +326,7 @@ static void start_lane(struct loop *loop, struct consumer *consumer, size_t shar
     lane->context = (struct attempt_context){
         .store = options->store,
         .shard = lane->shard,
-        .client = options->client,
+        .identities = options->identities,
         .policy = &options->policy,
         .receivers = consumer->receivers,
         .unserved = &consumer->unserved,

@@ -20,7 +20,7 @@ struct consumer;
 
 struct consumer_options {
     struct store *store;
-    struct http_client *client;
+    struct identities *identities;
     struct attempt_policy policy;
     size_t max_in_flight;
     size_t max_bytes; /* nothing is claimed while attempts hold as many bytes of large records or more */

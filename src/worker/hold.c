@@ -106,6 +106,8 @@ void unserved_warn(struct unserved *unserved, int64_t now_us, enum unserved_why 
             {"topic_needs_later_version", "topic",
              "run the version of duepost that wrote the topic's settings, or DELETE the settings"},
         [UNSERVED_SETTINGS] = {"settings_unreadable", "topic", "PUT or DELETE the topic's settings"},
+        [UNSERVED_NO_KEY] = {"topic_without_identity_key", "topic",
+                             "set identity-key-file with a key for auth.algorithm of the topic"},
         [UNSERVED_NO_URL] = {"topic_without_url", "topic",
                              "set the topic's url, or its delivery to pull; jobs without a url wait"},
     };

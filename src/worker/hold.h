@@ -32,6 +32,7 @@ enum unserved_why {
     UNSERVED_JOB_LACKS,   /* the job's record needs a later version */
     UNSERVED_TOPIC_LACKS, /* the settings of its topic need a later version */
     UNSERVED_SETTINGS,    /* the settings of its topic cannot be read */
+    UNSERVED_NO_KEY,      /* the server has no key for the topic's tokens */
     UNSERVED_NO_URL,      /* neither the job nor its topic has a url */
     UNSERVED_WHYS,
 };

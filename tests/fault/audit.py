@@ -22,7 +22,7 @@ NAMES = {"jobs": "hash", "due": "zset", "turns": "zset", "ready": "list", "lease
          "lanes": "hash", "ranks": "hash", "key_settings": "hash", "quotas": "zset", "forgets": "zset", "openings": "hash", "openings_wanted": "set",
          "idempotency": "hash", "windows": "zset"}
 ENDS = ("dead", "delivered", "cancelled")
-OF_ONE = {"bucket": "zset", "held": "zset", "breaker": "zset", "holders": "hash", "hour": "hash", "failures": "zset", "begun": "hash", "completed": "hash",
+OF_ONE = {"access": "hash", "bucket": "zset", "held": "zset", "breaker": "zset", "holders": "hash", "hour": "hash", "failures": "zset", "begun": "hash", "completed": "hash",
           "workflow": "hash", "elements": "list", "element_jobs": "list", "open": "hash", "steps": "hash", "waiters": "zset", "event_names": "hash",
           "events": "list", "stream": "stream", "limit_users": "zset", "waiting": "zset", "lane": "zset", "lanes_turns": "zset", "lanes_due": "zset", "lanes_again": "zset", "lanes_pending": "zset", "lane_leases": "set", **dict.fromkeys(ENDS, "zset")}  # keys that begin with this word, ':' and the name of a topic, receiver, hour, token or workflow
 MAX_IN_FLIGHT = 256

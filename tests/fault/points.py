@@ -24,6 +24,7 @@ from pull_story import PullStory
 from redis import Redis
 import scratch
 from ticks import Ticks
+from token_server import TokenServer
 from verdict import Fault, Verdict
 
 
@@ -63,8 +64,10 @@ class Story:
         self.is_plain = is_plain
         self.batches = BatchStory(self.lane) if is_batched else None
         self.numbers = itertools.count()
+        self.tokens = TokenServer()
+        self.settings = {**SETTINGS, "auth": self.tokens.auth(self.lane.name, judge.url)}
         topic = f"/topics/{self.lane.name}"
-        self.changes = ("free", topic, {**SETTINGS, "breaker": False}), ("freed", topic + "*", {"breaker": False})
+        self.changes = ("free", topic, {**self.settings, "breaker": False}), ("freed", topic + "*", {"breaker": False})
         self.ticks = Ticks(self.lane)
         self.worker = PullStory(self.lane)
         self.over = threading.Event()
@@ -109,6 +112,7 @@ class Story:
             if watcher:
                 watcher.join()  # the watcher may still be starting the second process
             self.lane.stop()
+            self.tokens.stop()
             if self.batches:
                 self.batches.stop()
 
@@ -182,7 +186,7 @@ class Story:
         for method, target, body in (("PUT", job, {"url": lane.judge.url + "/200", "delay": 60}), ("PATCH", job, {"timeout": 5}),
                                      ("POST", job + "/run", None), ("GET", job, None), ("GET", job + "/attempts", None), ("GET", job + "?wait=0.1s", None),
                                      ("GET", "/jobs?state=dead", None), ("GET", "/jobs?state=leased", None), ("GET", "/jobs?state=delayed", None),
-                                     ("GET", "/topics", None), ("PUT", f"/topics/{lane.name}", SETTINGS),
+                                     ("GET", "/topics", None), ("PUT", f"/topics/{lane.name}", self.settings),
                                      ("PUT", f"/topics/{lane.name}-*", {"timeout": 20}),
                                      ("POST", f"/topics/{lane.name}/lease", {"max": 1}),  # refused, because the topic's jobs are POSTed
                                      ("POST", f"/topics/{lane.name}/retry", {"jobId": "run", "token": "p0"}),
@@ -257,7 +261,7 @@ class Story:
     def defer(self, node):
         """The receiver defers the ends of two attempts: a later request completes the first one, and the lease of the other one runs out."""
         lane = self.lane
-        if not self.can_go_on(node) or request(node, "PUT", f"/topics/{lane.name}", SETTINGS)[0] not in (200, 201):
+        if not self.can_go_on(node) or request(node, "PUT", f"/topics/{lane.name}", self.settings)[0] not in (200, 201):
             return
         for job_id, path in ("deferred", "/202d30/200"), ("let-go", "/202d1/200"):
             if self.can_go_on(node):

@@ -6,12 +6,13 @@
 #include "job/topic/topic_settings.h"
 
 static const char *const kind_words[] = {
-    [MEMBER_TEXT] = "text",       [MEMBER_URL] = "url",           [MEMBER_JSON] = "json",
-    [MEMBER_BOOL] = "bool",       [MEMBER_INTEGER] = "integer",   [MEMBER_SECONDS] = "seconds",
-    [MEMBER_TIME] = "time",       [MEMBER_SHARE] = "share",       [MEMBER_WAITS] = "waits",
-    [MEMBER_HEADERS] = "headers", [MEMBER_KEYS] = "keys",         [MEMBER_ATTEMPT] = "attempt",
-    [MEMBER_OBJECT] = "object",   [MEMBER_METHOD] = "method",     [MEMBER_BASE64] = "base64",
-    [MEMBER_LABELS] = "labels",   [MEMBER_CALLBACK] = "callback",
+    [MEMBER_TEXT] = "text",         [MEMBER_URL] = "url",         [MEMBER_JSON] = "json",
+    [MEMBER_BOOL] = "bool",         [MEMBER_INTEGER] = "integer", [MEMBER_SECONDS] = "seconds",
+    [MEMBER_TIME] = "time",         [MEMBER_SHARE] = "share",     [MEMBER_WAITS] = "waits",
+    [MEMBER_HEADERS] = "headers",   [MEMBER_KEYS] = "keys",       [MEMBER_SECRET] = "secret",
+    [MEMBER_PROXY] = "proxy",       [MEMBER_ATTEMPT] = "attempt", [MEMBER_OBJECT] = "object",
+    [MEMBER_METHOD] = "method",     [MEMBER_BASE64] = "base64",   [MEMBER_LABELS] = "labels",
+    [MEMBER_CALLBACK] = "callback",
 };
 
 static void describe_bounds(const struct member *member, struct json_writer *json)

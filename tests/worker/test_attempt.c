@@ -19,6 +19,7 @@ static const struct signing_keys no_keys;
 static const struct target_policy *const no_targets; /* the fake HTTP client does not check addresses */
 static struct attempt_policy policy;
 static struct unserved unserved;
+static const struct http_client_options no_options;
 static struct attempt_context context;
 static struct settings_shares shares;
 static struct attempt *attempt;
@@ -62,14 +63,16 @@ static void setup(void)
                                      .keys = &no_keys,
                                      .is_breaker_on = true};
     unserved = (struct unserved){.row_us = 0};
-    context = (struct attempt_context){.shard = world_shard(0),
-                                       .policy = &policy,
-                                       .receivers = receivers_new(NULL, NULL, NULL),
-                                       .unserved = &unserved,
-                                       .shares = &shares,
-                                       .has_room = has_room,
-                                       .on_end = on_end,
-                                       .on_unrecorded = on_unrecorded};
+    context = (struct attempt_context){
+        .shard = world_shard(0),
+        .identities = identities_new(&(struct identities_options){.client_options = &no_options}),
+        .policy = &policy,
+        .receivers = receivers_new(NULL, NULL, NULL),
+        .unserved = &unserved,
+        .shares = &shares,
+        .has_room = has_room,
+        .on_end = on_end,
+        .on_unrecorded = on_unrecorded};
     hook_new(NULL, LOOP_PHASE_DECIDE, on_turn_end, context.receivers);
     ended = unrecorded = 0;
     is_busy = false;
@@ -80,6 +83,7 @@ static void teardown(void)
 {
     if (attempt)
         attempt_free(attempt);
+    identities_free(context.identities);
     receivers_free(context.receivers);
     settings_shares_fini(&shares);
     memset(&shares, 0, sizeof shares);

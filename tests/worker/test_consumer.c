@@ -14,7 +14,9 @@ enum { JOBS_MAX = 16 };
 static const struct retry_schedule schedule = {1, {15000}};
 static const struct delivery_forms forms = {{&delivery_form_standard}};
 static const struct signing_keys no_keys;
+static const struct http_client_options no_options;
 static struct consumer *consumer;
+static struct identities *identities;
 static struct shard_claimed jobs[JOBS_MAX];
 static int drained;
 
@@ -28,7 +30,10 @@ static void begin(size_t max_in_flight, size_t shards)
 {
     static const char *const ids[JOBS_MAX] = {"t/0", "t/1", "t/2",  "t/3",  "t/4",  "t/5",  "t/6",  "t/7",
                                               "t/8", "t/9", "t/10", "t/11", "t/12", "t/13", "t/14", "t/15"};
+    identities_free(identities);
+    identities = identities_new(&(struct identities_options){.client_options = &no_options});
     struct consumer_options options = {
+        .identities = identities,
         .policy = {.schedule = &schedule, .forms = &forms, .keys = &no_keys},
         .max_in_flight = max_in_flight,
         .max_bytes = SIZE_MAX,
@@ -49,6 +54,8 @@ static void setup(void)
 static void teardown(void)
 {
     consumer_free(consumer);
+    identities_free(identities);
+    identities = NULL;
 }
 
 /* Answers the claim under way with count jobs. The consumer sends a request for each job. */

@@ -171,10 +171,18 @@ static void set_callbacks(struct http_call *call)
     SET(easy, CURLOPT_WRITEDATA, call);
 }
 
+/* A text that lives as long as the client. libcurl reads it as PEM. */
+#define blob_of(text)                                                                                        \
+    (struct curl_blob)                                                                                       \
+    {                                                                                                        \
+        .data = (void *)(uintptr_t)(text), .len = strlen(text), .flags = CURL_BLOB_NOCOPY                    \
+    }
+
 /* Sets the options that are the same for each call. */
-static void set_constants(struct http_call *call, const char *ca_file, const char *proxy)
+static void set_constants(struct http_call *call, const struct http_call_owner *owner)
 {
     CURL *easy = call->easy;
+    const char *ca_file = owner->ca_file, *proxy = owner->proxy;
     SET(easy, CURLOPT_NOSIGNAL, 1L);
     SET(easy, CURLOPT_PROXY, proxy ? proxy : "");
     SET(easy, CURLOPT_NOPROXY, ""); /* ignores NO_PROXY of the environment */
@@ -203,6 +211,10 @@ static void set_constants(struct http_call *call, const char *ca_file, const cha
     SET(easy, CURLOPT_CAPATH, ca_file ? "/etc/ssl/certs" : NULL);
     if (ca_file)
         SET(easy, CURLOPT_CAINFO, ca_file);
+    if (owner->certificate) {
+        SET(easy, CURLOPT_SSLCERT_BLOB, &blob_of(owner->certificate));
+        SET(easy, CURLOPT_SSLKEY_BLOB, &blob_of(owner->private_key));
+    }
 }
 
 /* Takes ownership of the handle. */
@@ -211,7 +223,7 @@ static void use_handle(struct http_call *call, CURL *easy)
     assert(easy && !call->easy);
     call->easy = easy;
     set_callbacks(call);
-    set_constants(call, call->owner->ca_file, call->owner->proxy);
+    set_constants(call, call->owner);
 }
 
 /* Gives a new handle the TLS sessions of this call's earlier handles. (If many calls shared them,

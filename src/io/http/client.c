@@ -32,7 +32,7 @@ struct http_client {
     struct name_lookups *lookups;
     struct http_plain *plain; /* NULL: libcurl sends all requests */
     size_t tls_count;         /* number of calls with TLS that plain.c sends */
-    char *ca_file;
+    char *ca_file, *certificate, *private_key;
     char *proxy;
     struct list fresh; /* calls for plain.c that have not begun */
     struct list running;
@@ -469,6 +469,8 @@ struct http_client *http_client_new(struct loop *loop, const struct http_client_
     struct http_client *client = NEW(struct http_client);
     client->loop = loop;
     client->ca_file = options->ca_file ? slice_dup(slice_of(options->ca_file)) : NULL;
+    client->certificate = options->certificate ? slice_dup(slice_of(options->certificate)) : NULL;
+    client->private_key = options->private_key ? slice_dup(slice_of(options->private_key)) : NULL;
     client->proxy = options->proxy ? slice_dup(slice_of(options->proxy)) : NULL;
     list_init(&client->fresh);
     list_init(&client->running);
@@ -480,6 +482,8 @@ struct http_client *http_client_new(struct loop *loop, const struct http_client_
     client->own_timer = timer_new(loop, on_own_timer, client);
     client->hook = hook_new(loop, LOOP_PHASE_SEND, client_on_turn_end, client);
     client->owner.ca_file = client->ca_file;
+    client->owner.certificate = client->certificate;
+    client->owner.private_key = client->private_key;
     client->owner.proxy = client->proxy;
     client->owner.on_head = on_head;
     client->owner.on_refused = on_refused;
@@ -529,6 +533,10 @@ void http_client_free(struct http_client *client)
     timer_free(client->curl_timer);
     timer_free(client->own_timer);
     free(client->ca_file);
+    free(client->certificate);
+    if (client->private_key)
+        explicit_bzero(client->private_key, strlen(client->private_key));
+    free(client->private_key);
     free(client->proxy);
     free(client);
 }

@@ -95,6 +95,9 @@ struct http_client;
 struct http_client_options {
     /* File with CA certificates that are trusted in addition to the system's, or NULL. */
     const char *ca_file;
+    /* Client certificate with its chain, and its private key, in PEM: for receivers that ask for one; NULL:
+     * none. */
+    const char *certificate, *private_key;
     const char *proxy; /* http://[user:password@]host:port to connect to instead of receivers, or NULL */
     size_t max_idle;   /* plain.c, without TLS, and libcurl each keep at most this many idle connections */
     bool uses_libcurl_only; /* libcurl sends all requests, plain.c none */

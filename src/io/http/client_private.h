@@ -206,7 +206,7 @@ struct http_call_owner {
     struct freeze_guard *guard;
     struct http_sockets *sockets;
     struct http_handles *handles;
-    const char *ca_file, *proxy; /* may be NULL */
+    const char *ca_file, *certificate, *private_key, *proxy; /* may be NULL */
     /* Called when the status is known; the body may still be incomplete. */
     void (*on_head)(void *arg, struct http_call *);
     /* Called when an address was refused; libcurl must try the next address at once. */

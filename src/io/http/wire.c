@@ -58,18 +58,31 @@ void http_handles_free(struct http_handles *handles)
 
 static bool has_openssl;
 static _Thread_local int fatal_alert = -1; /* -1: none */
+static _Thread_local bool
+    was_asked;               /* before the alert, it has asked for a client certificate, and got none */
+static int asked_index = -1; /* index of a connection's data, which is not NULL if it was asked */
 
 static void find_library(void)
 {
     const char *library = curl_version_info(CURLVERSION_NOW)->ssl_version;
+    asked_index = SSL_get_ex_new_index(0, NULL, NULL, NULL, NULL);
     has_openssl = library && strncmp(library, "OpenSSL/3", strlen("OpenSSL/3")) == 0;
 }
 
 static void on_info(const SSL *ssl, int what, int value)
 {
-    (void)ssl;
-    if (what == SSL_CB_READ_ALERT && value >> 8 == SSL3_AL_FATAL)
-        fatal_alert = value & 0xff;
+    if (what != SSL_CB_READ_ALERT || value >> 8 != SSL3_AL_FATAL)
+        return;
+    fatal_alert = value & 0xff;
+    was_asked = SSL_get_ex_data(ssl, asked_index) != NULL;
+}
+
+/* libssl calls this only if there is no certificate. */
+static int on_asked(SSL *ssl, X509 **certificate, EVP_PKEY **key)
+{
+    (void)certificate, (void)key;
+    SSL_set_ex_data(ssl, asked_index, ssl);
+    return 0;
 }
 
 static CURLcode on_context(CURL *easy, void *context, void *arg)
@@ -77,6 +90,7 @@ static CURLcode on_context(CURL *easy, void *context, void *arg)
     (void)easy, (void)arg;
     SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
     SSL_CTX_set_info_callback(context, on_info);
+    SSL_CTX_set_client_cert_cb(context, on_asked);
     return CURLE_OK;
 }
 
@@ -92,6 +106,7 @@ void http_call_set_tls(CURL *easy)
 void http_call_forget_alert(void)
 {
     fatal_alert = -1;
+    was_asked = false;
 }
 
 bool http_call_has_alert(void)
@@ -104,7 +119,8 @@ void http_call_write_alert(char *text, size_t size)
     /* OpenSSL 3.0 has no name for this alert. */
     const char *name = fatal_alert == SSL_AD_CERTIFICATE_REQUIRED ? "certificate required"
                                                                   : SSL_alert_desc_string_long(fatal_alert);
-    snprintf(text, size, "TLS alert %d of the receiver: %s", fatal_alert, name);
+    snprintf(text, size, "TLS alert %d of the receiver: %s%s", fatal_alert, name,
+             was_asked ? "; it has asked for a client certificate" : "");
 }
 
 /* ---- bytes ---- */

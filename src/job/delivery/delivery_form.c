@@ -154,32 +154,76 @@ void delivery_form_judge(const struct delivery_form *form, const struct form_ans
 
 enum { BATCH_NAME_SIZE = 480 /* bytes, for the claim of a batch and the id of its first job */ };
 
-/* Adds the headers of the signature. The timestamp in the headers is the time of the claim, by Redis's
- * clock. */
-static void sign(const struct form_attempt *attempt, struct header_lines *lines)
+/* Writes the webhook id of the request. A claim may have several batches, so its nonce is not enough. */
+static void write_webhook_id(const struct form_attempt *attempt, char id[WEBHOOK_ID_SIZE])
 {
-    const struct topic_settings *settings = attempt->settings;
-    const struct signing_keys *keys =
-        settings && settings->secrets.count ? &settings->secrets : attempt->keys;
-    int64_t seconds = attempt->now_ms / 1000;
-    char id[WEBHOOK_ID_SIZE];
-    struct buffer signature;
-    if (keys->count == 0)
-        return;
-    if (attempt->batch_count) { /* a claim may have several batches, so its nonce is not enough */
-        char named[BATCH_NAME_SIZE];
+    char named[BATCH_NAME_SIZE];
+    struct slice of = attempt->id;
+    if (attempt->batch_count) {
         snprintf(named, sizeof named, "%.*s %.*s", SLICE_ARG(attempt->batch_id), SLICE_ARG(attempt->id));
-        webhook_id_make(slice_of(named), attempt->job->created_ms, id);
-    } else {
-        webhook_id_make(attempt->id, attempt->job->created_ms, id);
+        of = slice_of(named);
     }
+    webhook_id_make(of, attempt->job->created_ms, id);
+}
+
+/* Adds a signature of Standard Webhooks. */
+static void sign_body(const struct form_attempt *attempt, const struct signing_keys *keys, struct slice id,
+                      int64_t seconds, struct header_lines *lines)
+{
+    struct buffer signature;
     buffer_init(&signature, SIGNATURE_MAX);
-    signature_write(keys, slice_of(id), seconds, attempt->payload, &signature);
-    header_lines_add(lines, SLICE("webhook-id"), slice_of(id));
+    signature_write(keys, id, seconds, attempt->payload, &signature);
     header_lines_add_number(lines, SLICE("webhook-timestamp"), seconds);
     header_lines_add(lines, SLICE("webhook-signature"), buffer_slice(&signature));
     lines->text->failed |= signature.failed;
     buffer_fini(&signature);
+}
+
+/* Adds a signature of RFC 9421. A digest of the job's own is signed as it is. */
+static void sign_message(const struct form_attempt *attempt, const struct signing_keys *keys, struct slice id,
+                         int64_t seconds, struct header_lines *lines)
+{
+    char digest_room[CONTENT_DIGEST_MAX];
+    char input_room[MESSAGE_SIGNATURE_MAX], signature_room[MESSAGE_SIGNATURE_MAX];
+    struct buffer digest = buffer_of(digest_room, sizeof digest_room);
+    struct buffer input = buffer_of(input_room, sizeof input_room);
+    struct buffer signature = buffer_of(signature_room, sizeof signature_room);
+    const struct slice *own = headers_find(attempt->headers, attempt->header_count, SLICE("Content-Digest"));
+    if (!own) {
+        content_digest_write(attempt->payload, &digest);
+        header_lines_add(lines, SLICE("content-digest"), buffer_slice(&digest));
+    }
+    const struct signed_message message = {
+        .method = slice_of(attempt->batch_count ? "POST" : job_method_word(attempt->job->method)),
+        .url = attempt->url,
+        .digest = own ? slice_trim(*own) : buffer_slice(&digest),
+        .webhook_id = id,
+        .seconds = seconds,
+    };
+    signed_message_write(keys, &message, &input, &signature);
+    header_lines_add(lines, SLICE("signature-input"), buffer_slice(&input));
+    header_lines_add(lines, SLICE("signature"), buffer_slice(&signature));
+    lines->text->failed |= input.failed || signature.failed;
+}
+
+/* Adds the headers of the signatures. Their time is that of the claim, by Redis's clock. */
+static void add_signatures(const struct form_attempt *attempt, struct header_lines *lines)
+{
+    const struct topic_settings *settings = attempt->settings;
+    const struct signing_keys *keys =
+        settings && settings->secrets.count ? &settings->secrets : attempt->keys;
+    bool is_message =
+        settings && settings->signature.size && !slice_equal(settings->signature, SLICE("standard"));
+    int64_t seconds = attempt->now_ms / 1000;
+    char id[WEBHOOK_ID_SIZE];
+    if (keys->count == 0)
+        return;
+    write_webhook_id(attempt, id);
+    header_lines_add(lines, SLICE("webhook-id"), slice_of(id));
+    if (!is_message || slice_equal(settings->signature, SLICE("both")))
+        sign_body(attempt, keys, slice_of(id), seconds, lines);
+    if (is_message)
+        sign_message(attempt, keys, slice_of(id), seconds, lines);
 }
 
 static bool has_header(const struct form_attempt *attempt, struct slice name)
@@ -221,7 +265,7 @@ static void write_headers(const struct form_attempt *attempt, struct header_line
         header_lines_add(lines, SLICE("Duepost-Token"), attempt->token);
     if (attempt->token.size && attempt->end_url.size)
         header_lines_add(lines, SLICE("Duepost-End-Url"), attempt->end_url);
-    sign(attempt, lines);
+    add_signatures(attempt, lines);
 }
 
 /* A receiver that wants to end the attempt later must be able to: without the token, or with another status,

@@ -44,7 +44,7 @@ bool defer_parse(struct slice value, int64_t now_ms, int64_t *lease_ms, char det
  *
  * The headers of a request while it is being written: lines "Name: value" in one text. */
 
-enum { HEADER_LINES_MAX = TOPIC_DEFAULTS_HEADERS_MAX + 16 };
+enum { HEADER_LINES_MAX = TOPIC_DEFAULTS_HEADERS_MAX + 24 };
 
 struct header_lines {
     struct buffer *text; /* borrowed; is marked as failed if the lines do not fit */

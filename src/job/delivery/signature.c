@@ -146,20 +146,29 @@ void webhook_id_make(struct slice id, int64_t created_ms, char text[WEBHOOK_ID_S
     text[prefix.size + (size_t)2 * ID_BYTES] = '\0';
 }
 
-static void sign_private(const struct signing_key *key, struct slice content, struct buffer *out)
+static void sign_private(const struct signing_key *key, struct slice content,
+                         unsigned char signature[SIGNATURE_BYTES])
 {
-    unsigned char signature[SIGNATURE_BYTES];
-    size_t size = sizeof signature;
+    size_t size = SIGNATURE_BYTES;
     EVP_PKEY *private = private_key(key);
     EVP_MD_CTX *context = EVP_MD_CTX_new();
     int ok =
         context && EVP_DigestSignInit(context, NULL, NULL, NULL, private) == 1 &&
         EVP_DigestSign(context, signature, &size, (const unsigned char *)content.data, content.size) == 1;
-    assert(ok && size == sizeof signature);
+    assert(ok && size == SIGNATURE_BYTES);
     EVP_MD_CTX_free(context);
     EVP_PKEY_free(private);
-    buffer_append(out, SLICE("v1a,"));
-    put_base64(out, signature, sizeof signature);
+}
+
+/* Signs with any key, and appends the signature in base64. */
+static void signature_append(const struct signing_key *key, struct slice content, struct buffer *out)
+{
+    unsigned char signature[SIGNATURE_BYTES];
+    if (key->is_private)
+        sign_private(key, content, signature);
+    else
+        sha256_hmac(slice_from((const char *)key->bytes, key->size), content, signature);
+    put_base64(out, signature, key->is_private ? SIGNATURE_BYTES : SHA256_BYTES);
 }
 
 void signature_write(const struct signing_keys *keys, struct slice webhook_id, int64_t seconds,
@@ -175,16 +184,69 @@ void signature_write(const struct signing_keys *keys, struct slice webhook_id, i
         if (i)
             buffer_append_byte(out, ' ');
         const struct signing_key *key = &keys->items[i];
-        if (key->is_private) {
-            sign_private(key, buffer_slice(&content), out);
-            continue;
-        }
-        unsigned char digest[SHA256_BYTES];
-        sha256_hmac(slice_from((const char *)key->bytes, key->size), buffer_slice(&content), digest);
-        buffer_append(out, SLICE("v1,"));
-        put_base64(out, digest, sizeof digest);
+        buffer_append(out, key->is_private ? SLICE("v1a,") : SLICE("v1,"));
+        signature_append(key, buffer_slice(&content), out);
     }
     buffer_fini(&content);
+}
+
+/* ---- HTTP message signatures ---- */
+
+void content_digest_write(struct slice body, struct buffer *out)
+{
+    unsigned char digest[SHA256_BYTES];
+    sha256(body, digest);
+    buffer_append(out, SLICE("sha-256=:"));
+    put_base64(out, digest, sizeof digest);
+    buffer_append_byte(out, ':');
+}
+
+/* Writes the parameters of the signature of one key. */
+static void put_parameters(const struct signing_key *key, int64_t seconds, struct buffer *out)
+{
+    const unsigned char *shown = key->is_private ? key->bytes + SEED_BYTES : key->bytes;
+    char id[FINGERPRINT_SIZE];
+    fingerprint_make(slice_from((const char *)shown, key->is_private ? PUBLIC_BYTES : key->size), id);
+    buffer_printf(out,
+                  "(\"@method\" \"@target-uri\" \"content-digest\" \"webhook-id\");created=%lld;"
+                  "keyid=\"%s\";alg=\"%s\"",
+                  (long long)seconds, id, key->is_private ? "ed25519" : "hmac-sha256");
+}
+
+/* Writes the url as a receiver puts it together: the path is never empty. */
+static void put_target(struct slice url, struct buffer *out)
+{
+    const char *host = memmem(url.data, url.size, "://", 3);
+    size_t start = host ? (size_t)(host - url.data) + 3 : 0, end = start;
+    while (end < url.size && url.data[end] != '/' && url.data[end] != '?')
+        end++;
+    buffer_append(out, slice_from(url.data, end));
+    if (end == url.size || url.data[end] != '/')
+        buffer_append_byte(out, '/');
+    buffer_append(out, slice_skip(url, end));
+}
+
+void signed_message_write(const struct signing_keys *keys, const struct signed_message *message,
+                          struct buffer *input, struct buffer *signature)
+{
+    struct buffer text;
+    buffer_init(&text, MESSAGE_SIGNED_TEXT_MAX);
+    buffer_printf(&text, "\"@method\": %.*s\n\"@target-uri\": ", SLICE_ARG(message->method));
+    put_target(message->url, &text);
+    buffer_printf(&text, "\n\"content-digest\": %.*s\n\"webhook-id\": %.*s\n\"@signature-params\": ",
+                  SLICE_ARG(message->digest), SLICE_ARG(message->webhook_id));
+    size_t common = text.size;
+    for (size_t i = 0; i < keys->count; i++) {
+        text.size = common;
+        put_parameters(&keys->items[i], message->seconds, &text);
+        input->failed |= text.failed;
+        buffer_printf(input, "%ssig%zu=", i ? ", " : "", i + 1);
+        buffer_append(input, slice_skip(buffer_slice(&text), common));
+        buffer_printf(signature, "%ssig%zu=:", i ? ", " : "", i + 1);
+        signature_append(&keys->items[i], buffer_slice(&text), signature);
+        buffer_append_byte(signature, ':');
+    }
+    buffer_fini(&text);
 }
 
 void signature_library(struct library *library)

@@ -1,9 +1,9 @@
-/* signature.h - signatures of deliveries: JSON Web Tokens, and webhook signatures of Standard Webhooks 1.0.0:
- * https://www.standardwebhooks.com
+/* signature.h - signatures of deliveries: webhook signatures of Standard Webhooks 1.0.0
+ * (https://www.standardwebhooks.com), HTTP message signatures (RFC 9421), and JSON Web Tokens.
  *
- * The signed text is "id.seconds.body". A key is shared ("whsec_" and base64 of 16 to 64 bytes: HMAC-SHA256,
- * v1) or private ("whsk_" and base64 of an ed25519 seed and its public key: v1a). Several keys can sign the
- * same delivery. So a receiver can change from the old key to the new key at any time. */
+ * The signed text of Standard Webhooks is "id.seconds.body". A key is shared ("whsec_" and base64 of 16 to 64
+ * bytes: HMAC-SHA256, v1) or private ("whsk_" and base64 of an ed25519 seed and its public key: v1a). Several
+ * keys can sign the same delivery. So a receiver can change from the old key to the new key at any time. */
 #ifndef DUEPOST_JOB_DELIVERY_SIGNATURE_H
 #define DUEPOST_JOB_DELIVERY_SIGNATURE_H
 
@@ -53,6 +53,32 @@ void webhook_id_make(struct slice id, int64_t created_ms, char text[WEBHOOK_ID_S
  * there is no memory for a copy of body, the buffer is marked as failed. */
 void signature_write(const struct signing_keys *, struct slice webhook_id, int64_t seconds, struct slice body,
                      struct buffer *);
+
+/* ---- HTTP message signatures ----
+ *
+ * RFC 9421, with the digest of the body of RFC 9530. A signature covers @method, @target-uri, content-digest
+ * and webhook-id. The same keys sign: a shared key with hmac-sha256, a private key with ed25519. */
+
+enum {
+    CONTENT_DIGEST_MAX = 64,                             /* bytes of the value of Content-Digest */
+    MESSAGE_SIGNATURE_MAX = SIGNING_KEYS_MAX * 224,      /* bytes of each value of signed_message_write */
+    MESSAGE_SIGNED_TEXT_MAX = 4096 + CONTENT_DIGEST_MAX, /* with a url of JOB_URL_MAX bytes */
+};
+
+struct signed_message {
+    struct slice method, url; /* as they are sent; a url has no fragment */
+    struct slice digest;      /* the value of Content-Digest */
+    struct slice webhook_id;
+    int64_t seconds; /* the time of the signature, since 1970 */
+};
+
+/* Writes the value of Content-Digest. */
+void content_digest_write(struct slice body, struct buffer *);
+
+/* Writes the values of Signature-Input and Signature: one member for each key, sig1, sig2 and so on, in their
+ * order. The keyid is the fingerprint (digest.h) of the shared key's bytes, or of the public key. */
+void signed_message_write(const struct signing_keys *, const struct signed_message *, struct buffer *input,
+                          struct buffer *signature);
 
 /* Names the library and its version. */
 void signature_library(struct library *);

@@ -1,9 +1,11 @@
 #include "job/target/url.h"
 
 #include <arpa/inet.h>
+#include <stdio.h>
 
 #include "base/buffer.h"
 #include "base/encoding.h"
+#include "base/json_writer.h"
 
 /* ---- addresses ---- */
 
@@ -421,4 +423,56 @@ void url_show(struct slice text, struct buffer *out)
         out->size--; /* removes the closing quote */
         buffer_append(out, SLICE(URL_HIDDEN_QUERY "\""));
     }
+}
+
+/* ---- proxies ---- */
+
+/* Removes "user:password@" from place. Returns false if the credentials contain a byte at which libcurl would
+ * end the host. */
+static bool cut_credentials(struct slice *place, bool *has_password)
+{
+    const char *at = place->size ? memrchr(place->data, '@', place->size) : NULL;
+    *has_password = false;
+    if (!at)
+        return true;
+    struct slice credentials = slice_from(place->data, (size_t)(at - place->data));
+    *place = slice_skip(*place, credentials.size + 1);
+    for (size_t i = 0; i < credentials.size; i++) {
+        char byte = credentials.data[i];
+        if (byte <= ' ' || byte > '~' || strchr("/?#\\@", byte))
+            return false;
+        *has_password = *has_password || byte == ':';
+    }
+    return true;
+}
+
+bool proxy_url_is_valid(struct slice text, bool *has_password)
+{
+    static const struct slice scheme = SLICE_INIT("http://");
+    char plain[HOST_MAX + 32];
+    struct url url;
+    const char *detail;
+    if (!slice_starts_with(text, scheme))
+        return false;
+    struct slice place = slice_skip(text, scheme.size);
+    if (!cut_credentials(&place, has_password) || place.size >= sizeof plain - scheme.size)
+        return false;
+    snprintf(plain, sizeof plain, "http://%.*s", SLICE_ARG(place));
+    if (url_parse(slice_of(plain), &url, &detail) != STATUS_OK || url.query.size || url.target.size > 1)
+        return false;
+    const char *behind = url.host.data + url.host.size;
+    return *(*behind == ']' ? behind + 1 : behind) == ':';
+}
+
+void proxy_url_show(struct slice text, struct buffer *out)
+{
+    const char *at = text.size ? memrchr(text.data, '@', text.size) : NULL;
+    struct json_writer json = json_writer_to(out);
+    char shown[PROXY_URL_MAX + sizeof "http://***"];
+    if (!at) {
+        json_put_text(&json, text);
+        return;
+    }
+    int size = snprintf(shown, sizeof shown, "http://***%.*s", (int)(slice_end(text) - at), at);
+    json_put_text(&json, slice_from(shown, (size_t)size));
 }

@@ -90,4 +90,14 @@ bool url_host_is_localhost(struct slice host);
 /* Returns whether two host names are equal. Ignores case and a dot at the end. */
 bool url_host_equal(struct slice, struct slice);
 
+/* ---- proxies ---- */
+
+enum { PROXY_URL_MAX = 512 }; /* bytes */
+
+/* Accepts http://[user:password@]host:port. The port is required, because proxies have no common default. */
+bool proxy_url_is_valid(struct slice text, bool *has_password);
+
+/* Writes the url of a proxy as a JSON string. The mask replaces user and password. */
+void proxy_url_show(struct slice text, struct buffer *);
+
 #endif

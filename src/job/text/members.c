@@ -15,6 +15,7 @@
 #include "base/timestamp.h"
 #include "job/delivery/callback.h"
 #include "job/delivery/signature.h"
+#include "job/target/url.h"
 #include "job/text/job_errors.h"
 #include "job/text/json.h"
 #include "job/text/member.h"
@@ -97,6 +98,15 @@ static bool parse_text(struct member_parse *parse, const struct member *member, 
         buffer_reserve(parse->text, parse->text->max);
     *text = json_text(value, parse->text);
     return true;
+}
+
+static bool is_proxy(struct member_parse *parse, const struct member *member, struct slice text)
+{
+    bool ignored;
+    if (slice_starts_with(text, SLICE("http://" HEADER_HIDDEN "@")))
+        return members_refuse(parse, member, "has the mask of the hidden password; send the password itself");
+    return (text.size <= PROXY_URL_MAX && proxy_url_is_valid(text, &ignored)) ||
+           members_refuse(parse, member, "must be http://[user:password@]host:port, at most 512 bytes");
 }
 
 static bool parse_integer(struct member_parse *parse, const struct member *member, struct slice value,
@@ -212,9 +222,15 @@ static bool parse_value(struct member_parse *parse, const struct member *member,
     switch (member->kind) {
     case MEMBER_TEXT:
         return parse_text(parse, member, value, field) && is_within(parse, member, *(struct slice *)field);
+    case MEMBER_SECRET:
+        return parse_text(parse, member, value, field) && is_within(parse, member, *(struct slice *)field) &&
+               (!slice_equal(*(struct slice *)field, SLICE(HEADER_HIDDEN)) ||
+                members_refuse(parse, member, "is the mask of the hidden value; send the value itself"));
     case MEMBER_URL:
         return parse_text(parse, member, value, field) &&
                member_url(parse->errors, member->path, *(struct slice *)field);
+    case MEMBER_PROXY:
+        return parse_text(parse, member, value, field) && is_proxy(parse, member, *(struct slice *)field);
     case MEMBER_JSON:
         *(struct slice *)field = value;
         return true;

@@ -19,7 +19,9 @@
 /* The type of a value and of its field. */
 enum member_kind {
     MEMBER_TEXT,     /* struct slice; min and max are numbers of bytes */
+    MEMBER_SECRET,   /* struct slice: a text that clients may write but not read; min, max */
     MEMBER_URL,      /* struct slice */
+    MEMBER_PROXY,    /* struct slice: the url of a proxy, with a password perhaps */
     MEMBER_JSON,     /* struct slice: any value, unchanged */
     MEMBER_BOOL,     /* bool */
     MEMBER_INTEGER,  /* int or int64_t; min, max, fallback */

@@ -69,6 +69,8 @@ static bool same_value(const struct member *member, const void *a, const void *b
     case MEMBER_HEADERS:
         return same_headers(member, a, b);
     case MEMBER_KEYS:
+    case MEMBER_SECRET:
+    case MEMBER_PROXY:
     case MEMBER_ATTEMPT:
     case MEMBER_OBJECT:
         break;

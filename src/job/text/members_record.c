@@ -179,6 +179,8 @@ static bool read_value(struct record_reading *reading, const struct member *memb
     case MEMBER_ATTEMPT:
         return read_attempt(reading, value, field);
     case MEMBER_KEYS:
+    case MEMBER_SECRET:
+    case MEMBER_PROXY:
     case MEMBER_OBJECT:
         break; /* only settings have members of these kinds, and members_parse reads settings */
     }
@@ -316,6 +318,12 @@ static void put_value(const struct member *member, const void *of, enum members_
     switch (member->kind) {
     case MEMBER_TEXT:
     case MEMBER_BASE64:
+        return json_put_text(json, *(const struct slice *)field);
+    case MEMBER_SECRET:
+        return json_put_text(json, is_hidden ? SLICE(HEADER_HIDDEN) : *(const struct slice *)field);
+    case MEMBER_PROXY:
+        if (is_hidden)
+            return proxy_url_show(*(const struct slice *)field, json_put(json));
         return json_put_text(json, *(const struct slice *)field);
     case MEMBER_URL:
         if (is_hidden)

@@ -61,6 +61,15 @@ static void check_delivery(struct member_parse *parse, const struct member *memb
     check_word(parse, member, "push", "pull");
 }
 
+static void check_signature(struct member_parse *parse, const struct member *member)
+{
+    const struct topic_settings *settings = parse->of;
+    if (!slice_equal(settings->signature, SLICE("standard")) &&
+        !slice_equal(settings->signature, SLICE("rfc9421")) &&
+        !slice_equal(settings->signature, SLICE("both")))
+        job_errors_add(parse->errors, member->path, "must be \"standard\", \"rfc9421\" or \"both\"");
+}
+
 static void check_key_order(struct member_parse *parse, const struct member *member)
 {
     const struct topic_settings *settings = parse->of;
@@ -249,6 +258,9 @@ static const struct member rows[] = {
      HAS(url.size), .max = JOB_URL_MAX},
     {NAMED("headers"), MEMBER_HEADERS, INHERITED, FIELD(headers), HAS(header_count),
      .count = offsetof(struct topic_settings, header_count), .max = JOB_HEADERS_MAX},
+    {NAMED("egressProxy"), MEMBER_PROXY, INHERITED, FIELD(egress_proxy), HAS(egress_proxy.size)},
+    {NAMED("auth"), MEMBER_OBJECT, INHERITED, HAS(has_auth), .object = &topic_auth_members,
+     .unknown = offsetof(struct topic_settings, auth_unknown), .check = topic_auth_check},
     {NAMED("onDelivered"), MEMBER_CALLBACK, EVERYWHERE, FIELD(on_delivered), HAS(on_delivered.size)},
     {NAMED("onDead"), MEMBER_CALLBACK, EVERYWHERE, FIELD(on_dead), HAS(on_dead.size)},
     {NAMED("onAttempt"), MEMBER_CALLBACK, EVERYWHERE, FIELD(on_attempt), HAS(on_attempt.size)},
@@ -256,6 +268,8 @@ static const struct member rows[] = {
     {NAMED("retention"), MEMBER_SECONDS, INHERITED, FIELD(retention_ms), HAS(retention_ms),
      .min = TOPIC_RETENTION_MIN_MS, .max = TOPIC_RETENTION_MAX_MS},
     {NAMED("secrets"), MEMBER_KEYS, INHERITED, FIELD(secrets), HAS(secrets.count), .max = SIGNING_KEYS_MAX},
+    {NAMED("signature"), MEMBER_TEXT, .flags = MEMBER_EVERYWHERE | MEMBER_INHERITED | MEMBER_PLAIN,
+     FIELD(signature), HAS(signature.size), .min = 1, .max = sizeof "standard" - 1, .check = check_signature},
     {NAMED("note"), MEMBER_JSON, .flags = MEMBER_STORED, FIELD(note), HAS(note.size)},
     {NAMED("formKeys"), MEMBER_JSON, .flags = MEMBER_STORED | MEMBER_INHERITED, FIELD(form_keys),
      HAS(form_keys.size)},
@@ -285,8 +299,8 @@ static enum status parse_text(const struct members *table, struct slice text, st
                                  .unknown = is_kept ? &settings->unknown : NULL,
                                  .lacks = is_kept ? &settings->lacks : NULL};
     memset(settings, 0, sizeof *settings);
-    size_t most = MEMBER_HEADERS_TEXT_MAX + TOPIC_PAUSE_REASON_MAX;
-    buffer_init(&settings->text, text.size < most ? text.size : most);
+    size_t most = MEMBER_HEADERS_TEXT_MAX + TOPIC_PAUSE_REASON_MAX + 3 * AUTH_PEM_MAX;
+    buffer_init(&settings->text, (text.size < most ? text.size : most) + JOB_URL_MAX); /* and an origin */
     enum status status = job_parse_document(text, errors);
     if (status == STATUS_OK)
         members_parse(&parse, text);
@@ -396,6 +410,10 @@ static void write_needs(const struct topic_settings *settings, struct json_write
         needs_add(&needs, "events");
     if (settings->windows.size)
         needs_add(&needs, "windows");
+    if (settings->signature.size && !slice_equal(settings->signature, SLICE("standard")))
+        needs_add(&needs, "signature");
+    if (settings->has_auth || settings->egress_proxy.size)
+        needs_add(&needs, "auth");
     if (settings->has_per_key || settings->priority_age_ms || settings->has_retry_priority)
         needs_add(&needs, "keys");
 #ifdef DUEPOST_TEST_NEXT
@@ -488,9 +506,18 @@ static enum status patch_settings(const struct members *table, const struct topi
     status = parse_text(table, buffer_slice(text), settings, errors, false);
     if (status != STATUS_OK)
         return status;
+    topic_auth_check_patch(old, settings, patch, errors);
+    if (errors->count) {
+        topic_settings_fini(settings);
+        return STATUS_INVALID;
+    }
     settings->unknown = old->unknown;
     settings->note = old->note;
     settings->form_keys = old->form_keys;
+    if (settings->has_auth)
+        settings->auth_unknown = old->auth_unknown;
+    if (settings->batch_size)
+        settings->batch_unknown = old->batch_unknown;
     if (settings->rate_jobs)
         settings->rate_unknown = old->rate_unknown;
     settings->per_key.unknown = old->per_key.unknown;

@@ -16,6 +16,7 @@
 #include "job/delivery/signature.h"
 #include "job/job.h"
 #include "job/text/members.h"
+#include "job/topic/topic_auth.h"
 #include "job/topic/topic_patterns.h"
 
 enum {
@@ -87,6 +88,10 @@ struct topic_settings {
     struct buffer text;   /* owned: decoded headers */
     struct buffer united; /* owned: the text into which several layers were merged, see topic_patterns.h */
     struct signing_keys secrets; /* keys that sign deliveries; empty: the keys of the server sign */
+    bool has_auth;
+    struct topic_auth auth;    /* how requests say who sends them */
+    struct slice egress_proxy; /* HTTP proxy for the topic's requests; empty: that of the server */
+    struct slice signature;    /* "standard", "rfc9421", "both" (signature.h); empty: not set */
     /* The callbacks of jobs without their own, see callback.h; empty: not set. Borrows the text. */
     struct slice on_delivered, on_dead, on_attempt;
     int64_t retention_ms; /* how long a job can be read after its end; 0: not set */
@@ -109,7 +114,8 @@ struct topic_settings {
     int64_t batch_size;    /* maximum number of jobs that are delivered together; 0: each job alone */
     int64_t batch_wait_ms; /* how long the first of them waits for others */
     int64_t batch_bytes;   /* maximum size of their request; 0: TOPIC_BATCH_BYTES */
-    struct unknown_members unknown, rate_unknown, batch_unknown; /* members that this version does not know */
+    struct unknown_members unknown, rate_unknown, batch_unknown,
+        auth_unknown; /* members that this version does not know */
 };
 
 /* The table of settings, see members.h. */

@@ -147,6 +147,7 @@ void options_fini(struct options *options)
                            options->prefix,
                            options->log,
                            options->signing_secret_file,
+                           options->identity_key_file,
                            options->tls_cert,
                            options->tls_key,
                            options->egress_proxy,
@@ -161,6 +162,7 @@ void options_fini(struct options *options)
     token_table_release(options->tokens);
     http_tls_release(options->tls);
     redis_tls_free(options->redis_tls);
+    identity_keys_free(options->identity_keys);
     redis_address_fini(&options->redis_address);
     target_policy_free(options->targets);
     for (enum option_id id = 0; id < OPTION_COUNT; id++)

@@ -11,6 +11,7 @@
 #include "history/history.h"
 #include "io/http/tls.h"
 #include "io/redis/redis.h"
+#include "job/delivery/identity.h"
 #include "job/delivery/signature.h"
 #include "job/retry.h"
 #include "job/target/target.h"
@@ -92,6 +93,7 @@ enum option_id {
     OPTION_PLAIN_HTTP,
     OPTION_RECEIVER_CA,
     OPTION_SIGNING_SECRET_FILE,
+    OPTION_IDENTITY_KEY_FILE,
     OPTION_PREFIX,
     OPTION_LOG,
     OPTION_LOG_FORMAT,
@@ -189,6 +191,8 @@ struct options {
     char *receiver_ca;
     char *signing_secret_file;
     struct signing_keys signing_keys; /* the keys in signing_secret_file */
+    char *identity_key_file;
+    struct identity_keys *identity_keys; /* the keys in identity_key_file; owned; NULL: none */
     char *prefix;
     char *log;
     enum log_format log_format;

@@ -732,6 +732,21 @@ const struct option option_table[OPTION_COUNT] = {
                 "you remove the old one. Only you should be able to read the file. SIGHUP reads it again.",
             .may_reload = true,
         },
+    [OPTION_IDENTITY_KEY_FILE] =
+        {
+            .name = "identity-key-file",
+            .placeholder = "FILE",
+            .kind = OPTION_KIND_TEXT,
+            .offset = MEMBER(identity_key_file),
+            .help = "file with the private keys that sign tokens for receivers (the setting auth, jwt)",
+            .text =
+                "Private keys in PEM without a password: Ed25519, EC P-256, or RSA of 2048 to 8192 bits.\n"
+                "The first key of an algorithm signs, and GET /.well-known/jwks.json publishes all of\n"
+                "them. To rotate: add the new key at the end, wait until receivers have read the keys\n"
+                "again, move it to the front, and remove the old one ten minutes later. Only you should\n"
+                "be able to read the file. SIGHUP reads it again.",
+            .may_reload = true,
+        },
     [OPTION_PREFIX] =
         {
             .name = "prefix",

@@ -326,50 +326,12 @@ static enum status set_targets(struct options *options, const struct option *opt
     return STATUS_OK;
 }
 
-/* Removes "user:password@" from place. Returns false if the credentials contain a byte at which libcurl would
- * end the host. */
-static bool cut_credentials(struct slice *place, bool *has_password)
-{
-    const char *at = place->size ? memrchr(place->data, '@', place->size) : NULL;
-    *has_password = false;
-    if (!at)
-        return true;
-    struct slice credentials = slice_from(place->data, (size_t)(at - place->data));
-    *place = slice_skip(*place, credentials.size + 1);
-    for (size_t i = 0; i < credentials.size; i++) {
-        char byte = credentials.data[i];
-        if (byte <= ' ' || byte > '~' || strchr("/?#\\@", byte))
-            return false;
-        *has_password = *has_password || byte == ':';
-    }
-    return true;
-}
-
-/* Accepts http://[user:password@]host:port. The port is required, because proxies have no common default. */
-static bool proxy_is_valid(struct slice text, bool *has_password)
-{
-    static const struct slice scheme = SLICE_INIT("http://");
-    char plain[HOST_MAX + 32];
-    struct url url;
-    const char *detail;
-    if (!slice_starts_with(text, scheme))
-        return false;
-    struct slice place = slice_skip(text, scheme.size);
-    if (!cut_credentials(&place, has_password) || place.size >= sizeof plain - scheme.size)
-        return false;
-    snprintf(plain, sizeof plain, "http://%.*s", SLICE_ARG(place));
-    if (url_parse(slice_of(plain), &url, &detail) != STATUS_OK || url.query.size || url.target.size > 1)
-        return false;
-    const char *behind = url.host.data + url.host.size;
-    return *(*behind == ']' ? behind + 1 : behind) == ':';
-}
-
 /* Sets the proxy. The message does not show a wrong value, because it may contain a password. */
 static enum status set_proxy(struct options *options, const struct option *option, enum option_source source,
                              struct slice text, struct problem *problem)
 {
     bool has_password;
-    if (text.size > TEXT_MAX || !proxy_is_valid(text, &has_password)) {
+    if (text.size > TEXT_MAX || !proxy_url_is_valid(text, &has_password)) {
         problem_set(problem, "must be http://[user:password@]host:port");
         return STATUS_INVALID;
     }
