@@ -120,7 +120,9 @@ void http_call_write_alert(char *text, size_t size)
     const char *name = fatal_alert == SSL_AD_CERTIFICATE_REQUIRED ? "certificate required"
                                                                   : SSL_alert_desc_string_long(fatal_alert);
     snprintf(text, size, "TLS alert %d of the receiver: %s%s", fatal_alert, name,
-             was_asked ? "; it has asked for a client certificate" : "");
+             was_asked && fatal_alert != SSL_AD_CERTIFICATE_REQUIRED
+                 ? "; it has asked for a client certificate"
+                 : "");
 }
 
 /* ---- bytes ---- */
