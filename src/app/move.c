@@ -368,7 +368,7 @@ enum { WHY_MAX = 256 }; /* bytes of a reason of import.lua, which may name a lim
 
 struct import_call {
     struct app *app;
-    struct slice name;
+    struct slice id;
     app_verdict_fn *fn;
     void *arg;
 };
@@ -383,7 +383,7 @@ static void on_imported(void *arg, enum status status, struct slice why)
     else if (status == STATUS_SAME || status == STATUS_EXISTS)
         use_case_refuse(status, call->fn, call->arg);
     else
-        use_case_end(call->app, call->name, status, NULL, call->fn, call->arg);
+        use_case_end(call->app, call->id, status, NULL, call->fn, call->arg);
     free(call);
 }
 
@@ -427,14 +427,16 @@ void app_import(struct app *app, const struct data_row *row, bool takes_moving, 
         refuse_row(fault, fn, arg);
         return;
     }
-    if (use_case_is_unready(app, kind == APP_ROW_PATTERN ? SLICE("") : row->name, fn, arg))
+    struct slice id, key; /* the name of a key begins with its topic and a newline */
+    slice_cut(row->name, '\n', &id, &key);
+    if (use_case_is_unready(app, kind == APP_ROW_PATTERN ? SLICE("") : id, fn, arg))
         return;
     if (kind == APP_ROW_PATTERN) {
         import_pattern(app, row, fn, arg);
         return;
     }
     struct import_call *call = NEW(struct import_call);
-    *call = (struct import_call){app, row->name, fn, arg};
+    *call = (struct import_call){app, id, fn, arg};
     store_import(app->store, row, on_imported, call);
 }
 

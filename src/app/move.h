@@ -37,9 +37,9 @@ bool app_row_is_moving(const struct data_row *);
 
 enum {
     APP_EXPORT_FORMAT = 1, /* format of the rows; grows when earlier versions cannot import them */
-    APP_EXPORT_BYTES = 4 * 1024 * 1024,      /* a page ends when its values have this size */
-    APP_EXPORT_CURSOR_MAX = APP_CURSOR_MAX,  /* bytes */
-    APP_EXPORT_PLACE_MAX = JOB_KEY_MAX + 256 /* bytes */
+    APP_EXPORT_BYTES = 4 * 1024 * 1024,     /* a page ends when its values have this size */
+    APP_EXPORT_CURSOR_MAX = APP_CURSOR_MAX, /* bytes */
+    APP_EXPORT_PLACE_MAX = 2 * JOB_KEY_MAX  /* bytes: a topic, and the id of a job with its score */
 };
 
 /* The progress of an export, which its cursor has. All counts are those of the rows of earlier pages. */

@@ -101,7 +101,7 @@ struct export
     FILE *file;
     struct buffer target, page;
     struct progress progress;
-    long long done;
+    long long done, outbox;
     char cursor[CURSOR_MAX]; /* cursor of the next page; empty: the first one */
     bool is_over, is_consistent;
 };
@@ -116,6 +116,8 @@ static void take_cursor(struct export *export, struct slice line)
 /* Takes what a line says about the export. Returns whether it ends a page. */
 static bool take_mark(struct export *export, struct slice line)
 {
+    if (is_kind(line, "header"))
+        export->outbox = number_of(line, "outbox");
     if (is_kind(line, "header"))
         export->progress.total = number_of(line, "jobs") + number_of(line, "ended");
     else if (is_kind(line, "next"))
@@ -232,6 +234,10 @@ bool export_run(struct call *call)
                          export.is_consistent
                              ? ""
                              : ", but attempts were under way or could begin: see duepost export -h");
+        if (export.outbox)
+            table_print_line(stderr,
+                             "%lld ended jobs waited for the history of the server, which is not exported\n",
+                             export.outbox);
         call->exit_status = export.is_consistent ? 0 : EXIT_PARTLY;
     }
     if (export.file && export.file != stdout && fclose(export.file) != 0 && is_done)

@@ -488,6 +488,15 @@ def test_a_terminal_gets_a_progress_bar_and_no_secrets(start, own):
         assert "1501 lines" in shown
 
 
+def test_jobs_that_wait_for_the_history_are_counted(start):
+    source = start("--history", "postgresql://127.0.0.1:1/away")  # nothing listens there
+    source.schedule(topic="t", jobId="a", url="http://127.0.0.1:1/", delay=60)
+    source.cancel("t", "a").expect(200)
+    done = command(source, "export")
+    assert done.returncode == 0 and json.loads(done.stdout.splitlines()[0])["outbox"] == 1
+    assert "1 ended jobs waited for the history" in done.stderr
+
+
 def test_a_full_disk_is_reported(start, own):
     source = start()
     many(source, 100, own)
@@ -588,6 +597,19 @@ def test_bytes_that_are_not_utf8_survive(start, redis):
     assert set(job["attempts"]) == {"base64"}
     send(start(*QUIET, redis=other), lines).expect(200)
     assert raw in other.command("HGET", "duepost:{0}:attempts", "t/a")
+
+
+def test_the_longest_names_have_room_in_cursors(start):
+    server, other = start(*QUIET), start(*QUIET)
+    record = '{"createdAt":1,"head":"1 0 0 0 - 28 ","url":"http://a.example/"}'
+    lines = [{"kind": "job", "name": "t" * 128 + "~" + "x" * 127 + "/" + "é" * 159 + str(number), "place": "waiting", "score": "4102444800000.001",
+              "record": record} for number in range(3)]
+    lines += [{"kind": "idempotency", "name": "t" * 128 + "/\n" + kind + "\n" + "k" * 128, "answer": f"{kind} 1 2 t/a", "until": "4102444800000"}
+              for kind in ("throttle", "debounce")]
+    assert send(server, lines).expect(200)["imported"] == 5
+    found, _ = export(server, limit=1)
+    assert in_order(found) == in_order(lines)
+    assert send(other, found).expect(200)["imported"] == 5
 
 
 # ---- documents ----
