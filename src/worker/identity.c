@@ -27,11 +27,30 @@ struct identity_client {
 struct identities {
     struct loop *loop;
     struct http_client *common;
-    struct http_client_options options;
+    struct http_client_options
+        options;           /* its texts are the two below, because a reload frees those of the server */
+    char *ca_file, *proxy; /* owned; NULL: none */
     struct access_tokens *tokens;
     struct list clients;
     size_t count;
 };
+
+static char *text_or_null(struct slice text)
+{
+    return text.size ? slice_dup(text) : NULL;
+}
+
+static char *text_copy(const char *text)
+{
+    return text ? slice_dup(slice_of(text)) : NULL;
+}
+
+static void free_secret(char *text)
+{
+    if (text)
+        explicit_bzero(text, strlen(text));
+    free(text);
+}
 
 struct identities *identities_new(const struct identities_options *options)
 {
@@ -39,6 +58,10 @@ struct identities *identities_new(const struct identities_options *options)
     *identities = (struct identities){
         .loop = options->loop, .common = options->client, .options = *options->client_options};
     identities->options.max_idle = CLIENT_IDLE_MAX;
+    identities->ca_file = text_copy(options->client_options->ca_file);
+    identities->proxy = text_copy(options->client_options->proxy);
+    identities->options.ca_file = identities->ca_file;
+    identities->options.proxy = identities->proxy;
     identities->tokens = access_tokens_new(options);
     list_init(&identities->clients);
     return identities;
@@ -50,18 +73,6 @@ void identities_reload(struct identities *identities, const struct target_policy
 }
 
 /* ---- clients ---- */
-
-static char *text_or_null(struct slice text)
-{
-    return text.size ? slice_dup(text) : NULL;
-}
-
-static void free_secret(char *text)
-{
-    if (text)
-        explicit_bzero(text, strlen(text));
-    free(text);
-}
 
 static void client_free(struct identities *identities, struct identity_client *client)
 {
@@ -82,6 +93,8 @@ void identities_free(struct identities *identities)
     while (!list_is_empty(&identities->clients))
         client_free(identities, LIST_ENTRY(identities->clients.next, struct identity_client, link));
     access_tokens_free(identities->tokens);
+    free(identities->ca_file);
+    free_secret(identities->proxy);
     free(identities);
 }
 

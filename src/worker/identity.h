@@ -30,7 +30,7 @@ struct identities_options {
     const struct target_policy *targets;              /* where token servers may be */
 };
 
-/* Borrows what options point to; client_options only during the call, but their texts always. */
+/* Borrows what options point to, except client_options, which are copied. */
 struct identities *identities_new(const struct identities_options *);
 
 /* Replaces the policy, and borrows it. */

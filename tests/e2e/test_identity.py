@@ -406,6 +406,7 @@ def mtls(authority, name, **more):
 def test_each_topic_has_its_certificate_and_its_connections(authority, guarded, start, topic, version, client):
     server = start("--receiver-ca", str(authority.certificate), "--plain-http", client)
     front = guarded(version=version)
+    server.reload()  # the options of the start are gone
     for name in ("shop", "other"):
         put(server, f"{topic}-{name}", url=front.url(), auth=mtls(authority, name))
     put(server, topic, url=front.url())
