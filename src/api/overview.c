@@ -273,6 +273,21 @@ static void add_redis(struct json_writer *json, const struct app_overview_redis 
     json_end_object(json);
 }
 
+static void add_outbox(struct json_writer *json, const struct metrics_relay *relay)
+{
+    int64_t oldest_ms = atomic_load(&relay->oldest_ms);
+    if (!atomic_load(&relay->is_on))
+        return;
+    json_add_object(json, "outbox");
+    json_add_bool(json, "isUp", atomic_load(&relay->is_up));
+    json_add_bool(json, "isActive", atomic_load(&relay->is_active));
+    json_add_number(json, "sent", atomic_load(&relay->sent));
+    json_add_number(json, "failed", atomic_load(&relay->failed));
+    if (oldest_ms >= 0)
+        json_add_seconds(json, "oldestSeconds", oldest_ms);
+    json_end_object(json);
+}
+
 /* Adds the parts that only a token for all topics may see. */
 static void add_all(struct json_writer *json, const struct exchange *exchange,
                     const struct app_overview *overview)
@@ -300,6 +315,7 @@ static void add_all(struct json_writer *json, const struct exchange *exchange,
         json_add_seconds(json, "behindSeconds", jobs->outbox_age_ms);
         json_end_object(json);
     }
+    add_outbox(json, metrics_relay(app_of(exchange)->board));
     add_processes(json, overview);
 }
 

@@ -64,6 +64,11 @@ struct metrics *metrics_of(struct metrics_board *board, size_t index)
     return &board->reactors[index];
 }
 
+struct metrics_relay *metrics_relay(struct metrics_board *board)
+{
+    return &board->relay;
+}
+
 /* ---- topics ---- */
 
 /* Returns the slot that holds name, or the free slot for it. */

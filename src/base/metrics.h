@@ -126,6 +126,14 @@ enum metrics_format {
 
 #define METRICS_END "# EOF\n"
 
+/* Numbers of the outbox's relay in this process (--outbox). The thread of the relay sets them, and any thread
+ * reads them. Times are in milliseconds. */
+struct metrics_relay {
+    atomic_bool is_on;                              /* the process has a relay */
+    atomic_bool is_up, is_active;                   /* see struct outbox_figures in cli/outbox/outbox.h */
+    _Atomic int64_t sent, failed, stuck, oldest_ms; /* oldest_ms: -1: unknown */
+};
+
 struct metrics_board; /* the metrics of all reactors, and the names of topics, which the reactors share */
 struct metrics;       /* the metrics of one reactor */
 
@@ -134,6 +142,9 @@ void metrics_board_free(struct metrics_board *);
 
 /* Returns the metrics of one reactor, which are valid until the board is freed. */
 struct metrics *metrics_of(struct metrics_board *, size_t index);
+
+/* Returns the numbers of the relay, which are valid until the board is freed. */
+struct metrics_relay *metrics_relay(struct metrics_board *);
 
 void metrics_accepted(struct metrics *, struct slice topic);
 void metrics_attempt(struct metrics *, struct slice topic, enum metrics_result, int64_t duration_us);

@@ -61,6 +61,7 @@ struct metrics_board {
     _Atomic size_t topic_count;
     char names[METRICS_TOPICS_MAX][TOPIC_NAME_MAX + 1];
     _Atomic unsigned slots[TOPIC_SLOTS]; /* number of the row + 1; 0: the slot is free */
+    struct metrics_relay relay;
     size_t reactor_count;
     struct metrics reactors[];
 };

@@ -354,6 +354,34 @@ static void write_counters(const struct metrics_board *board, struct buffer *tex
     }
 }
 
+/* Writes the numbers of the relay, if the process has one. */
+static void write_relay(struct metrics_board *board, struct buffer *text, enum metrics_format format)
+{
+    const struct metrics_relay *relay = &board->relay;
+    if (!atomic_load(&relay->is_on))
+        return;
+    metrics_write_head(text, format, "duepost_relay_sent_total", "counter",
+                       "Rows of the outbox that became jobs.");
+    buffer_printf(text, "duepost_relay_sent_total %lld\n", (long long)atomic_load(&relay->sent));
+    metrics_write_head(text, format, "duepost_relay_failed_total", "counter",
+                       "Rows of the outbox that the server refused.");
+    buffer_printf(text, "duepost_relay_failed_total %lld\n", (long long)atomic_load(&relay->failed));
+    metrics_write_head(text, format, "duepost_relay_stuck_total", "counter",
+                       "Times that the database refused to move or to delete a row of the outbox.");
+    buffer_printf(text, "duepost_relay_stuck_total %lld\n", (long long)atomic_load(&relay->stuck));
+    write_gauge(text, "duepost_relay_up", "Whether the last rows could be read and sent.",
+                atomic_load(&relay->is_up));
+    write_gauge(text, "duepost_relay_active", "Whether this relay has the lock of the outbox.",
+                atomic_load(&relay->is_active));
+    int64_t oldest_ms = atomic_load(&relay->oldest_ms);
+    if (oldest_ms < 0)
+        return;
+    metrics_write_head(text, format, "duepost_relay_oldest_seconds", "gauge",
+                       "How long the first row of the outbox has waited.");
+    buffer_printf(text, "duepost_relay_oldest_seconds %lld.%03lld\n", (long long)(oldest_ms / 1000),
+                  (long long)(oldest_ms % 1000));
+}
+
 void metrics_write(struct metrics_board *board, struct buffer *text, enum metrics_format format)
 {
     write_accepted(board, text, format);
@@ -375,4 +403,5 @@ void metrics_write(struct metrics_board *board, struct buffer *text, enum metric
     write_gauge(text, "duepost_receivers_limited",
                 "Receivers with a limit of attempts in flight that this process has seen.",
                 largest(board, offsetof(struct metrics, receivers_limited)));
+    write_relay(board, text, format);
 }

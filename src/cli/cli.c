@@ -370,13 +370,14 @@ static const struct command commands[] = {
      "variable DUEPOST_...; the words after -- are options for it, such as --listen 127.0.0.1:7701. Ctrl-C "
      "ends "
      "both.\n"},
-    {"check", "[--json] [--server URL] [OPTION]...",
+    {"check", "[--json] [--server URL] [--source URL] [OPTION]...",
      "checks options, this host and Redis, and changes nothing", NULL, 0,
      "Reads the options of the server from flags, environment and file, and prints ok, warn or FAIL for "
      "each\n"
      "check. The exit status is 1 if a line says FAIL. Run it as the user of the server.\n"
      "\n  --json                prints JSON\n"
-     "  --server URL          also asks the running server at this URL whether a proxy changes paths\n"},
+     "  --server URL          also asks the running server at this URL whether a proxy changes paths\n"
+     "  --source URL          also checks the outbox in this database (default: that of --outbox)\n"},
     {"token", "new NAME FIELD...", "creates a token, and its line for the file of --tokens", token_run, 0,
      "  scopes=schedule,read  the token's rights: some of schedule, read, cancel, admin and lease\n"
      "  topics=orders-*,mail  limits the token to these topics; default: all\n"

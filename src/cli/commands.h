@@ -81,7 +81,7 @@ bool group_run(struct call *);
 bool receivers_run(struct call *);
 bool close_run(struct call *);
 
-/* ---- outbox.c ---- */
+/* ---- outbox/ ---- */
 
 /* Sends the rows of a table in PostgreSQL as jobs, until it is killed. With --install, creates the tables;
  * with the words status or retry, shows the tables, or sends the failed rows again. */

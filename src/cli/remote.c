@@ -515,6 +515,11 @@ static void set_ours(struct remote_call *call, const struct remote_request *requ
     buffer_printf(&url, "%.*s%s", SLICE_ARG(remote_address(options->server)), request->target);
     curl_easy_setopt(easy, CURLOPT_URL, buffer_text(&url));
     buffer_fini(&url);
+    curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L); /* names such as ".." must not become another path */
+    if (request->method)
+        curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request->method);
+    if (options->socket)
+        curl_easy_setopt(easy, CURLOPT_ABSTRACT_UNIX_SOCKET, options->socket);
     if (request->body.size) {
         curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)request->body.size);
         curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, request->body.data);

@@ -23,8 +23,10 @@ struct remote_options {
     const char *authorization; /* a header; "": none */
     const char *ca_file;       /* trusted certificates for https; NULL: certificates of this host */
     bool trusts_any;           /* certificates are not checked */
-    const char *key;           /* idempotency key of each POST; NULL: none */
-    long timeout_s;            /* timeout of each request; 0: one minute */
+    const char *socket; /* abstract name of a socket of this host, used instead of the server's address; NULL:
+                           none */
+    const char *key;    /* idempotency key of each POST; NULL: none */
+    long timeout_s;     /* timeout of each request; 0: one minute */
 };
 
 /* Checks that the options can be used: the server is a URL, and the certificates can be read. Returns
@@ -98,12 +100,12 @@ void remote_calls_free(struct remote_calls *); /* cancels all calls; NULL is ign
 
 struct remote_request {
     const char *target; /* copied, like body and key */
-    struct slice body;  /* JSON; empty: the request is a GET */
+    struct slice body;  /* JSON; empty: the request has none */
+    const char *method; /* NULL: POST if there is a body, else GET */
     const char *key;    /* idempotency key; NULL: none */
     long timeout_ms;    /* time until the answer must be complete */
     /* For a request to another server. It has no headers but its own, and no token. */
-    const char *url; /* used instead of target; NULL: the request is for the server */
-    const char *method;
+    const char *url;             /* used instead of target; NULL: the request is for the server */
     const struct slice *headers; /* lines "Name: value" */
     size_t header_count;
     size_t answer_max; /* more of the answer is thrown away */
@@ -113,7 +115,7 @@ struct remote_request {
  * is valid until the callback returns. */
 typedef void remote_call_fn(void *arg, long status, struct slice text);
 
-/* Sends a POST, or a GET. The result is valid until its callback. */
+/* Sends a request. The result is valid until its callback. */
 struct remote_call *remote_call_start(struct remote_calls *, const struct remote_request *, remote_call_fn *,
                                       void *arg);
 

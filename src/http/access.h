@@ -14,7 +14,9 @@
 
 #include "http/exchange.h"
 
-/* Checks the head of the request, as soon as the method is known. Returns false after answering 401, 429 or
+/* Requests of this process itself have a token of their own (site_attach_inner).
+ *
+ * Checks the head of the request, as soon as the method is known. Returns false after answering 401, 429 or
  * 403. */
 bool access_admit(struct exchange *);
 

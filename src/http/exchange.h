@@ -27,6 +27,7 @@ struct site_options {
     struct slice hosts;         /* additional names of this host, separated by commas; see access.h */
     struct metrics *metrics;    /* metrics of this reactor */
     struct tracer *tracer;      /* shared; NULL: no spans are recorded */
+    struct slice inner_token;   /* borrowed: the token of this process itself, see site_attach_inner */
 };
 
 struct site {
@@ -53,6 +54,7 @@ struct exchange {
     void *self; /* data of the dialect, as given to site_add */
     struct http_request *request;
     const struct method *method;
+    bool is_inner;              /* the request came to a server of site_attach_inner */
     bool is_probe;              /* the route reports health, see struct route */
     int64_t began_us;           /* time at which the request began (CLOCK_BOOTTIME) */
     struct token_table *tokens; /* shared; the table in which token was found */

@@ -226,6 +226,13 @@ static void on_head_of_probe(void *arg, struct http_request *request)
     take_head(exchange_new(arg, request), true);
 }
 
+static void on_head_of_inner(void *arg, struct http_request *request)
+{
+    struct exchange *exchange = exchange_new(arg, request);
+    exchange->is_inner = true;
+    take_head(exchange, false);
+}
+
 /* ---- the rest ---- */
 
 static void on_request(void *arg, struct http_request *request)
@@ -380,6 +387,13 @@ void site_attach(struct site *site, struct http_server_options *server)
     handler->write_long_head = write_long_head;
     handler->on_gone = on_gone;
     handler->arg = site;
+}
+
+void site_attach_inner(struct site *site, struct http_server_options *server)
+{
+    assert(site->options.inner_token.size);
+    site_attach(site, server);
+    server->handler.on_head = on_head_of_inner;
 }
 
 void site_attach_probes(struct site *site, struct http_server_options *server)

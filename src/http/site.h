@@ -27,6 +27,10 @@ void site_free(struct site *);
 /* Fills in the callbacks of a server that answers for this site. */
 void site_attach(struct site *, struct http_server_options *);
 
+/* Fills in the callbacks of a server that answers this process itself, as the relay of the outbox does: it
+ * takes only inner_token of the site's options, whose owner has a right to all. */
+void site_attach_inner(struct site *, struct http_server_options *);
+
 /* Fills in the callbacks of a server that answers health probes only. */
 void site_attach_probes(struct site *, struct http_server_options *);
 

@@ -22,6 +22,7 @@
 #include "history/history.h"
 #include "http/site.h"
 #include "io/http/client.h"
+#include "io/http/limits.h"
 #include "io/http/server.h"
 #include "io/time_zones.h"
 #include "job/token.h"
@@ -36,6 +37,10 @@
 #include "worker/sweep.h"
 
 enum { IDLE_RECEIVERS_MIN = 256 };
+
+/* More than a relay has: PARALLEL requests, of which one has 8 MiB and the others are single jobs. */
+static const struct http_limits_options inner_limits = {
+    .connections = 64, .body_bytes = 256 * 1024 * 1024, .lingering = 1};
 
 /* The objects that maintain the data of one shard. */
 struct upkeep {
@@ -72,6 +77,9 @@ struct reactor {
     struct http_server *server;
     bool is_closed;                    /* new connections are no longer accepted */
     struct http_server *health_server; /* NULL without --health-listen */
+    struct http_server *inner_server;  /* for the outbox's relay; NULL: not in this reactor */
+    struct http_limits
+        *inner_limits; /* limits of inner_server: other clients cannot take its room, nor it theirs */
     struct http_client *client;
     struct identities *identities;
     struct consumer *consumer;
@@ -155,6 +163,7 @@ static struct site_options site_options(const struct reactor *reactor)
         .hosts = slice_of(options->hosts),
         .metrics = reactor->metrics,
         .tracer = reactor->options.tracer,
+        .inner_token = reactor->options.inner_token,
     };
 }
 
@@ -227,6 +236,14 @@ static void start_api(struct reactor *reactor)
         server.handler.limits = NULL;
         site_attach_probes(reactor->site, &server);
         reactor->health_server = http_server_new(reactor->loop, &server);
+    }
+    if (reactor->options.inner_fd >= 0) {
+        struct http_server_options server = server_options(reactor);
+        server.tls = NULL;
+        server.listen_fd = listen_at(reactor->options.inner_fd);
+        server.handler.limits = reactor->inner_limits = http_limits_new(&inner_limits);
+        site_attach_inner(reactor->site, &server);
+        reactor->inner_server = http_server_new(reactor->loop, &server);
     }
 }
 
@@ -554,7 +571,8 @@ static void reactor_on_turn_end(void *arg)
         return;
     }
     if (reactor->is_drained || !reactor->is_consumer_drained ||
-        (reactor->server && http_server_pending(reactor->server) > 0))
+        (reactor->server && http_server_pending(reactor->server) > 0) ||
+        (reactor->inner_server && http_server_pending(reactor->inner_server) > 0))
         return;
     reactor->is_drained = true;
     loop_post(reactor->options.owner, reactor->options.on_drained, reactor->options.arg);
@@ -633,6 +651,8 @@ void reactor_stop(struct reactor *reactor)
     else
         close(reactor->options.listen_fd);
     http_server_free(reactor->health_server);
+    http_server_free(reactor->inner_server);
+    http_limits_free(reactor->inner_limits);
     site_free(reactor->site);
     api_free(reactor->api);
     qstash_free(reactor->qstash);

@@ -40,6 +40,7 @@ struct server {
     struct live_board *live;
     struct lease_board *lease_board;
     struct history_thread *history; /* NULL: no history */
+    struct outbox *outbox;          /* relay of the outbox; NULL: no outbox */
     struct exporter *exporter;      /* exporter of spans; NULL: no spans are recorded */
     struct reactor **reactors;
     size_t reactor_count, ready_count, opened_count, drained_count;
@@ -78,6 +79,8 @@ static void stop_all(struct server *server)
     for (size_t i = 0; i < server->reactor_count; i++)
         reactor_stop(server->reactors[i]);
     server->reactor_count = 0;
+    outbox_stop(server->outbox);
+    server->outbox = NULL;
     history_thread_stop(server->history);
     server->history = NULL;
     exporter_stop(server->exporter);
@@ -118,6 +121,7 @@ static void on_signal(void *arg, bool readable, bool writable)
             stop_all(server);
             return;
         }
+        outbox_end(server->outbox);
         bool has_partner = listeners_has_partner(server->listeners);
         log_info("draining", LOG_NUMBER("timeout_ms", server->options->drain_timeout_ms),
                  LOG_TEXT("new_connections",
@@ -200,6 +204,8 @@ static void start_reactors(struct server *server, bool is_redis_ready)
     const struct options *options = server->options;
     size_t count = (size_t)options->reactors;
     server->waits_to_listen = options->shares_port && is_redis_ready;
+    if (options->outbox_url)
+        server->outbox = outbox_new(options->outbox_url, metrics_relay(server->board));
     start_history(server);
     start_exporter(server);
     server->reactors = NEW_ARRAY(struct reactor *, count);
@@ -210,6 +216,8 @@ static void start_reactors(struct server *server, bool is_redis_ready)
             .store = &server->store,
             .listen_fd = listeners_take(server->listeners, i),
             .health_fd = listeners_take_health(server->listeners, i),
+            .inner_fd = i == 0 ? outbox_take_socket(server->outbox) : -1,
+            .inner_token = outbox_token(server->outbox),
             .waits_to_listen = server->waits_to_listen,
             .limits = listeners_limits(server->listeners),
             .board = server->board,
@@ -230,6 +238,7 @@ static void start_reactors(struct server *server, bool is_redis_ready)
         };
         server->reactors[server->reactor_count++] = reactor_start(&reactor);
     }
+    outbox_start(server->outbox);
     reload_use(server->reload, server->reactors, server->reactor_count);
 }
 

@@ -113,6 +113,35 @@ int listeners_take_health(struct listeners *, size_t reactor);
 /* Returns the limits, which are valid until the listeners are freed. */
 struct http_limits *listeners_limits(const struct listeners *);
 
+/* ---- outbox.c ---- */
+
+/* The outbox's relay (cli/outbox/outbox.h) as a thread of this process. It sends its rows to the first
+ * reactor over a socket that only this process uses, as requests of the API. So a row takes the way of any
+ * job, with the same checks and limits; a database that is slow or away stops nothing but this thread; and
+ * the relay is the same code as duepost outbox. An error never ends the thread: it tries again, at the latest
+ * after 10 s. Functions ignore NULL. */
+
+struct outbox;
+
+/* Opens the socket. Copies the url. Borrows the numbers, which it sets, until outbox_stop. */
+struct outbox *outbox_new(const char *url, struct metrics_relay *);
+
+/* Returns the socket, bound and not yet listening, for the caller to own, or -1. */
+int outbox_take_socket(struct outbox *);
+
+/* Returns the token that requests over the socket need, which is valid until outbox_stop. */
+struct slice outbox_token(const struct outbox *);
+
+/* Starts the thread. */
+void outbox_start(struct outbox *);
+
+/* Lets the relay end when it has its answers, so that another process can continue. */
+void outbox_end(struct outbox *);
+
+/* Waits for the end of the thread, at most some seconds: a thread that is still connecting then is left to
+ * the end of the process. */
+void outbox_stop(struct outbox *);
+
 /* ---- reactor.c ---- */
 
 /* A thread that serves clients and delivers jobs. A reactor owns a loop, connections to Redis, an
@@ -127,7 +156,10 @@ struct reactor_options {
     const struct options *options;     /* borrowed, immutable; replaced by reactor_reload */
     const struct store_options *store; /* borrowed */
     int listen_fd;                     /* listening socket; taken */
-    int health_fd;        /* listening socket for health probes; taken; -1 without --health-listen */
+    int health_fd;            /* listening socket for health probes; taken; -1 without --health-listen */
+    int inner_fd;             /* listening socket for the outbox's relay; taken; -1: none, as in all other
+                                 reactors */
+    struct slice inner_token; /* borrowed: the token of the relay */
     bool waits_to_listen; /* does not listen until reactor_open, because another process serves the port */
     struct http_limits *limits;      /* borrowed; shared by all reactors */
     struct metrics_board *board;     /* borrowed */

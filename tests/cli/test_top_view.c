@@ -80,6 +80,25 @@ static void merge(const char *json)
     " \"retried\": [], \"dead\": [0,0,0,0,0,0,0,0,0,0], \"lateP50Ms\": [3,3,3,3,3,3,3,3,3,null],"            \
     " \"lateP99Ms\": [40,40,40,40,40,40,40,40,1500,null]}"
 
+START_TEST(the_outbox_says_how_it_is)
+{
+    static const struct {
+        const char *json, *expected;
+    } cases[] = {
+        {"{\"isUp\": true, \"isActive\": true, \"oldestSeconds\": 0.2}", "1200 jobs  outbox ok\n"},
+        {"{\"isUp\": true, \"isActive\": true, \"oldestSeconds\": 31}", "  outbox 31s behind\n"},
+        {"{\"isUp\": true, \"isActive\": false}", "  outbox standby\n"},
+        {"{\"isUp\": false, \"isActive\": false}", "  outbox away\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        json_object_set_new(overview, "outbox", json_loads(cases[i].json, 0, NULL));
+        const char *screen = draw((struct top_look){120, 24, false, false}, NULL);
+        ck_assert_msg(strstr(screen, cases[i].expected), "%s is missing in:\n%s", cases[i].expected, screen);
+        check_fits(draw((struct top_look){80, 24, false, false}, NULL), 80, 24);
+    }
+}
+END_TEST
+
 START_TEST(the_screen_of_80_columns)
 {
     merge(MINUTE);
@@ -222,6 +241,7 @@ Suite *suite(void)
     Suite *suite = suite_create("top_view");
     TCase *tests = tcase_create("top");
     tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_test(tests, the_outbox_says_how_it_is);
     tcase_add_test(tests, the_screen_of_80_columns);
     tcase_add_test(tests, a_manual_clock_is_a_red_line);
     tcase_add_test(tests, nothing_is_wider_or_longer_than_the_terminal);

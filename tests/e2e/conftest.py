@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import subprocess
 import sys
 
 import pytest
@@ -14,7 +15,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import contract  # noqa: E402
 import scratch  # noqa: E402
 from clock import MANUAL, ManualClock  # noqa: E402
-from duepost import Duepost  # noqa: E402
+from duepost import BINARY, Duepost  # noqa: E402
+from patience import until  # noqa: E402
+from postgres_server import PostgresServer  # noqa: E402
 from receiver import Receiver  # noqa: E402
 from redis_server import RedisServer  # noqa: E402
 import session_end  # noqa: E402
@@ -49,6 +52,22 @@ def receiver():
     started = Receiver()
     yield started
     started.stop()
+
+
+@pytest.fixture(scope="session")
+def outbox_metrics():
+    """The metrics of a server that also is the relay of an outbox."""
+    database = PostgresServer()
+    started = None
+    try:
+        subprocess.run([BINARY, "outbox", "--install", "--source", database.url], check=True, stdout=subprocess.DEVNULL)
+        started = Duepost("--outbox", database.url)
+        until(lambda: b"duepost_relay_oldest_seconds" in started.get("/metrics").body, 10, "the relay")
+        return started.get("/metrics").body.decode()
+    finally:
+        if started:
+            started.stop()
+        database.stop()
 
 
 @pytest.fixture

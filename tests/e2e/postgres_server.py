@@ -75,10 +75,19 @@ class PostgresServer:
         return asked.stdout
 
     def start(self):
+        self._begin()
+        until(self._answers, 30, "PostgreSQL answers")
+
+    def _answers(self):
+        """After a kill, PostgreSQL does not start while another process has the number of the one that was killed."""
+        if self.process.poll() is not None:
+            self._begin()
+        return self._ask("SELECT 1").returncode == 0
+
+    def _begin(self):
         self.process = subprocess.Popen(
             [self.programs / "postgres", "-D", self.data, "-k", self.directory, *self.options, "-c", "shared_buffers=16MB",
              "-c", "max_connections=20"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/", start_new_session=True, **_user())
-        until(lambda: self._ask("SELECT 1").returncode == 0, 30, "PostgreSQL answers")
 
     def _ask(self, sql):
         return subprocess.run([self.programs / "psql", self.url, "-At", "-F", "\t", "-c", sql],
@@ -93,6 +102,36 @@ class PostgresServer:
             processes.end(pid)
         self.process.wait()
 
+    def quit(self):
+        """Immediate stop: the next start recovers, as after a crash."""
+        os.kill(self.process.pid, signal.SIGQUIT)
+        self.process.wait(30 * SLOW)
+
+    def kill_all(self):
+        """Kills each process, as a power cut would. kill() ends only the first one, and the others notice it."""
+        os.kill(self.process.pid, signal.SIGSTOP)
+        for pid in [*self._children(), self.process.pid]:
+            processes.end(pid)
+        self.process.wait()
+
+    def kill_postmaster(self):
+        """Kills the first process, and waits until the others have noticed it."""
+        children = self._children()
+        processes.end(self.process.pid)
+        self.process.wait()
+        until(lambda: not any(map(processes.is_alive, children)), 30, "the end of the other processes")
+
+    def _children(self):
+        return list(map(int, pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()))
+
+    def crash_session(self, where):
+        """Kills the process of a session. PostgreSQL then ends all sessions and recovers."""
+        pids = self.psql(f"SELECT pid FROM pg_stat_activity WHERE {where} AND pid <> pg_backend_pid()", "postgres").split()
+        for pid in pids[:1]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
+        return bool(pids)
+
     def freeze(self):
         self._signal(signal.SIGSTOP)
 
@@ -103,8 +142,7 @@ class PostgresServer:
         """Signals each process of PostgreSQL, because each backend has its own process group. A backend may
         end as soon as it is resumed."""
         os.kill(self.process.pid, number) # the postmaster is stopped first, so that it starts no new backend
-        children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-        for pid in map(int, children.read_text().split()):
+        for pid in self._children():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
 

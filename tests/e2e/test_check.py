@@ -442,3 +442,93 @@ def test_cluster():
         assert result.failed() == {"eviction"} and result.line("eviction")[1].startswith("shard "), result.answer
     finally:
         group.stop()
+
+
+# ---- outbox ----
+
+@pytest.fixture(scope="module")
+def outbox():
+    """A PostgreSQL whose database shop has the tables."""
+    started = PostgresServer()
+    url = started.create("shop")
+    done = run("outbox", "--install", "--source", url, seconds=30)
+    assert done.returncode == 0, done.stderr
+    yield started, url
+    started.stop()
+
+
+def test_an_outbox_that_is_well(redis, outbox):
+    behind, (database, url) = redis(), outbox
+    database.psql("CREATE ROLE relay LOGIN; GRANT SELECT, DELETE ON duepost_outbox TO relay; GRANT INSERT, SELECT ON duepost_outbox_failed TO relay;"
+                  "GRANT SELECT ON duepost_outbox_meta TO relay", "shop")
+    assert check(*of(behind)).lines("outbox") == []
+    for options in ("--source", url.replace("postgres@", "relay@")), ("--outbox", url.replace("postgres@", "relay@")):
+        result = check(*of(behind), *options)
+        assert result.code == 0 and {found for found, _ in result.lines("outbox")} == {"ok"}, result.lines("outbox")
+        texts = [text for _, text in result.lines("outbox")]
+        assert "tables of this version" in texts[0] and texts[1] == "the role relay has all rights that are needed"
+        assert texts[2] == "notifications arrive" and "agree within" in texts[3]
+        assert texts[4:] == ["no row has failed", "no relay is at work now"]
+
+
+def test_an_outbox_that_is_not_well(redis, outbox):
+    behind, (database, url) = redis(), outbox
+
+    def found(source, **more):
+        result = check(*of(behind), "--source", source, **more)
+        return {text: kind for kind, text in result.lines("outbox")}, result
+
+    def has(found, kind, part):
+        assert [text for text, each in found.items() if each == kind and part in text], found
+    has(found("mysql://x/y")[0], "FAIL", "must be postgresql://")
+    database.create("empty")
+    lines, result = found(url.replace("/shop", "/empty"))
+    has(lines, "FAIL", "duepost outbox --install creates the tables")
+    assert result.code == 1 and len(lines) == 1
+    has(found(url.replace("/shop", "/none"))[0], "FAIL", "does not exist")
+    database.psql("CREATE ROLE little LOGIN; GRANT SELECT ON duepost_outbox, duepost_outbox_meta TO little", "shop")
+    lines, _ = found(url.replace("postgres@", "little@"))
+    has(lines, "FAIL", "the role little needs the right DELETE on duepost_outbox")
+    has(lines, "ok", "may not read duepost_outbox_failed")
+    database.psql("INSERT INTO duepost_outbox (topic, created_at) VALUES ('a', now() - interval '2 hours');"
+                  "INSERT INTO duepost_outbox_failed (id, topic, action, created_at, error) VALUES (77, 'a', 'schedule', now(), 'x')", "shop")
+    clock = MovableClock()
+    clock.move_by(-90)
+    lines, _ = found(url, extra=moved(clock))
+    has(lines, "warn", "postgres is a superuser")
+    has(lines, "warn", "1 rows have failed")
+    has(lines, "warn", "and no relay is at work: start one")
+    has(lines, "warn", "s ahead of that of this host: a due_at of now() is too late")
+    database.psql("TRUNCATE duepost_outbox, duepost_outbox_failed", "shop")
+
+
+def test_a_pooler_before_an_outbox(redis, outbox):
+    behind, (database, _) = redis(), outbox
+    folder, port = database.directory, free_port()
+    (folder / "pooler.users").write_text('"postgres" ""\n')
+    (folder / "pooler.ini").write_text(f"""[databases]
+shop = host={database.directory} user=postgres
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = {port}
+unix_socket_dir =
+auth_type = trust
+auth_file = {folder}/pooler.users
+pool_mode = transaction
+ignore_startup_parameters = options
+""")
+    as_user = {"user": "postgres"} if os.geteuid() == 0 else {}
+    pooler = subprocess.Popen(["/usr/sbin/pgbouncer", "-q", folder / "pooler.ini"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **as_user)
+    try:
+        until(lambda: is_open(port), 10, "the pooler")
+        result = check(*of(behind), "--source", f"postgresql://postgres@127.0.0.1:{port}/shop")
+        warnings = [text for kind, text in result.lines("outbox") if kind == "warn"]
+        assert any("notifications do not arrive: a pooler" in text for text in warnings), result.lines("outbox")
+    finally:
+        pooler.kill()
+        pooler.wait()
+
+
+def is_open(port):
+    with socket.socket() as link:
+        return link.connect_ex(("127.0.0.1", port)) == 0

@@ -9,7 +9,7 @@ from duepost import ROOT, run
 from patience import until
 
 NAMES = """listen tokens tls-cert tls-key health-listen share-port redis redis-password-file sentinel-user sentinel-password-file shards data embedded-server config clock durability trust-durability history history-bodies history-max-age
-history-max-bytes history-backlog reactors max-in-flight
+history-max-bytes history-backlog outbox reactors max-in-flight
 max-in-flight-topic max-body max-jobs dead-max dead-max-age max-connections max-connections-per-address max-waiting max-bodies header-timeout body-timeout answer-timeout
 idempotency-window retry-schedule allow-target egress-proxy receiver-ca prefix log log-format log-level drain-timeout help version print-config""".split()
 
@@ -101,6 +101,11 @@ def test_a_history_is_kept_with_the_private_redis_only():
     assert found["history"] == "postgresql://u:***@h/db?sslmode=verify-full"
 
 
+def test_the_password_of_the_outbox_is_not_shown():
+    assert configured()["outbox"] == "off"
+    assert configured(extra={"DUEPOST_OUTBOX": "postgresql://u:pass@h/db"})["outbox"] == "postgresql://u:***@h/db"
+
+
 def test_the_environment_names_the_file(tmp_path):
     file = tmp_path / "duepost.conf"
     file.write_text("max-jobs = 5\n")
@@ -117,6 +122,8 @@ def test_the_environment_names_the_file(tmp_path):
     (["--redis", "http://x"], {}, "redis"), (["--redis", "redis://u:pass@h:1/0"], {}, "password"),
     (["--allow-target", "10.0.0.0/33"], {}, "allow-target"), (["--egress-proxy", "http://h"], {}, "egress-proxy"),
     (["--egress-proxy", "socks5://h:1"], {}, "egress-proxy"), (["--egress-proxy", "http://u:pass@h:1"], {}, "password"),
+    (["--outbox", "mysql://h/db"], {}, "must be off or postgresql://"), (["--outbox", "postgresql://u:pass@h/db"], {}, "DUEPOST_OUTBOX"),
+    (["--outbox", "postgresql://u@h/db?password=x"], {}, "passfile"),
     (["--history", "mysql://h/db"], {}, "history"), (["--history", "postgresql://u:pass@h/db"], {}, "password"),
     (["--history", "postgresql://u@h/db?password=x"], {}, "passfile"), (["--history", "postgresql://u@h/db?nonsense=1"], {}, "history"),
     (["--history", "sqlite:/tmp/x", "--redis", "redis://db.example:6379"], {}, "on this host"),

@@ -1,12 +1,15 @@
 """duepost outbox: jobs of a table in PostgreSQL, which an application inserts in its own transactions."""
 
+import collections
 import contextlib
 import http.server
 import json
 import os
 import pathlib
 import random
+import re
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -14,9 +17,11 @@ import urllib.parse
 
 import pytest
 
-from duepost import BINARY
+from duepost import BINARY, run
 from patience import SLOW, until, watch
 from postgres_server import PostgresServer
+from tokens import TokenFile
+import processes
 
 
 @pytest.fixture(scope="module")
@@ -196,9 +201,9 @@ def test_metrics_are_in_a_file(server, receiver, postgres, database, topic, tmp_
         relay.kill()
         relay.command += ["--metrics-file", str(tmp_path / "outbox.prom")]
         relay.start()
-        until(lambda: metrics().get("duepost_outbox_up") == "1", 20, "the file")
-        until(lambda: metrics()["duepost_outbox_sent_total"] == "1" and metrics()["duepost_outbox_failed_total"] == "1", 20, "the rows")
-        assert float(metrics()["duepost_outbox_oldest_seconds"]) == 0
+        until(lambda: metrics().get("duepost_relay_up") == "1", 20, "the file")
+        until(lambda: metrics()["duepost_relay_sent_total"] == "1" and metrics()["duepost_relay_failed_total"] == "1", 20, "the rows")
+        assert float(metrics()["duepost_relay_oldest_seconds"]) == 0
 
 
 def test_mistakes_are_named(server, postgres, topic):
@@ -212,54 +217,10 @@ def test_mistakes_are_named(server, postgres, topic):
     assert "only knows 1: it is too old" in relay_once(postgres, topic).stderr
 
 
-def restart(start, server, data):
-    """Kills the server, and starts it again at the same address with the same data."""
+def restart(start, server, data, *options):
+    """Starts the server again at the same address with the same data, after it was killed."""
     server.kill()
-    return start("--retry-schedule", "0.1 0.1 0.1 0.1 0.1", data=data, listen=f"127.0.0.1:{server.port}")
-
-
-def transactions(topic, url, count, first):
-    """The SQL of transactions, of which a third is rolled back, and the numbers of those that are committed."""
-    sql, committed = [], []
-    for number in range(first, first + count):
-        sql.append("BEGIN;" + insert(topic=f"'{topic}'", url=f"'{url}'", body=f"'{number}'"))
-        if number % 3:
-            committed.append(number)
-            sql.append("COMMIT;")
-        else:
-            sql.append("ROLLBACK;")
-    return "\n".join(sql), committed
-
-
-def run_transactions(postgres, database, sql):
-    return subprocess.Popen([postgres.programs / "psql", "--no-psqlrc", "-q", "-v", "ON_ERROR_STOP=1", source(postgres, database), "-f", "-"],
-                            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-
-
-def test_kills_lose_nothing_and_send_nothing_twice(start, receiver, postgres, database, topic, data):
-    """Kills the relay and duepost while transactions are committed: each committed row is one job."""
-    server = start("--retry-schedule", "0.1 0.1 0.1 0.1 0.1", data=data)
-    chance, expected, sessions = random.Random(7), [], []
-    for session in range(4):
-        sql, committed = transactions(topic, receiver.url(), 500, session * 500)
-        expected += committed
-        process = run_transactions(postgres, database, sql)
-        threading.Thread(target=lambda process=process, sql=sql: process.communicate(sql), daemon=True).start()
-        sessions.append(process)
-    with Relay(postgres, database, server) as relay:
-        for turn in range(12):
-            time.sleep(chance.uniform(0.02, 0.4))
-            relay.kill()
-            if turn % 4 == 3:
-                server = restart(start, server, data)
-            relay.start()
-        until(lambda: all(process.poll() == 0 for process in sessions), 60, "the transactions")
-        until(lambda: is_empty(postgres, database), 60, "all rows are sent")
-    until(lambda: len({arrival.body for arrival in receiver.of(topic)}) == len(expected), 60, "all deliveries")
-    came = [json.loads(arrival.body) for arrival in receiver.of(topic)]
-    assert sorted(set(came)) == sorted(expected)
-    ids = {arrival.headers["duepost-job-id"] for arrival in receiver.of(topic)}
-    assert len(ids) == len(expected), "a row became two jobs"
+    return start("--retry-schedule", "0.1 0.1 0.1 0.1 0.1", *options, data=data, listen=f"127.0.0.1:{server.port}")
 
 
 def test_a_database_that_is_away_is_waited_for(server, receiver, topic):
@@ -477,14 +438,14 @@ def test_a_lost_answer_schedules_nothing_twice(server, receiver, postgres, datab
 
 
 def test_a_relay_that_lost_the_lock_sends_nothing_more(postgres, database, topic):
-    """The first relay hangs in a request while its session ends and the second relay takes over."""
-    def hang(_, path):
-        if path.endswith("/slow") and len(fake.came) == 1:
+    """The first relay hangs in a request while its session ends and the second relay takes over. Rows of one job go one after the other."""
+    def hang(*_):
+        if len(fake.came) == 1:
             until(lambda: is_empty(postgres, database), 30, "the second relay sends all")
             time.sleep(1.5)
         return 200, '{"state":"delayed"}'
-    for job_id in "slow", "b":
-        postgres.psql(insert(topic=f"'{topic}'", job_id=f"'{job_id}'", action="'cancel'"), database)
+    for _ in range(2):
+        postgres.psql(insert(topic=f"'{topic}'", job_id="'slow'", action="'cancel'"), database)
     with FakeServer(hang) as fake, Relay(postgres, database, fake):
         until(lambda: fake.came, 10, "the first row")
         with Relay(postgres, database, fake):
@@ -506,3 +467,278 @@ def test_the_first_process_of_a_container_ends_on_sigterm(server, postgres, data
         children = pathlib.Path(f"/proc/{outer.pid}/task/{outer.pid}/children").read_text().split()
         os.kill(int(children[0]), signal.SIGTERM)
         assert outer.wait(timeout=10 * SLOW) in (143, -15)
+
+
+# ---- the role of the server ----
+
+def numbers_of(server):
+    """The numbers of the relay in this server, by the ends of their names."""
+    text = server.get("/metrics").body.decode()
+    return {name: float(value) for name, value in re.findall(r"^duepost_relay_(\w+) (.+)$", text, re.M)}
+
+
+def test_the_server_is_its_own_relay(start, receiver, postgres, database, topic):
+    server = start("--outbox", source(postgres, database))
+    postgres.psql(insert(topic=f"'{topic}'", url=f"'{receiver.url()}'") + insert(topic="'a b'", url=f"'{receiver.url()}'")
+                  + insert(topic=f"'{topic}'", job_id="'a/b'", action="'replace'", delay="'1 hour'", url=f"'{receiver.url()}'")
+                  + insert(topic=f"'{topic}'", job_id="'none'", action="'cancel'"), database)
+    until(lambda: receiver.count(topic) == 1, 10, "the delivery")
+    until(lambda: is_empty(postgres, database), 10, "the rows are deleted")
+    assert server.job(topic, "a%2Fb")["state"] == "delayed" and count_failed(postgres, database) == 1
+    until(lambda: numbers_of(server).get("sent_total") == 3, 10, "the metrics")
+    found = numbers_of(server)
+    assert found["failed_total"] == found["up"] == found["active"] == 1 and found["stuck_total"] == 0
+    assert found["oldest_seconds"] < 10 * SLOW and "outbox_row_failed" in server.log()
+    overview = server.get("/overview").expect(200)["outbox"]
+    assert (overview["isUp"], overview["isActive"], overview["sent"], overview["failed"]) == (True, True, 3, 1)
+    assert "outbox ok" in run("top", "--once", "--server", server.url).stdout
+
+
+def test_one_of_several_relays_works(start, receiver, postgres, database, topic, redis):
+    """Two servers and a command. Whichever dies or ends, another takes over at once."""
+    behind = redis()
+    first, second = (start("--outbox", source(postgres, database), redis=behind) for _ in range(2))
+    until(lambda: numbers_of(first)["active"] + numbers_of(second)["active"] == 1, 10, "one of them")
+    active, other = (first, second) if numbers_of(first)["active"] else (second, first)
+    with Relay(postgres, database, other) as relay:
+        until(lambda: "another relay" in relay.text, 10, "the command waits, too")
+        relay.kill()
+        active.terminate()
+        until(lambda: numbers_of(other)["active"] == 1, 10, "the other server")
+        relay.start()
+        until(lambda: relay.text.count("another relay") == 2, 10, "the command waits again")
+        assert "outbox_standby" in other.log()
+        third = start(redis=behind)
+        relay.kill()
+        relay.environment["DUEPOST_SERVER"] = third.url
+        relay.start()
+        other.kill()
+        postgres.psql(insert(topic=f"'{topic}'", url=f"'{receiver.url()}'"), database)
+        until(lambda: receiver.count(topic) == 1, 20, "the command takes over")
+
+
+def test_the_role_needs_no_token_and_gives_no_access(start, receiver, postgres, database, topic):
+    """With tokens, no token is needed for the role; the socket that it uses serves no other program."""
+    tokens = TokenFile()
+    token = tokens.add("root")
+    server = start("--tokens", str(tokens.path), "--outbox", source(postgres, database), token=token)
+    postgres.psql(insert(topic=f"'{topic}'", url=f"'{receiver.url()}'"), database)
+    until(lambda: receiver.count(topic) == 1, 10, "the delivery")
+    inodes = {os.readlink(f"/proc/{server.pid}/fd/{fd}")[8:-1] for fd in os.listdir(f"/proc/{server.pid}/fd")
+              if os.readlink(f"/proc/{server.pid}/fd/{fd}").startswith("socket:")}
+    names = {words[7] for words in (each.split() for each in pathlib.Path("/proc/net/unix").read_text().splitlines())
+             if len(words) == 8 and words[6] in inodes and words[7].startswith("@")}
+    assert len(names) == 1, names
+    for head in "", "Authorization: Bearer x\r\n", f"Authorization: Bearer {token}\r\n":
+        with socket.socket(socket.AF_UNIX) as link:
+            link.connect("\0" + names.copy().pop()[1:])
+            link.settimeout(10 * SLOW)
+            link.sendall(f"GET /jobs?topic=a HTTP/1.1\r\nHost: localhost\r\n{head}\r\n".encode())
+            assert link.recv(4096).startswith(b"HTTP/1.1 401 "), head
+
+
+def test_a_database_that_hangs_delays_nothing(start, receiver, topic):
+    """Frozen, the database answers nothing, and its sockets stay open. Jobs of the API are accepted and delivered, and the server ends in time."""
+    behind = PostgresServer()
+    with contextlib.ExitStack() as stack:
+        stack.callback(behind.stop)
+        behind.create(topic)
+        assert relay_once(behind, topic, "--install").returncode == 0
+        server = start("--outbox", source(behind, topic))
+        until(lambda: numbers_of(server)["active"] == 1, 10, "the relay")
+        behind.freeze()
+        stack.callback(behind.thaw)
+        for number in range(20):
+            server.schedule(topic=topic, jobId=str(number), url=receiver.url())
+        until(lambda: receiver.count(topic) == 20, 5, "the deliveries")
+        assert server.terminate(15) == 0
+
+
+def test_a_start_without_the_database_or_its_tables(start, receiver, topic):
+    """The server starts, says what is missing, and sends the rows as soon as they are there."""
+    behind = PostgresServer()
+    with contextlib.ExitStack() as stack:
+        stack.callback(behind.stop)
+        behind.create(topic)
+        behind.kill()
+        server = start("--outbox", source(behind, topic))
+        until(lambda: "outbox_away" in server.log(), 20, server.log)
+        assert numbers_of(server)["up"] == 0
+        behind.start()
+        assert relay_once(behind, topic, "--install").returncode == 0
+        behind.psql(insert(topic=f"'{topic}'", url=f"'{receiver.url()}'"), topic)
+        until(lambda: receiver.count(topic) == 1, 30, server.log)
+        until(lambda: "outbox_back" in server.log() and numbers_of(server)["up"] == 1, 10, server.log)
+
+
+# ---- rows that the database itself refuses ----
+
+def refusing(table, when):
+    """A trigger that raises an error for the rows whose job_id is bad."""
+    return f"""CREATE FUNCTION refuse_{table}() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN IF {when}.job_id = 'bad' THEN RAISE EXCEPTION 'never'; END IF; RETURN {when}; END $$;
+        CREATE TRIGGER refuse BEFORE {'DELETE' if when == 'OLD' else 'INSERT'} ON {table} FOR EACH ROW EXECUTE FUNCTION refuse_{table}();"""
+
+
+def test_a_row_that_cannot_be_deleted_stops_no_other(server, receiver, postgres, database, topic):
+    """Nor is it sent again."""
+    postgres.psql(refusing("duepost_outbox", "OLD") + insert(topic=f"'{topic}'", job_id="'bad'", action="'replace'", url=f"'{receiver.url()}'"), database)
+    for number in range(5):
+        postgres.psql(insert(topic=f"'{topic}'", job_id=f"'{number}'", url=f"'{receiver.url()}'"), database)
+    with Relay(postgres, database, server) as relay:
+        until(lambda: receiver.count(topic) == 6, 10, lambda: relay.text)
+        postgres.psql(insert(topic=f"'{topic}'", job_id="'last'", url=f"'{receiver.url()}'"), database)
+        until(lambda: receiver.count(topic, ) == 7, 10, lambda: relay.text)
+        until(lambda: postgres.psql("SELECT job_id FROM duepost_outbox", database) == "bad\n", 10, "the others are deleted")
+        watch(2, lambda: receiver.count(topic) == 7, "sent again")
+        assert relay.text.count("the database refuses to delete it: PostgreSQL: never") == 1
+
+
+def test_a_deletion_that_does_nothing_stops_no_other(server, receiver, postgres, database, topic):
+    postgres.psql("CREATE RULE keep AS ON DELETE TO duepost_outbox WHERE OLD.job_id = 'bad' DO INSTEAD NOTHING;"
+                  + insert(topic=f"'{topic}'", job_id="'bad'", action="'replace'", url=f"'{receiver.url()}'")
+                  + insert(topic=f"'{topic}'", job_id="'good'", url=f"'{receiver.url()}'"), database)
+    with Relay(postgres, database, server) as relay:
+        until(lambda: "the row is still there" in relay.text and receiver.count(topic) == 2, 10, lambda: relay.text)
+        watch(2, lambda: receiver.count(topic) == 2, "sent again")
+
+
+def test_a_row_that_can_neither_fail_nor_become_a_job_stops_no_other(server, receiver, postgres, database, topic):
+    postgres.psql(refusing("duepost_outbox_failed", "NEW") + insert(topic=f"'{topic}'", job_id="'bad'", priority="12", url=f"'{receiver.url()}'")
+                  + insert(topic="'a b'", url=f"'{receiver.url()}'") + insert(topic=f"'{topic}'", job_id="'good'", url=f"'{receiver.url()}'"), database)
+    with Relay(postgres, database, server) as relay:
+        until(lambda: receiver.count(topic) == 1 and count_failed(postgres, database) == 1, 10, lambda: relay.text)
+        until(lambda: postgres.psql("SELECT job_id FROM duepost_outbox", database) == "bad\n", 10, "the others are gone")
+        watch(1.5, lambda: relay.text.count("which the database refuses: PostgreSQL: never") == 1, lambda: relay.text)
+
+
+def test_rows_that_cannot_be_read_fail_alone(server, receiver, postgres, topic):
+    """Invalid UTF-8, which a database with the encoding SQL_ASCII takes."""
+    postgres.psql(f"CREATE DATABASE \"{topic}\" ENCODING 'SQL_ASCII' TEMPLATE template0", "postgres")
+    assert relay_once(postgres, topic, "--install").returncode == 0
+    postgres.psql(f"""INSERT INTO duepost_outbox (topic, job_id, url) SELECT '{topic}', CASE WHEN n % 100 = 50 THEN E'bad\\xff' ELSE '' END || n,
+        '{receiver.url()}' FROM generate_series(1, 500) AS n""", topic)
+    with Relay(postgres, topic, server) as relay:
+        until(lambda: is_empty(postgres, topic), 20, lambda: relay.text)
+        until(lambda: receiver.count(topic) == 495, 20, lambda: relay.text)
+    assert count_failed(postgres, topic) == 5 and "invalid byte sequence" in relay.text
+    assert postgres.psql("SELECT DISTINCT status IS NULL, error LIKE '%invalid byte sequence%' FROM duepost_outbox_failed", topic) == "t|t\n"
+
+
+def test_columns_of_the_application_do_no_harm(server, postgres, database, topic):
+    postgres.psql("ALTER TABLE duepost_outbox ADD COLUMN tenant text NOT NULL DEFAULT 'x'", database)
+    postgres.psql(insert(topic="'a b'"), database)
+    assert relay_once(postgres, database, "--until-empty", server=server).returncode == 0
+    assert count_failed(postgres, database) == 1
+
+
+# ---- everything dies ----
+
+TRANSACTIONS = int(os.environ.get("DUEPOST_TEST_OUTBOX", "600"))
+SEED = int(os.environ.get("DUEPOST_TEST_SEED", "1"))
+SESSIONS = 6
+
+
+class Sessions:
+    """Applications that insert rows in transactions of their own, of which a third is rolled back and some are committed late, so that
+    ids become visible out of their order. After a crash a session repeats its last transactions, unless they were committed."""
+
+    def __init__(self, postgres, database, topic, url, chance):
+        self.postgres, self.database, self.topic, self.url = postgres, database, topic, url
+        self.seeds = [chance.random() for _ in range(SESSIONS)]
+        self.threads = [threading.Thread(target=self._run, args=(number,), daemon=True) for number in range(SESSIONS)]
+        postgres.psql("CREATE TABLE orders (number int PRIMARY KEY)", database)
+        for thread in self.threads:
+            thread.start()
+
+    def _transaction(self, number, chance):
+        sql = f"""BEGIN; WITH new AS (INSERT INTO orders VALUES ({number}) ON CONFLICT DO NOTHING RETURNING number)
+            INSERT INTO duepost_outbox (topic, url, body) SELECT '{self.topic}', '{self.url}', to_jsonb(number) FROM new;"""
+        if chance.random() < 0.1:
+            sql += f"SELECT pg_sleep({chance.uniform(0.05, 0.6)});"
+        return sql + ("ROLLBACK;" if number % 3 == 0 else "COMMIT;")
+
+    def _run(self, session):
+        chance = random.Random(self.seeds[session])
+        numbers = list(range(session, TRANSACTIONS, SESSIONS))
+        while numbers:
+            some, numbers = numbers[:10], numbers[10:]
+            sql = "\n".join(self._transaction(number, chance) for number in some)
+            command = [self.postgres.programs / "psql", "--no-psqlrc", "-q", "-v", "ON_ERROR_STOP=1", source(self.postgres, self.database), "-f", "-"]
+            while subprocess.run(command, input=sql, text=True, capture_output=True, check=False).returncode:
+                time.sleep(0.1)
+
+    def are_busy(self):
+        return any(thread.is_alive() for thread in self.threads)
+
+
+@pytest.mark.parametrize("form", ["command", "role", "both"])
+def test_whatever_dies_each_committed_row_is_one_job(start, receiver, topic, data, form):
+    """Kills of the relay, of duepost, of its Redis (fsync always) and of PostgreSQL, each in several ways, in random order and at random moments,
+    while transactions are committed and rolled back: the jobs that were delivered are the rows that were committed, each exactly one job."""
+    print(f"DUEPOST_TEST_SEED={SEED} DUEPOST_TEST_OUTBOX={TRANSACTIONS}")
+    chance, deaths = random.Random(f"{SEED} {form}"), collections.Counter()
+    postgres = PostgresServer()
+    with contextlib.ExitStack() as stack:
+        stack.callback(postgres.stop)
+        postgres.create(topic)
+        assert relay_once(postgres, topic, "--install").returncode == 0
+        options = () if form == "command" else ("--outbox", source(postgres, topic))
+        servers = [start("--retry-schedule", "0.1 0.1 0.1 0.1 0.1", *options, data=data)]
+        relay = stack.enter_context(Relay(postgres, topic, servers[0])) if form != "role" else None
+
+        def server_dies():
+            servers.append(restart(start, servers[-1], data, *options))
+
+        def server_ends():
+            servers[-1].terminate(30)
+            servers.append(restart(start, servers[-1], data, *options))
+
+        def redis_dies():
+            for pid in servers[-1].redis_pids():
+                processes.end(pid)
+
+        def relay_dies():
+            relay.kill()
+            relay.start()
+
+        def postgres_dies(how):
+            def die():
+                how()
+                postgres.start()
+            return die
+
+        def session_of_relay_dies():
+            postgres.crash_session("application_name = 'duepost outbox'")
+            until(lambda: postgres.rows("SELECT 1"), 30, "PostgreSQL has recovered")
+
+        def relay_loses_its_session():
+            postgres.psql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'duepost outbox'", "postgres")
+
+        ways = {"server killed": server_dies, "server ended": server_ends, "Redis killed": redis_dies, "PostgreSQL killed": postgres_dies(postgres.kill_all),
+                "PostgreSQL stopped": postgres_dies(postgres.quit), "postmaster killed": postgres_dies(postgres.kill_postmaster),
+                "session killed": session_of_relay_dies, "session ended": relay_loses_its_session}
+        if relay:
+            ways["relay killed"] = relay_dies
+        sessions = Sessions(postgres, topic, topic, receiver.url(), chance)
+        order = []
+        while sessions.are_busy():
+            time.sleep(chance.uniform(0.02, 0.5))
+            if sum(deaths.values()) >= TRANSACTIONS // 300 * len(ways):
+                continue
+            order = order or chance.sample(sorted(ways), len(ways))
+            way = order.pop()
+            ways[way]()
+            deaths[way] += 1
+        until(lambda: is_empty(postgres, topic), 60, lambda: f"all rows are sent; {servers[-1].log()[-2000:]}")
+        expected = {number for number in range(TRANSACTIONS) if number % 3}
+        assert {int(number) for number in postgres.psql("SELECT number FROM orders", topic).split()} == expected
+        until(lambda: len({arrival.body for arrival in receiver.of(topic)}) >= len(expected), 60, "all deliveries")
+        watch(0.5, lambda: len({arrival.body for arrival in receiver.of(topic)}) == len(expected), "rows that were not committed")
+        assert count_failed(postgres, topic) == 0
+    jobs = collections.defaultdict(set)
+    for arrival in receiver.of(topic):
+        jobs[int(arrival.body)].add(arrival.headers["duepost-job-id"])
+    assert set(jobs) == expected
+    assert not [number for number, ids in jobs.items() if len(ids) > 1], "a row became two jobs"
+    print(f"{form}: {TRANSACTIONS} transactions, {len(expected)} committed, {len(receiver.of(topic))} deliveries; {dict(deaths)}")

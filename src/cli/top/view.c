@@ -132,8 +132,8 @@ enum {
     NUMBER_SIZE = 24,
     COMING_MAX = 32,
     SECTIONS = 3,
-    BEHIND_SECONDS = 30, /* if an ended job has waited longer than this for the history, a line reports it;
-                            usually it waits two seconds at most */
+    BEHIND_SECONDS = 30, /* if an ended job has waited longer than this for the history, or a row of the
+                            outbox to be sent, a line reports it; usually they wait two seconds at most */
 };
 
 /* ---- numbers ---- */
@@ -247,6 +247,23 @@ static void add_clock(struct top_lines *lines, const struct top_view *view)
     top_end_line(lines);
 }
 
+static void add_outbox(struct top_lines *lines, const json_t *outbox)
+{
+    char span[NUMBER_SIZE];
+    double oldest_s = number_of(outbox, "oldestSeconds");
+    bool is_up = json_is_true(json_object_get(outbox, "isUp"));
+    if (!outbox)
+        return;
+    top_wrap(lines, sizeof "  outbox 12h 34m behind", LABEL);
+    top_add(lines, TOP_PLAIN, lines->column > LABEL ? "  outbox " : "outbox ");
+    if (!is_up)
+        top_add(lines, TOP_BAD, "away");
+    else if (oldest_s > BEHIND_SECONDS)
+        top_add(lines, TOP_WARN, "%s behind", span_of(oldest_s, span));
+    else
+        top_add(lines, TOP_PLAIN, json_is_true(json_object_get(outbox, "isActive")) ? "ok" : "standby");
+}
+
 static void add_redis(struct top_lines *lines, const struct top_view *view)
 {
     const json_t *redis = json_object_get(view->overview, "redis");
@@ -271,6 +288,7 @@ static void add_redis(struct top_lines *lines, const struct top_view *view)
                 short_number(number_of(history, "backlogJobs"), max));
     else if (history)
         top_add(lines, TOP_PLAIN, "  history ok");
+    add_outbox(lines, json_object_get(view->overview, "outbox"));
     top_end_line(lines);
 }
 

@@ -12,30 +12,41 @@
 struct check_choice {
     bool is_json;
     const char *server; /* NULL: no running server is asked */
+    const char *source; /* database of an outbox; NULL: that of the options */
 };
+
+/* Reads an option with a value, "--name value" or "--name=value". Returns whether argv[*at] is this option.
+ */
+static bool take_value(const struct options_input *input, int *at, const char *name, const char **value)
+{
+    const char *word = input->argv[*at];
+    size_t size = strlen(name);
+    if (*at == 0 || strncmp(word, name, size) != 0 || (word[size] != '=' && word[size] != '\0'))
+        return false;
+    if (word[size] == '=')
+        *value = word + size + 1;
+    else
+        *value = *at + 1 < input->argc ? input->argv[++*at] : "";
+    return true;
+}
 
 /* Removes these options from the arguments. */
 static struct check_choice take_choice(struct options_input *input, char **argv)
 {
-    static const char server[] = "--server";
-    struct check_choice choice = {false, NULL};
+    struct check_choice choice = {.is_json = false};
     int count = 0;
     for (int i = 0; i < input->argc; i++) {
-        const char *word = input->argv[i];
-        if (i > 0 && strcmp(word, "--json") == 0)
+        if (i > 0 && strcmp(input->argv[i], "--json") == 0)
             choice.is_json = true;
-        else if (i > 0 && strcmp(word, server) == 0)
-            choice.server = i + 1 < input->argc ? input->argv[++i] : "";
-        else if (i > 0 && strncmp(word, server, strlen(server)) == 0 && word[strlen(server)] == '=')
-            choice.server = word + strlen(server) + 1;
-        else
+        else if (!take_value(input, &i, "--server", &choice.server) &&
+                 !take_value(input, &i, "--source", &choice.source))
             argv[count++] = input->argv[i];
     }
     *input = (struct options_input){count, argv, input->environment, input->config_file};
     return choice;
 }
 
-static void check_all(struct check_report *report, struct options *options, const char *server)
+static void check_all(struct check_report *report, struct options *options, const struct check_choice *choice)
 {
     for (size_t i = 0; i < options->warning_count; i++)
         check_add(report, CHECK_WARNING, "options", "%s", options->warnings[i]);
@@ -46,12 +57,13 @@ static void check_all(struct check_report *report, struct options *options, cons
     check_targets(report, options);
     check_ports(report, options);
     check_certificate(report, options);
-    if (server)
-        check_proxy(report, server);
+    if (choice->server)
+        check_proxy(report, choice->server);
     check_files(report, options);
     check_names(report);
     check_time_zones(report);
     check_history(report, options);
+    check_outbox(report, choice->source ? choice->source : options->outbox_url);
     check_redis(report, options);
 }
 
@@ -72,7 +84,7 @@ int check_run(struct options_input *input)
     } else {
         if (!options_answer(options, stdout)) {
             check_report_begin(&report, choice.is_json);
-            check_all(&report, options, choice.server);
+            check_all(&report, options, &choice);
             is_ok = check_report_end(&report);
         }
         options_fini(options);

@@ -40,6 +40,7 @@ void check_files(struct check_report *, const struct options *);
 void check_names(struct check_report *);
 void check_time_zones(struct check_report *);
 void check_history(struct check_report *, const struct options *);
+void check_outbox(struct check_report *, const char *source); /* NULL: no outbox; adds no line */
 
 /* ---- redis.c ---- */
 

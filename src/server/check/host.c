@@ -4,6 +4,7 @@
 
 #include "base/system.h"
 #include "base/timestamp.h"
+#include "cli/outbox/outbox.h"
 #include "cli/remote.h"
 #include "io/resolver.h"
 #include "io/time_zones.h"
@@ -296,4 +297,19 @@ void check_history(struct check_report *report, const struct options *options)
         check_add(report, CHECK_OK, "history", "%s has no tables yet; the first start creates them", where);
     else
         check_add(report, CHECK_OK, "history", "%s, tables of version %lld", where, (long long)version);
+}
+
+static void on_outbox_finding(void *arg, enum outbox_finding finding, const char *text)
+{
+    static const enum check_result results[] = {
+        [OUTBOX_GOOD] = CHECK_OK, [OUTBOX_DOUBTFUL] = CHECK_WARNING, [OUTBOX_BAD] = CHECK_FAILURE};
+    check_add(arg, results[finding], "outbox", "%s", text);
+}
+
+void check_outbox(struct check_report *report, const char *source)
+{
+    if (source && strncmp(source, "postgres", strlen("postgres")) != 0)
+        check_add(report, CHECK_FAILURE, "outbox", "--source must be postgresql://USER@HOST/DATABASE");
+    else if (source)
+        outbox_examine(source, on_outbox_finding, report);
 }

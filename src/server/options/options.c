@@ -155,7 +155,8 @@ void options_fini(struct options *options)
                            options->hosts,
                            options->public_url,
                            options->history_path,
-                           options->history_url};
+                           options->history_url,
+                           options->outbox_url};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         free(texts[i]);
     otlp_options_fini(&options->otlp);
@@ -339,8 +340,8 @@ static const char *find_password(enum option_id id, const char *text, const char
 {
     const char *authority = strstr(text, "://");
     *at = strrchr(text, '@');
-    if ((id != OPTION_REDIS && id != OPTION_EGRESS_PROXY && id != OPTION_HISTORY) || !authority || !*at ||
-        *at < authority)
+    if ((id != OPTION_REDIS && id != OPTION_EGRESS_PROXY && id != OPTION_HISTORY && id != OPTION_OUTBOX) ||
+        !authority || !*at || *at < authority)
         return NULL;
     authority += strlen("://");
     const char *colon = memchr(authority, ':', (size_t)(*at - authority));

@@ -66,6 +66,7 @@ enum option_id {
     OPTION_HISTORY_MAX_AGE,
     OPTION_HISTORY_MAX_BYTES,
     OPTION_HISTORY_BACKLOG,
+    OPTION_OUTBOX,
     OPTION_REACTORS,
     OPTION_MAX_IN_FLIGHT,
     OPTION_MAX_IN_FLIGHT_TOPIC,
@@ -163,6 +164,7 @@ struct options {
     enum history_bodies history_bodies;
     int64_t history_max_age_ms, history_max_bytes;
     int64_t history_backlog_bytes;
+    char *outbox_url; /* url of the outbox's PostgreSQL, with its password; NULL: none */
     int64_t reactors;
     int64_t max_in_flight;
     int64_t max_in_flight_topic;

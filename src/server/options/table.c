@@ -365,6 +365,22 @@ const struct option option_table[OPTION_COUNT] = {
                 "each shard gets an equal part.",
             .is_shared = true,
         },
+    [OPTION_OUTBOX] =
+        {
+            .name = "outbox",
+            .placeholder = "URL",
+            .kind = OPTION_KIND_OUTBOX,
+            .help = "database whose outbox this process sends as jobs: off or postgresql://...",
+            .text =
+                "An application inserts rows into the table duepost_outbox in its own transactions, and "
+                "each\n"
+                "row that is committed becomes a job (docs/outbox.md). duepost outbox --install creates the\n"
+                "tables. The url is like that of history; the password may be in a passfile, in this file\n"
+                "or in DUEPOST_OUTBOX, but not in the flag. One of all processes with the same database\n"
+                "does the work, and the others wait for its end. Deliveries and jobs that come over the API\n"
+                "never wait for this database.",
+            .fallback = "off",
+        },
     [OPTION_REACTORS] =
         {
             .name = "reactors",

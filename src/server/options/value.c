@@ -174,9 +174,10 @@ static void clear_history(struct options *options)
     options->history_path = options->history_url = NULL;
 }
 
-/* The message does not show a wrong value, because it may contain a password. */
-static enum status set_history_url(struct options *options, enum option_source source, struct slice text,
-                                   struct problem *problem)
+/* Returns a copy of the url of a PostgreSQL, or NULL if it is wrong. variable is the one of the environment.
+ * The message does not show a wrong value, because it may contain a password. */
+static char *copy_postgres_url(struct slice text, enum option_source source, const char *variable,
+                               struct problem *problem)
 {
     char *url = slice_dup(text);
     bool has_password;
@@ -186,18 +187,23 @@ static enum status set_history_url(struct options *options, enum option_source s
         status = STATUS_INVALID;
     }
     if (status == STATUS_OK && has_password && source == OPTION_SOURCE_FLAG) {
-        problem_set(problem, "a password in a flag can be read by every user of this host; put it into "
-                             "DUEPOST_HISTORY, the configuration file or a file that ?passfile= names");
+        problem_set(problem,
+                    "a password in a flag can be read by every user of this host; put it into "
+                    "%s, the configuration file or a file that ?passfile= names",
+                    variable);
         status = STATUS_INVALID;
     }
     if (status != STATUS_OK) {
         explicit_bzero(url, text.size);
         free(url);
-        return STATUS_INVALID;
+        return NULL;
     }
-    clear_history(options);
-    options->history_url = url;
-    return STATUS_OK;
+    return url;
+}
+
+static bool is_postgres_url(struct slice text)
+{
+    return slice_starts_with(text, SLICE("postgresql://")) || slice_starts_with(text, SLICE("postgres://"));
 }
 
 /* Sets the kind of history. For "sqlite", the path of the file is set later, when all options have been read.
@@ -212,14 +218,35 @@ static enum status set_history(struct options *options, const struct option *opt
     } else if (slice_starts_with(text, file) && text.size > file.size && text.size < TEXT_MAX) {
         clear_history(options);
         options->history_path = slice_dup(slice_skip(text, file.size));
-    } else if (slice_starts_with(text, SLICE("postgresql://")) ||
-               slice_starts_with(text, SLICE("postgres://"))) {
-        return set_history_url(options, source, text, problem);
+    } else if (is_postgres_url(text)) {
+        char *url = copy_postgres_url(text, source, "DUEPOST_HISTORY", problem);
+        if (!url)
+            return STATUS_INVALID;
+        clear_history(options);
+        options->history_url = url;
     } else {
         problem_set(problem,
                     "must be off, sqlite, sqlite:PATH or postgresql://[user[:password]@]host/database");
         return STATUS_INVALID;
     }
+    return STATUS_OK;
+}
+
+static enum status set_outbox(struct options *options, const struct option *option, enum option_source source,
+                              struct slice text, struct problem *problem)
+{
+    (void)option;
+    char *url = NULL;
+    if (is_postgres_url(text)) {
+        url = copy_postgres_url(text, source, "DUEPOST_OUTBOX", problem);
+        if (!url)
+            return STATUS_INVALID;
+    } else if (!slice_equal(text, SLICE("off"))) {
+        problem_set(problem, "must be off or postgresql://[user[:password]@]host[:port]/database");
+        return STATUS_INVALID;
+    }
+    free(options->outbox_url);
+    options->outbox_url = url;
     return STATUS_OK;
 }
 
@@ -424,6 +451,7 @@ enum status option_set(struct options *options, enum option_id id, enum option_s
         [OPTION_KIND_SWITCH] = set_switch,
         [OPTION_KIND_HISTORY] = set_history,
         [OPTION_KIND_HISTORY_BODIES] = set_history_bodies,
+        [OPTION_KIND_OUTBOX] = set_outbox,
         [OPTION_KIND_PLAIN_HTTP] = set_plain_http,
     };
     const struct option *option = &option_table[id];

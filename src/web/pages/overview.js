@@ -179,7 +179,7 @@ const DURABILITY = {
 };
 
 const Server = {
-  view: ({ attrs: { overview: { redis, history, workers } } }) =>
+  view: ({ attrs: { overview: { redis, history, outbox, workers } } }) =>
     m(Card, { title: "Redis and history", class: "five" },
       m("dl.pairs",
         redis ? [
@@ -188,10 +188,11 @@ const Server = {
           redis.usedBytes === undefined ? null : pair("Memory", memory(redis)),
         ] : null,
         pair("History", history ? historyText(history) : m("span.faint", "off")),
+        outbox ? pair("Outbox", outboxText(outbox)) : null,
         workers ? pair("Workers", `${number(workers.waiting)} waiting, ${plural(workers.leases, "lease")}`) : null)),
 };
 
-const BEHIND_SECONDS = 30; // usually a job is in the history a second or two after its end
+const BEHIND_SECONDS = 30; // usually a job is in the history, and a row of the outbox sent, after a second or two
 
 // The history is behind when ended jobs wait more than BEHIND_SECONDS to get into it.
 function historyText({ backlogJobs = 0, backlogBytes = 0, behindSeconds = 0 }) {
@@ -200,6 +201,16 @@ function historyText({ backlogJobs = 0, backlogBytes = 0, behindSeconds = 0 }) {
   return [
     m(State, { state: isBehind ? "warn" : "ok", text: isBehind ? "behind" : "ok" }),
     m("span.sub", isBehind ? ` for ${duration(behindSeconds * 1000)}; ${backlog} waiting. Check the history's database.` : backlogJobs ? ` ${backlog} on the way` : " has all ended jobs"),
+  ];
+}
+
+// The relay of the process that answers; while another process does the work, it waits.
+function outboxText({ isUp, isActive, oldestSeconds = 0 }) {
+  const isBehind = oldestSeconds > BEHIND_SECONDS;
+  if (!isUp) return [m(State, { state: "bad", text: "away" }), m("span.sub", " Rows wait. The log has the reason.")];
+  return [
+    m(State, { state: isBehind ? "warn" : "ok", text: isBehind ? "behind" : "ok" }),
+    m("span.sub", isBehind ? ` The first row has waited for ${duration(oldestSeconds * 1000)}.` : isActive ? " sends rows" : " another process sends rows"),
   ];
 }
 
