@@ -75,6 +75,14 @@ class History(TypedDict):
     behindSeconds: float
 
 
+class Outbox(TypedDict):
+    isUp: bool
+    isActive: bool
+    sent: int
+    failed: int
+    oldestSeconds: NotRequired[float]
+
+
 class Workers(TypedDict):
     waiting: int
     leases: int
@@ -1022,6 +1030,7 @@ class Overview(TypedDict):
     series: NotRequired[Series]
     jobs: NotRequired[Jobs]
     history: NotRequired[History]
+    outbox: NotRequired[Outbox]
     coming: NotRequired[Coming]
     failing: NotRequired[list[FailingItem]]
     overdue: NotRequired[list[OverdueItem]]

@@ -1666,6 +1666,25 @@ export interface components {
                 /** @description The time since the end of the oldest job that has ended and is not in the history yet. */
                 behindSeconds: number;
             };
+            /** @description The relay of the outbox in the process that answers (`--outbox`). Absent without an outbox. */
+            outbox?: {
+                /** @description Whether the last rows could be read and sent. */
+                isUp: boolean;
+                /** @description Whether this relay sends the rows. `false`: another one does, or the database is away. */
+                isActive: boolean;
+                /**
+                 * Format: int64
+                 * @description Rows that became jobs since the start of the process.
+                 */
+                sent: number;
+                /**
+                 * Format: int64
+                 * @description Rows that were refused since the start of the process.
+                 */
+                failed: number;
+                /** @description How long the first row has waited, some seconds ago. Absent if unknown. */
+                oldestSeconds?: number;
+            };
             /**
              * @description Waiting jobs by due time, counted at `at`. duepost counts the jobs at most every ten seconds, and only while
              *     clients request this overview. Held jobs count as overdue. `minute`, `hour`, `day` and `week` begin at
@@ -6527,6 +6546,13 @@ export interface operations {
                      *         "backlogJobs": 120,
                      *         "backlogBytes": 70000,
                      *         "behindSeconds": 0.8
+                     *       },
+                     *       "outbox": {
+                     *         "isUp": true,
+                     *         "isActive": true,
+                     *         "sent": 4021,
+                     *         "failed": 0,
+                     *         "oldestSeconds": 0.004
                      *       },
                      *       "processes": [
                      *         {

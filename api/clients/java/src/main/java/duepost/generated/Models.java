@@ -1574,6 +1574,7 @@ public final class Models {
             OverviewSeries series,
             OverviewJobs jobs,
             OverviewHistory history,
+            OverviewOutbox outbox,
             OverviewComing coming,
             List<OverviewFailingInner> failing,
             List<OverviewOverdueInner> overdue,
@@ -1629,6 +1630,15 @@ public final class Models {
             Long pulled,
             Long dead,
             Long retrying
+    ) {}
+
+
+    public record OverviewOutbox(
+            Boolean isUp,
+            Boolean isActive,
+            Long sent,
+            Long failed,
+            Double oldestSeconds
     ) {}
 
 
