@@ -6,8 +6,8 @@
 
 #include "base/memory.h"
 #include "base/system.h"
-#include "history/driver.h"
 #include "history/history.h"
+#include "history/schema.h"
 #include "history/thread.h"
 
 #define LATE_US INT64_C(250000) /* interval of the check for calls past their deadline */
@@ -303,8 +303,7 @@ void history_delete(struct history *history, const struct job_filter *filter, hi
 
 static struct driver *open_driver(const struct history_options *options, const atomic_bool *is_stopping)
 {
-    struct driver *driver =
-        options->sqlite_path ? sqlite_new(options->sqlite_path) : postgres_new(options->postgres_url);
+    struct driver *driver = history_driver_new(options);
     driver->is_stopping = is_stopping;
     driver->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     driver->deadline_us = clock_steady_us() + CHECK_US;
@@ -330,14 +329,13 @@ enum status history_check(const struct history_options *options, int64_t *versio
 
 bool history_has_jobs(const struct history_options *options)
 {
-    static const struct sql query = {
-        .text = "SELECT count(*) FROM (SELECT 1 FROM duepost_jobs LIMIT 1) AS first"};
     atomic_bool is_stopping = false;
     struct driver *driver = open_driver(options, &is_stopping);
     struct problem problem;
-    int64_t version, jobs = 0;
+    int64_t version;
+    bool has_rows = false;
     bool is_read = driver->kind->find_version(driver, &version, &problem) == STATUS_OK && version > 0 &&
-                   driver->kind->query(driver, &query, sql_take_number, &jobs, &problem) == STATUS_OK;
+                   driver->kind->has_rows(driver, &has_rows, &problem) == STATUS_OK;
     close_driver(driver);
-    return is_read && jobs > 0;
+    return is_read && has_rows;
 }

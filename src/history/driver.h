@@ -1,49 +1,18 @@
 /* driver.h - one kind of database, as history/thread.c uses it. Only the history's thread calls a driver.
  *
- * The parameters of a statement are $1, $2 and so on. In its text, their first occurrences must be in this
- * order, because SQLite numbers parameters by their first occurrence. */
+ * SQLite and PostgreSQL share the functions of sql.h, which read by SQL. */
 #ifndef DUEPOST_HISTORY_DRIVER_H
 #define DUEPOST_HISTORY_DRIVER_H
 
-#include <assert.h>
 #include <stdatomic.h>
 
-#include "history/columns.h"
-
-/* A value of a parameter or of a column. */
-struct sql_value {
-    enum { SQL_NULL, SQL_NUMBER, SQL_TEXT } kind;
-    int64_t number;
-    struct slice text;
-};
-
-#define SQL_NUMBER_OF(value) ((struct sql_value){.kind = SQL_NUMBER, .number = (value)})
-#define SQL_TEXT_OF(value)   ((struct sql_value){.kind = SQL_TEXT, .text = (value)})
-
-/* A statement with its parameters, all borrowed. */
-struct sql {
-    const char *text;
-    const struct sql_value *values;
-    size_t count;
-};
-
-/* Called for each row of the result, until it returns false. The texts of the row are valid until the
- * function returns. */
-typedef bool sql_row_fn(void *arg, const struct sql_value *columns, size_t count);
-
-/* A sql_row_fn for a result of one number: copies the number to *arg, which is an int64_t. */
-static inline bool sql_take_number(void *arg, const struct sql_value *columns, size_t count)
-{
-    int64_t *number = arg;
-    assert(count == 1);
-    *number = columns[0].number;
-    return true;
-}
+#include "history/reads.h"
 
 struct driver;
 
 /* The functions of a kind of database. Each returns OK, or UNAVAILABLE with a problem, if nothing else is
- * said. After UNAVAILABLE the thread closes the driver and opens it again later. */
+ * said. After UNAVAILABLE the thread closes the driver and opens it again later. Functions that read may also
+ * return FULL: the deadline has passed, but the connection can still be used. */
 struct driver_kind {
     const char *name;
 
@@ -60,32 +29,43 @@ struct driver_kind {
     /* Creates the tables, or migrates the tables of an earlier version. */
     enum status (*prepare)(struct driver *, struct problem *);
 
-    /* Runs a query, and passes each row of its result to the function. FULL: the deadline has passed, but the
-     * connection can still be used. */
-    enum status (*query)(struct driver *, const struct sql *, sql_row_fn *, void *arg, struct problem *);
+    /* Finds the row of the job that ended last among those that were created last under this id, at most
+     * SAME_ID_MAX of them. The result is at most one row. */
+    enum status (*find)(struct driver *, struct slice topic, struct slice job_id, struct read_rows *,
+                        struct problem *);
+    /* Counts the rows whose jobId has this prefix, up to WINDOW_PREFIX_MAX + 1. */
+    enum status (*count_prefix)(struct driver *, struct slice prefix, int64_t *count, struct problem *);
+    /* Passes the rows of the window in their order to positions_add, until that returns false. */
+    enum status (*look)(struct driver *, const struct window *, struct positions *, struct problem *);
+    /* Reads the rows at the positions, at least one, in their order. Leaves out rows that have been removed
+     * meanwhile. */
+    enum status (*fetch)(struct driver *, const struct history_list *, const struct positions *,
+                         struct read_rows *, struct problem *);
+    /* Counts the rows of the window that match. The counts are 0 before the call. */
+    enum status (*count)(struct driver *, const struct window *, struct outcome_counts *, struct problem *);
+    /* Counts the rows of each step. The counts are 0 before the call. */
+    enum status (*plot)(struct driver *, const struct outcome_steps *, struct outcome_counts *steps,
+                        size_t count, struct problem *);
+    enum status (*has_rows)(struct driver *, bool *, struct problem *);
 
     /* To add rows, call append_begin, then append for each row, then append_end. The rows are on disk after
-     * the next sync. A failure removes all rows that were added since the last sync. INVALID: the database
-     * refuses the data; nothing was added. append_end may be NULL. */
+     * the next sync. A failure removes all rows that were added since the last sync, or may leave some of
+     * them; appending them again does no harm. INVALID: the database refuses the data. append_end may be
+     * NULL. */
     enum status (*append_begin)(struct driver *, struct problem *);
     enum status (*append)(struct driver *, const struct history_parse *, struct problem *);
     enum status (*append_end)(struct driver *, struct problem *);
     /* Writes the added rows to disk. NULL if each append_end already writes the rows to disk. */
     enum status (*sync)(struct driver *, struct problem *);
 
-    /* Removes the rows with these ids. */
-    enum status (*remove)(struct driver *, const int64_t *ids, size_t count, struct problem *);
-
-    /* SQL for the condition that the column id is one of the ids in $1. write_ids has written $1 as a
-     * text. */
-    const char *is_one_of_ids;
-    void (*write_ids)(struct buffer *, const int64_t *ids, size_t count);
+    /* Removes the rows at the positions, at least one. */
+    enum status (*remove)(struct driver *, const struct positions *, struct problem *);
 
     /* Measures the size of all rows. */
     enum status (*measure)(struct driver *, int64_t *bytes, struct problem *);
 
     /* Does a step of upkeep that takes less than 100 ms. If *has_more becomes true, the caller calls it again
-     * soon. */
+     * soon. NULL: there is none. */
     enum status (*tidy)(struct driver *, bool *has_more, struct problem *);
 };
 
@@ -98,32 +78,10 @@ struct driver {
 
 struct driver *sqlite_new(const char *path);
 struct driver *postgres_new(const char *url);
+struct driver *mongo_new(const char *url);
 
-/* ---- the tables, and the version of their structure ---- */
-
-enum { SCHEMA_VERSION = 1 };
-
-/* The columns of duepost_jobs in the order of SCHEMA_COLUMNS, apart from id. */
-#define SCHEMA_COLUMNS                                                                                       \
-    "topic,job_id,outcome,created_at,due_at,ended_at,reason,status,error,duration_ms,attempts,rounds,"       \
-    "lost_consumers,method,url,labels,headers,body,body_base64,body_left_out,rest,attempt_log,bytes"
-enum { SCHEMA_COLUMN_COUNT = 23 };
-
-/* Fills values with the columns of a row, in the order of SCHEMA_COLUMNS. */
-void schema_values(const struct history_columns *, struct sql_value values[SCHEMA_COLUMN_COUNT]);
-
-/* Converts a row. at has the columns in the order of SCHEMA_COLUMNS. The result borrows their texts. */
-void schema_read(const struct sql_value *at, struct history_columns *);
-
-/* Reads the version of the tables, or fails. */
-enum status schema_version(struct driver *, int64_t *version, struct problem *);
-
-/* Returns UNAVAILABLE if this duepost does not know this version of the tables. */
-enum status schema_check(int64_t version, struct problem *);
-
-/* Creates or migrates the tables. Call in a transaction that excludes other processes. steps[n] converts
- * version n to version n + 1; it may have several statements, each ending in ";\n". Fails if the tables have
- * a later version than SCHEMA_VERSION. */
-enum status schema_migrate(struct driver *, const char *const steps[SCHEMA_VERSION], struct problem *);
+/* Check a url without connecting, see history_url_check. */
+enum status postgres_url_check(const char *url, bool *has_password, struct problem *) MUST_USE;
+enum status mongo_url_check(const char *url, bool *has_password, struct problem *) MUST_USE;
 
 #endif

@@ -46,15 +46,18 @@ enum history_bodies {
 };
 
 struct history_options {
-    const char *sqlite_path;  /* path of the file; NULL: PostgreSQL */
-    const char *postgres_url; /* postgresql://..., perhaps with a password; never logged */
+    const char *sqlite_path; /* path of the file; NULL: see url */
+    const char *url;         /* postgresql:// or mongodb://..., perhaps with a password; never logged */
     enum history_bodies bodies;
     int64_t max_age_ms; /* rows of jobs that ended longer ago than this are removed */
     int64_t max_bytes;  /* maximum size of all rows; above it, the oldest rows are removed */
 };
 
-/* Checks a postgresql:// url without connecting. *has_password says whether the url contains a password. The
- * problem does not show the url. */
+/* Returns whether the url is one of MongoDB, and not one of PostgreSQL. */
+bool history_url_is_mongo(const char *url);
+
+/* Checks a url without connecting. *has_password says whether the url contains a password. The problem does
+ * not show the url. INVALID also if duepost was built without the database. */
 enum status history_url_check(const char *url, bool *has_password, struct problem *) MUST_USE;
 
 /* Finds out whether the database can be used, without creating or changing anything. Blocks for some seconds
@@ -108,9 +111,9 @@ struct history_entry {
                           record from which the body was removed has "bodyLeftOut":true in its place */
 };
 
-/* Adds the jobs, all or none. If OK, the rows are on disk. A row is identified by topic, jobId and createdAt;
- * if a job has ended twice, the later end is kept, so an append can be repeated. A text that duepost did not
- * write becomes a row with the reason unreadable.
+/* Adds the jobs, all or none (with MongoDB, a call that fails may have added some). If OK, the rows are on
+ * disk. A row is identified by topic, jobId and createdAt; if a job has ended twice, the later end is kept,
+ * so an append can be repeated. A text that duepost did not write becomes a row with the reason unreadable.
  *
  * The database is synced at most once a second, so an answer may take a second. Callers should not wait
  * for the answer before the next append. Copies the entries. */
@@ -191,5 +194,6 @@ void history_delete(struct history *, const struct job_filter *, history_deleted
 /* Name the libraries of the databases and their versions. */
 void sqlite_library(struct library *);
 void postgres_library(struct library *);
+bool mongo_library(struct library *); /* false: duepost was built without it */
 
 #endif

@@ -12,7 +12,7 @@
 #include "base/json_writer.h"
 #include "base/memory.h"
 #include "base/system.h"
-#include "history/driver.h"
+#include "history/sql.h"
 
 enum {
     ROWS_MAX = 512 * 1024 * 1024, /* maximum number of bytes of an append */
@@ -26,7 +26,7 @@ enum {
 };
 
 struct postgres {
-    struct driver driver;
+    struct sql_driver base;
     char *url;
     PGconn *connection; /* NULL: closed */
     struct buffer rows; /* rows of the append under way, as JSON */
@@ -105,7 +105,7 @@ static struct postgres *of_driver(struct driver *driver)
     return (struct postgres *)driver;
 }
 
-enum status history_url_check(const char *url, bool *has_password, struct problem *problem)
+enum status postgres_url_check(const char *url, bool *has_password, struct problem *problem)
 {
     *has_password = false;
     PQconninfoOption *options = PQconninfoParse(url, NULL);
@@ -137,7 +137,7 @@ static enum status connection_failed(const struct postgres *postgres, struct pro
 /* Waits until the socket is ready. */
 static enum status wait_for(const struct postgres *postgres, short events, struct problem *problem)
 {
-    const struct driver *driver = &postgres->driver;
+    const struct driver *driver = &postgres->base.driver;
     struct pollfd ready[2] = {{.fd = PQsocket(postgres->connection), .events = events},
                               {.fd = driver->stop_fd, .events = POLLIN}};
     int64_t left_us = driver->deadline_us - clock_steady_us();
@@ -246,18 +246,18 @@ static enum status take_result(const struct postgres *postgres, PGresult **resul
 
 static bool give_row(const PGresult *result, int row, sql_row_fn *fn, void *arg)
 {
-    struct sql_value columns[COLUMNS_MAX];
+    struct column_value columns[COLUMNS_MAX];
     int count = PQnfields(result);
     assert(count <= COLUMNS_MAX);
     for (int i = 0; i < count; i++) {
         Oid type = PQftype(result, i);
         const char *text = PQgetvalue(result, row, i);
         if (PQgetisnull(result, row, i))
-            columns[i] = (struct sql_value){.kind = SQL_NULL};
+            columns[i] = (struct column_value){.kind = COLUMN_NULL};
         else if (type == OID_INT8 || type == OID_INT4 || type == OID_INT2)
-            columns[i] = SQL_NUMBER_OF(strtoll(text, NULL, 10));
+            columns[i] = COLUMN_NUMBER_OF(strtoll(text, NULL, 10));
         else
-            columns[i] = SQL_TEXT_OF(slice_from(text, (size_t)PQgetlength(result, row, i)));
+            columns[i] = COLUMN_TEXT_OF(slice_from(text, (size_t)PQgetlength(result, row, i)));
     }
     return fn(arg, columns, (size_t)count);
 }
@@ -305,12 +305,12 @@ static bool send_sql(const struct postgres *postgres, const struct sql *sql)
     char *copies[VALUES_MAX] = {NULL}; /* texts need a NUL at the end */
     assert(sql->count <= VALUES_MAX);
     for (size_t i = 0; i < sql->count; i++) {
-        const struct sql_value *value = &sql->values[i];
-        if (value->kind == SQL_NUMBER)
+        const struct column_value *value = &sql->values[i];
+        if (value->kind == COLUMN_NUMBER)
             snprintf(numbers[i], NUMBER_SIZE, "%lld", (long long)value->number);
-        else if (value->kind == SQL_TEXT)
+        else if (value->kind == COLUMN_TEXT)
             copies[i] = slice_dup(value->text);
-        values[i] = value->kind == SQL_NUMBER ? numbers[i] : copies[i];
+        values[i] = value->kind == COLUMN_NUMBER ? numbers[i] : copies[i];
     }
     bool is_sent =
         PQsendQueryParams(postgres->connection, sql->text, (int)sql->count, NULL, values, NULL, NULL, 0);
@@ -365,7 +365,7 @@ static enum status postgres_find_version(struct driver *driver, int64_t *version
     if (status == STATUS_OK)
         status = postgres_run(of_driver(driver), &find, sql_take_number, &tables, problem);
     if (status == STATUS_OK && tables)
-        status = schema_version(driver, version, problem);
+        status = sql_version(driver, version, problem);
     return status == STATUS_OK ? STATUS_OK : STATUS_UNAVAILABLE;
 }
 
@@ -384,7 +384,7 @@ static enum status postgres_prepare(struct driver *driver, struct problem *probl
     enum status status =
         postgres_run_texts(postgres, "BEGIN; SELECT pg_advisory_xact_lock(7700, 1)", problem);
     if (status == STATUS_OK)
-        status = schema_migrate(driver, steps, problem);
+        status = sql_migrate(driver, steps, problem);
     if (status == STATUS_OK)
         status = postgres_run_texts(postgres, "COMMIT", problem);
     return status == STATUS_OK ? STATUS_OK : STATUS_UNAVAILABLE;
@@ -404,24 +404,19 @@ static enum status postgres_append_begin(struct driver *driver, struct problem *
 static enum status postgres_append(struct driver *driver, const struct history_parse *parse,
                                    struct problem *problem)
 {
-    static const char *const names[SCHEMA_COLUMN_COUNT] = {
-        "topic",          "job_id",        "outcome", "created_at",  "due_at",   "ended_at",
-        "reason",         "status",        "error",   "duration_ms", "attempts", "rounds",
-        "lost_consumers", "method",        "url",     "labels",      "headers",  "body",
-        "body_base64",    "body_left_out", "rest",    "attempt_log", "bytes"};
     struct postgres *postgres = of_driver(driver);
     struct buffer *rows = &postgres->rows;
-    struct sql_value values[SCHEMA_COLUMN_COUNT];
+    struct column_value values[SCHEMA_COLUMN_COUNT];
     buffer_append_byte(rows, postgres->row_count ? ',' : '[');
     struct json_writer json = json_writer_to(rows);
     json_put_object(&json);
     json_add_number(&json, "n", (int64_t)postgres->row_count++);
     schema_values(&parse->columns, values);
     for (size_t i = 0; i < SCHEMA_COLUMN_COUNT; i++) {
-        if (values[i].kind == SQL_NUMBER)
-            json_add_number(&json, names[i], values[i].number);
-        else if (values[i].kind == SQL_TEXT)
-            json_add_text(&json, names[i], values[i].text);
+        if (values[i].kind == COLUMN_NUMBER)
+            json_add_number(&json, schema_names[i], values[i].number);
+        else if (values[i].kind == COLUMN_TEXT)
+            json_add_text(&json, schema_names[i], values[i].text);
     }
     if (parse->lane.size)
         json_add_text(&json, "lane", parse->lane);
@@ -438,7 +433,7 @@ static enum status postgres_append_end(struct driver *driver, struct problem *pr
     if (postgres->row_count == 0)
         return STATUS_OK;
     buffer_append_byte(&postgres->rows, ']');
-    const struct sql_value values[] = {SQL_TEXT_OF(buffer_slice(&postgres->rows))};
+    const struct column_value values[] = {COLUMN_TEXT_OF(buffer_slice(&postgres->rows))};
     const struct sql sql = {APPEND, values, 1};
     enum status status = postgres_run(postgres, &sql, NULL, NULL, problem);
     buffer_clear(&postgres->rows);
@@ -453,13 +448,12 @@ static void postgres_write_ids(struct buffer *out, const int64_t *ids, size_t co
     buffer_append_byte(out, '}');
 }
 
-static enum status postgres_remove(struct driver *driver, const int64_t *ids, size_t count,
-                                   struct problem *problem)
+static enum status postgres_remove(struct driver *driver, const struct positions *at, struct problem *problem)
 {
     struct buffer list;
-    buffer_init(&list, 24 * count + 2);
-    postgres_write_ids(&list, ids, count);
-    const struct sql_value values[] = {SQL_TEXT_OF(buffer_slice(&list))};
+    buffer_init(&list, 24 * at->count + 2);
+    postgres_write_ids(&list, at->ids, at->count);
+    const struct column_value values[] = {COLUMN_TEXT_OF(buffer_slice(&list))};
     const struct sql sql = {REMOVE, values, 1};
     enum status status = postgres_query(driver, &sql, NULL, NULL, problem);
     buffer_fini(&list);
@@ -472,6 +466,12 @@ static enum status postgres_measure(struct driver *driver, int64_t *bytes, struc
     return postgres_query(driver, &sql, sql_take_number, bytes, problem);
 }
 
+static const struct sql_kind postgres_sql = {
+    .query = postgres_query,
+    .is_one_of_ids = "id = ANY($1::bigint[])",
+    .write_ids = postgres_write_ids,
+};
+
 static const struct driver_kind postgres_kind = {
     .name = "postgresql",
     .find_version = postgres_find_version,
@@ -479,23 +479,27 @@ static const struct driver_kind postgres_kind = {
     .close = postgres_close,
     .free = postgres_free,
     .prepare = postgres_prepare,
-    .query = postgres_query,
+    .find = sql_find,
+    .count_prefix = sql_count_prefix,
+    .look = sql_look,
+    .fetch = sql_fetch,
+    .count = sql_count,
+    .plot = sql_plot,
+    .has_rows = sql_has_rows,
     .append_begin = postgres_append_begin,
     .append = postgres_append,
     .append_end = postgres_append_end,
     .remove = postgres_remove,
-    .is_one_of_ids = "id = ANY($1::bigint[])",
-    .write_ids = postgres_write_ids,
     .measure = postgres_measure,
 };
 
 struct driver *postgres_new(const char *url)
 {
     struct postgres *postgres = NEW(struct postgres);
-    postgres->driver.kind = &postgres_kind;
+    postgres->base = (struct sql_driver){{.kind = &postgres_kind}, &postgres_sql};
     postgres->url = slice_dup(slice_of(url));
     buffer_init(&postgres->rows, ROWS_MAX);
-    return &postgres->driver;
+    return &postgres->base.driver;
 }
 
 void postgres_library(struct library *library)

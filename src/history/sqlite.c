@@ -14,7 +14,7 @@
 
 #include "base/memory.h"
 #include "base/system.h"
-#include "history/driver.h"
+#include "history/sql.h"
 
 enum {
     STATEMENTS_MAX = 48,   /* maximum number of prepared statements */
@@ -33,7 +33,7 @@ struct statement {
 };
 
 struct sqlite {
-    struct driver driver;
+    struct sql_driver base;
     char *path;
     sqlite3 *db; /* NULL: closed */
     struct statement statements[STATEMENTS_MAX];
@@ -97,7 +97,8 @@ static enum status sqlite_failed(const struct sqlite *sqlite, const char *what, 
 static int on_progress(void *arg)
 {
     const struct sqlite *sqlite = arg;
-    return atomic_load(sqlite->driver.is_stopping) || clock_steady_us() > sqlite->driver.deadline_us;
+    return atomic_load(sqlite->base.driver.is_stopping) ||
+           clock_steady_us() > sqlite->base.driver.deadline_us;
 }
 
 static void statement_fini(struct statement *statement)
@@ -130,15 +131,15 @@ static sqlite3_stmt *prepared(struct sqlite *sqlite, const char *text)
     return oldest->stmt;
 }
 
-static int bind_value(sqlite3_stmt *stmt, int place, const struct sql_value *value)
+static int bind_value(sqlite3_stmt *stmt, int place, const struct column_value *value)
 {
     switch (value->kind) {
-    case SQL_NUMBER:
+    case COLUMN_NUMBER:
         return sqlite3_bind_int64(stmt, place, value->number);
-    case SQL_TEXT:
+    case COLUMN_TEXT:
         return sqlite3_bind_text64(stmt, place, value->text.data ? value->text.data : "", value->text.size,
                                    SQLITE_STATIC, SQLITE_UTF8);
-    case SQL_NULL:
+    case COLUMN_NULL:
         break;
     }
     return sqlite3_bind_null(stmt, place);
@@ -148,19 +149,19 @@ enum { COLUMNS_MAX = 32 };
 
 static bool give_row(sqlite3_stmt *stmt, sql_row_fn *fn, void *arg)
 {
-    struct sql_value columns[COLUMNS_MAX];
+    struct column_value columns[COLUMNS_MAX];
     int count = sqlite3_column_count(stmt);
     assert(count <= COLUMNS_MAX);
     for (int i = 0; i < count; i++) {
-        columns[i] = (struct sql_value){.kind = SQL_NULL};
+        columns[i] = (struct column_value){.kind = COLUMN_NULL};
         switch (sqlite3_column_type(stmt, i)) {
         case SQLITE_NULL:
             break;
         case SQLITE_INTEGER:
-            columns[i] = SQL_NUMBER_OF(sqlite3_column_int64(stmt, i));
+            columns[i] = COLUMN_NUMBER_OF(sqlite3_column_int64(stmt, i));
             break;
         default:
-            columns[i].kind = SQL_TEXT;
+            columns[i].kind = COLUMN_TEXT;
             columns[i].text.data = (const char *)sqlite3_column_text(stmt, i);
             columns[i].text.size = (size_t)sqlite3_column_bytes(stmt, i);
         }
@@ -316,7 +317,7 @@ static enum status sqlite_find_version(struct driver *driver, int64_t *version, 
         status = read_number(sqlite, "SELECT count(*) FROM sqlite_master WHERE name = 'duepost_meta'",
                              &tables, problem);
     if (status == STATUS_OK && tables)
-        status = schema_version(driver, version, problem);
+        status = sql_version(driver, version, problem);
     return status;
 }
 
@@ -347,7 +348,7 @@ static enum status sqlite_prepare(struct driver *driver, struct problem *problem
     struct sqlite *sqlite = of_driver(driver);
     enum status status = run_text(sqlite, "BEGIN IMMEDIATE", problem);
     if (status == STATUS_OK)
-        status = schema_migrate(driver, steps, problem);
+        status = sql_migrate(driver, steps, problem);
     if (status == STATUS_OK)
         status = run_text(sqlite, "COMMIT", problem);
     if (status == STATUS_OK)
@@ -370,8 +371,8 @@ static enum status sqlite_append_begin(struct driver *driver, struct problem *pr
 static enum status append_label(struct sqlite *sqlite, const struct history_parse *parse, int64_t id,
                                 struct slice label, struct problem *problem)
 {
-    const struct sql_value values[] = {SQL_TEXT_OF(label), SQL_NUMBER_OF(parse->columns.ended_at),
-                                       SQL_NUMBER_OF(id)};
+    const struct column_value values[] = {COLUMN_TEXT_OF(label), COLUMN_NUMBER_OF(parse->columns.ended_at),
+                                          COLUMN_NUMBER_OF(id)};
     const struct sql sql = {INSERT_LABEL, values, 3};
     return sqlite_run(sqlite, &sql, NULL, NULL, problem);
 }
@@ -393,7 +394,7 @@ static enum status sqlite_append(struct driver *driver, const struct history_par
                                  struct problem *problem)
 {
     struct sqlite *sqlite = of_driver(driver);
-    struct sql_value values[SCHEMA_COLUMN_COUNT];
+    struct column_value values[SCHEMA_COLUMN_COUNT];
     bool has_labels = parse->labels.count > 0 || parse->lane.size > 0;
     const struct sql sql = {has_labels ? INSERT " RETURNING id" : INSERT, values, SCHEMA_COLUMN_COUNT};
     int64_t id = 0;
@@ -433,13 +434,12 @@ static void sqlite_write_ids(struct buffer *out, const int64_t *ids, size_t coun
 
 #define IS_ONE_OF_IDS "id IN (SELECT value FROM json_each($1))"
 
-static enum status sqlite_remove(struct driver *driver, const int64_t *ids, size_t count,
-                                 struct problem *problem)
+static enum status sqlite_remove(struct driver *driver, const struct positions *at, struct problem *problem)
 {
     struct buffer list;
-    buffer_init(&list, 24 * count + 2);
-    sqlite_write_ids(&list, ids, count);
-    const struct sql_value values[] = {SQL_TEXT_OF(buffer_slice(&list))};
+    buffer_init(&list, 24 * at->count + 2);
+    sqlite_write_ids(&list, at->ids, at->count);
+    const struct column_value values[] = {COLUMN_TEXT_OF(buffer_slice(&list))};
     const struct sql sql = {"DELETE FROM duepost_jobs WHERE " IS_ONE_OF_IDS, values, 1};
     enum status status = sqlite_run(of_driver(driver), &sql, NULL, NULL, problem);
     buffer_fini(&list);
@@ -504,6 +504,12 @@ static enum status sqlite_tidy(struct driver *driver, bool *has_more, struct pro
     return vacuum(sqlite, problem);
 }
 
+static const struct sql_kind sqlite_sql = {
+    .query = sqlite_query,
+    .is_one_of_ids = IS_ONE_OF_IDS,
+    .write_ids = sqlite_write_ids,
+};
+
 static const struct driver_kind sqlite_kind = {
     .name = "sqlite",
     .find_version = sqlite_find_version,
@@ -511,13 +517,17 @@ static const struct driver_kind sqlite_kind = {
     .close = sqlite_close,
     .free = sqlite_free,
     .prepare = sqlite_prepare,
-    .query = sqlite_query,
+    .find = sql_find,
+    .count_prefix = sql_count_prefix,
+    .look = sql_look,
+    .fetch = sql_fetch,
+    .count = sql_count,
+    .plot = sql_plot,
+    .has_rows = sql_has_rows,
     .append_begin = sqlite_append_begin,
     .append = sqlite_append,
     .sync = sqlite_sync,
     .remove = sqlite_remove,
-    .is_one_of_ids = IS_ONE_OF_IDS,
-    .write_ids = sqlite_write_ids,
     .measure = sqlite_measure,
     .tidy = sqlite_tidy,
 };
@@ -527,10 +537,10 @@ struct driver *sqlite_new(const char *path)
     struct sqlite *sqlite = NEW(struct sqlite);
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); /* without memory statistics, SQLite takes no mutex for
                                                          each allocation; only the first call has an effect */
-    sqlite->driver.kind = &sqlite_kind;
+    sqlite->base = (struct sql_driver){{.kind = &sqlite_kind}, &sqlite_sql};
     sqlite->path = slice_dup(slice_of(path));
     sqlite->vacuum_pages = VACUUM_PAGES;
-    return &sqlite->driver;
+    return &sqlite->base.driver;
 }
 
 void sqlite_library(struct library *library)

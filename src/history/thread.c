@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -57,6 +58,26 @@ struct history_thread {
     bool appends_next;         /* if calls of both kinds wait, the next call is an append */
     size_t remove_max;         /* maximum number of rows that a step removes */
 };
+
+/* ---- the database ---- */
+
+bool history_url_is_mongo(const char *url)
+{
+    return strncmp(url, "mongodb", strlen("mongodb")) == 0;
+}
+
+enum status history_url_check(const char *url, bool *has_password, struct problem *problem)
+{
+    return history_url_is_mongo(url) ? mongo_url_check(url, has_password, problem)
+                                     : postgres_url_check(url, has_password, problem);
+}
+
+struct driver *history_driver_new(const struct history_options *options)
+{
+    if (options->sqlite_path)
+        return sqlite_new(options->sqlite_path);
+    return history_url_is_mongo(options->url) ? mongo_new(options->url) : postgres_new(options->url);
+}
 
 void history_call_free(struct history_call *call)
 {
@@ -311,12 +332,9 @@ static void adapt_step(struct history_thread *thread, int64_t took_us, bool was_
 static enum status remove_step(struct history_thread *thread, const struct job_filter *filter,
                                int64_t max_bytes, size_t *removed, bool *has_more, struct problem *problem)
 {
-    struct driver *driver = thread->driver;
-    int64_t ids[HISTORY_DELETE_MAX], begin_us = clock_steady_us();
+    int64_t begin_us = clock_steady_us();
     size_t max = thread->remove_max;
-    enum status status = read_oldest(driver, filter, max_bytes, ids, max, removed, problem);
-    if (status == STATUS_OK && *removed)
-        status = driver->kind->remove(driver, ids, *removed, problem);
+    enum status status = read_and_remove(thread->driver, filter, max_bytes, max, removed, problem);
     *has_more = *removed == max;
     if (*removed)
         adapt_step(thread, clock_steady_us() - begin_us, *has_more);
@@ -524,9 +542,8 @@ struct history_thread *history_thread_start(const struct history_options *option
     pthread_condattr_t steady;
     thread->options = *options;
     thread->options.sqlite_path = copy_of(options->sqlite_path);
-    thread->options.postgres_url = copy_of(options->postgres_url);
-    thread->driver =
-        options->sqlite_path ? sqlite_new(options->sqlite_path) : postgres_new(options->postgres_url);
+    thread->options.url = copy_of(options->url);
+    thread->driver = history_driver_new(options);
     history_parse_init(&thread->parse);
     thread->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     atomic_init(&thread->is_stopping, false);
@@ -574,6 +591,6 @@ void history_thread_stop(struct history_thread *thread)
     pthread_cond_destroy(&thread->has_work);
     pthread_mutex_destroy(&thread->lock);
     free((char *)(uintptr_t)thread->options.sqlite_path);
-    free((char *)(uintptr_t)thread->options.postgres_url);
+    free((char *)(uintptr_t)thread->options.url);
     free(thread);
 }

@@ -4,7 +4,7 @@
 #define DUEPOST_HISTORY_THREAD_H
 
 #include "base/list.h"
-#include "history/reads.h"
+#include "history/driver.h"
 
 enum call_kind { CALL_APPEND, CALL_FIND, CALL_LIST, CALL_COUNT, CALL_STATS, CALL_DELETE };
 
@@ -55,6 +55,9 @@ struct history_call {
 };
 
 void history_call_free(struct history_call *);
+
+/* Creates the driver that the options name. The caller sets its deadline_us, is_stopping and stop_fd. */
+struct driver *history_driver_new(const struct history_options *);
 
 /* ---- the thread ---- */
 

@@ -1,14 +1,4 @@
-#include <assert.h>
-
-#include "base/timestamp.h"
-#include "base/utf8.h"
-#include "history/reads.h"
-
-#define ALL_STATES (1u << JOB_STATE_DEAD | 1u << JOB_STATE_DELIVERED | 1u << JOB_STATE_CANCELLED)
-
-/* The largest characters. A prefix with this text appended sorts after all texts that begin with the
- * prefix. */
-#define LARGEST "\xf4\x8f\xbf\xbf\xf4\x8f\xbf\xbf"
+#include "history/sql.h"
 
 void window_sql_init(struct window_sql *sql)
 {
@@ -35,7 +25,7 @@ static void put_sql(struct window_sql *sql, const char *text)
 }
 
 /* Appends the next parameter. */
-static void put_value(struct window_sql *sql, struct sql_value value)
+static void put_value(struct window_sql *sql, struct column_value value)
 {
     assert(sql->count < WINDOW_VALUES_MAX);
     sql->values[sql->count++] = value;
@@ -44,64 +34,27 @@ static void put_value(struct window_sql *sql, struct sql_value value)
 
 static void put_number(struct window_sql *sql, int64_t number)
 {
-    put_value(sql, SQL_NUMBER_OF(number));
+    put_value(sql, COLUMN_NUMBER_OF(number));
 }
 
 static void put_text(struct window_sql *sql, struct slice text)
 {
-    put_value(sql, SQL_TEXT_OF(text));
+    put_value(sql, COLUMN_TEXT_OF(text));
 }
 
-unsigned window_states(const struct job_filter *filter)
-{
-    unsigned states = filter->states ? filter->states & ALL_STATES : ALL_STATES;
-    struct slice rest = filter->statuses, word;
-    bool may_be_delivered = rest.size == 0;
-    if (filter->reasons.size)
-        states &= 1u << JOB_STATE_DEAD;
-    while (rest.size) { /* only a status that begins with 2 can match delivered jobs */
-        slice_cut(rest, ',', &word, &rest);
-        may_be_delivered |= word.size && word.data[0] == '2';
-    }
-    return may_be_delivered ? states : states & ~(1u << JOB_STATE_DELIVERED);
-}
-
-static bool has_conditions(const struct job_filter *filter)
-{
-    return filter->reasons.size || filter->statuses.size || filter->host.size || filter->has_key;
-}
-
-bool window_is_covered(const struct window *window)
-{
-    const struct job_filter *filter = &window->filter;
-    if (has_conditions(filter))
-        return false;
-    if (window->is_by_prefix || filter->labels.size)
-        return false;
-    return filter->id_prefix.size == 0;
-}
-
-/* Appends the conditions on ended_at and row. The range begins at the position of the list, or at the
- * filter's limit of time (after_ms or before_ms) if that comes later in the list's order. The range ends at
- * the filter's other limit of time. */
+/* Appends the conditions on ended_at and row. The range ends at the filter's other limit of time. */
 static void put_range(struct window_sql *sql, const struct window *window, const char *id)
 {
     const struct job_filter *filter = &window->filter;
-    int64_t after_ms = filter->after_ms, before_ms = filter->before_ms ? filter->before_ms : INT64_MAX;
-    int64_t row = window->is_newest_first ? 0 : INT64_MAX;
-    int64_t ms = window->is_newest_first ? before_ms : after_ms - 1;
-    const struct history_cursor *from = &window->from;
-    bool is_further = window->is_newest_first ? from->ended_ms < ms : from->ended_ms > ms;
-    if (from->is_set && is_further) {
-        ms = from->ended_ms;
-        row = from->row;
-    }
+    const struct history_cursor begin = window_begin(window);
     buffer_printf(&sql->text, "(ended_at,%s)%s(", id, window->is_newest_first ? "<" : ">");
-    put_number(sql, ms);
+    put_number(sql, begin.ended_ms);
     put_sql(sql, ",");
-    put_number(sql, row);
+    put_number(sql, begin.row);
     put_sql(sql, window->is_newest_first ? ") AND ended_at>=" : ") AND ended_at<");
-    put_number(sql, window->is_newest_first ? after_ms : before_ms);
+    put_number(sql, window->is_newest_first ? filter->after_ms
+                    : filter->before_ms     ? filter->before_ms
+                                            : INT64_MAX);
 }
 
 static void put_order(struct window_sql *sql, const struct window *window, const char *prefix, const char *id)
@@ -143,18 +96,11 @@ static void put_by_outcome(struct window_sql *sql, const struct window *window, 
     }
 }
 
-/* Returns the label by which a window selects its rows. The other labels are conditions. */
-static struct slice first_label(const struct job_filter *filter)
-{
-    struct slice first, others;
-    slice_cut(filter->labels, '\n', &first, &others);
-    return first;
-}
-
 static void put_by_label(struct window_sql *sql, const struct window *window)
 {
+    struct slice others;
     put_sql(sql, "SELECT job AS id,ended_at FROM duepost_labels WHERE label=");
-    put_text(sql, first_label(&window->filter));
+    put_text(sql, window_label(window, &others));
     put_sql(sql, " AND ");
     put_range(sql, window, "job");
     put_order(sql, window, "", "job");
@@ -165,14 +111,11 @@ static void put_prefix_range(struct window_sql *sql, struct slice prefix)
 {
     put_sql(sql, "job_id>=");
     put_text(sql, prefix);
-    if (prefix.size > JOB_ID_DERIVED_MAX) {
-        sql->has_failed = true;
-        return;
-    }
+    assert(prefix.size <= JOB_ID_DERIVED_MAX);
     memcpy(sql->room, prefix.data, prefix.size);
-    memcpy(sql->room + prefix.size, LARGEST, sizeof LARGEST - 1);
+    memcpy(sql->room + prefix.size, WINDOW_LARGEST, sizeof WINDOW_LARGEST - 1);
     put_sql(sql, " AND job_id<=");
-    put_text(sql, slice_from(sql->room, prefix.size + sizeof LARGEST - 1));
+    put_text(sql, slice_from(sql->room, prefix.size + sizeof WINDOW_LARGEST - 1));
 }
 
 static void put_by_prefix(struct window_sql *sql, const struct window *window)
@@ -240,11 +183,7 @@ static void put_words(struct window_sql *sql, struct slice words,
 {
     struct slice word;
     const char *before = " AND (";
-    for (size_t count = 0; words.size; count++) {
-        if (count == WINDOW_WORDS_MAX) {
-            sql->has_failed = true;
-            break;
-        }
+    while (words.size) {
         slice_cut(words, ',', &word, &words);
         put_sql(sql, before);
         put_word(sql, word);
@@ -284,7 +223,7 @@ static void put_states(struct window_sql *sql, const struct job_filter *filter)
 {
     unsigned states = window_states(filter);
     const char *before = " AND j.outcome IN (";
-    if (states == ALL_STATES)
+    if (states == WINDOW_ALL_STATES)
         return;
     if (states == 0) {
         put_sql(sql, " AND 1=0");
@@ -305,7 +244,7 @@ static void put_labels(struct window_sql *sql, const struct window *window)
 {
     struct slice label, rest = window->filter.labels;
     if (!window->is_by_prefix)
-        slice_cut(rest, '\n', &label, &rest);
+        (void)window_label(window, &rest);
     while (rest.size) {
         slice_cut(rest, '\n', &label, &rest);
         put_sql(sql,

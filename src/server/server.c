@@ -175,7 +175,7 @@ static void start_history(struct server *server)
     const struct options *options = server->options;
     const struct history_options history = {
         .sqlite_path = options->history_path,
-        .postgres_url = options->history_url,
+        .url = options->history_url,
         .bodies = options->history_bodies,
         .max_age_ms = options->history_max_age_ms,
         .max_bytes = options->history_max_bytes,
@@ -312,7 +312,7 @@ static void warn_of_missing_jobs(const struct server *server)
 {
     const struct options *options = server->options;
     const struct history_options history = {.sqlite_path = options->history_path,
-                                            .postgres_url = options->history_url};
+                                            .url = options->history_url};
     if (options_have_history(options) && embedded_redis_is_new(server->embedded) &&
         history_has_jobs(&history))
         log_warning("jobs_files_missing", LOG_TEXT("data", options->data_dir),

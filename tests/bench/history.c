@@ -253,7 +253,7 @@ int main(int argc, char **argv)
         fail("ROWS must be at least 1, and BATCH 1 to 10,000");
     bench.begin_ms = clock_wall_ms() - (int64_t)bench.rows;
     const struct history_options options = {.sqlite_path = is_url ? NULL : argv[1],
-                                            .postgres_url = is_url ? argv[1] : NULL,
+                                            .url = is_url ? argv[1] : NULL,
                                             .max_age_ms = INT64_C(86400000) * 365,
                                             .max_bytes = INT64_C(1) << 50};
     bench.thread = history_thread_start(&options);

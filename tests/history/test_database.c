@@ -60,7 +60,7 @@ static void make_database(int kind)
     snprintf(sql, sizeof sql, "CREATE DATABASE %s", name);
     postgres_server_run(server, "postgres", sql);
     postgres_server_url(server, "postgres", name, url);
-    options.postgres_url = url;
+    options.url = url;
 }
 
 static void open_world(int kind)

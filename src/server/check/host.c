@@ -283,7 +283,7 @@ void check_time_zones(struct check_report *report)
 void check_history(struct check_report *report, const struct options *options)
 {
     const struct history_options history = {.sqlite_path = options->history_path,
-                                            .postgres_url = options->history_url};
+                                            .url = options->history_url};
     const char *where = options->history_path ? options->history_path : "PostgreSQL";
     int64_t version;
     struct problem problem;
