@@ -28,7 +28,7 @@ struct identities {
     struct loop *loop;
     struct http_client *common;
     struct http_client_options
-        options;           /* its texts are the two below, because a reload frees those of the server */
+        options;           /* with the two texts below, because a reload frees those of the server */
     char *ca_file, *proxy; /* owned; NULL: none */
     struct access_tokens *tokens;
     struct list clients;
