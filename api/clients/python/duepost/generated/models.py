@@ -181,6 +181,20 @@ class PerKey(TypedDict):
     order: NotRequired[Literal["fifo"]]
 
 
+class Auth(TypedDict):
+    type: Literal["jwt", "oauth2", "mtls"]
+    origins: NotRequired[list[str]]
+    audience: NotRequired[str]
+    algorithm: NotRequired[Literal["EdDSA", "ES256", "RS256"]]
+    tokenUrl: NotRequired[str]
+    clientId: NotRequired[str]
+    clientSecret: NotRequired[str]
+    scope: NotRequired[str]
+    clientAuth: NotRequired[Literal["basic", "post"]]
+    certificate: NotRequired[str]
+    privateKey: NotRequired[str]
+
+
 class NewLease(TypedDict):
     max: NotRequired[int]
     lease: NotRequired[float]
@@ -784,10 +798,6 @@ class ImportDataParametersQuery(TypedDict):
     moving: NotRequired[bool]
 
 
-class ImportDataRequest(TypedDict):
-    pass
-
-
 class ReadOverviewParametersQuery(TypedDict):
     after: NotRequired[int]
     step: NotRequired[int]
@@ -937,6 +947,22 @@ class ListReceiversParametersQuery(TypedDict):
 class ListReceiversResponse(TypedDict):
     receivers: list[Receiver]
     cursor: NotRequired[str]
+
+
+class Key(TypedDict):
+    kty: Literal["OKP", "EC", "RSA"]
+    alg: Literal["EdDSA", "ES256", "RS256"]
+    use: Literal["sig"]
+    kid: str
+    crv: NotRequired[str]
+    x: NotRequired[str]
+    y: NotRequired[str]
+    e: NotRequired[str]
+    n: NotRequired[str]
+
+
+class GetIdentityKeysResponse(TypedDict):
+    keys: list[Key]
 
 
 class CronTimes(TypedDict):
@@ -1215,6 +1241,9 @@ class Settings(TypedDict):
     url: NotRequired[str]
     headers: NotRequired[dict[str, str]]
     secrets: NotRequired[list[str]]
+    signature: NotRequired[Literal["standard", "rfc9421", "both"]]
+    egressProxy: NotRequired[str]
+    auth: NotRequired[Auth]
     onDelivered: NotRequired[str | CallbackTarget]
     onDead: NotRequired[str | CallbackTarget]
     onAttempt: NotRequired[str | CallbackTarget]

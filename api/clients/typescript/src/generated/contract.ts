@@ -1274,6 +1274,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/.well-known/jwks.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The public keys of the server
+         * @description The set of public keys (RFC 7517) with which receivers check the tokens of the setting `auth`, type `jwt`. It needs no token.
+         *     Read it again when a token has a `kid` that you do not know, and at least every five minutes.
+         */
+        get: operations["getIdentityKeys"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/path-check/{path}": {
         parameters: {
             query?: never;
@@ -2469,6 +2490,51 @@ export interface components {
              */
             order?: "fifo";
         };
+        /**
+         * @description How requests say who sends them, in addition to signatures. `jwt`: each request has a JSON Web Token of its own in
+         *     `Authorization`, signed with a key of `--identity-key-file`; its claims are `iss` (the server's `--public-url`), `sub` (the
+         *     topic), `aud`, `iat`, `exp` (five minutes later) and `jti`. `oauth2`: each request has an access token of a token server
+         *     (client credentials, RFC 6749, 4.4). All processes share one token until shortly before its end; after a 401 a token that
+         *     is older than ten seconds is replaced, and the job sent again without an attempt. While the token server gives none, the
+         *     jobs are held without an attempt. `mtls`: connections are made with a client certificate. A header `Authorization` of the
+         *     job or the topic wins.
+         */
+        Auth: {
+            /** @enum {string} */
+            type: "jwt" | "oauth2" | "mtls";
+            /**
+             * @description The urls, without path and query, that get it; all other requests are sent without it. Default is the origin of the
+             *     `url` in the same request, which a later change of `url` does not change.
+             */
+            origins?: string[];
+            /** @description With `jwt`, required: the claim `aud`. With `oauth2`: the parameter `audience`. */
+            audience?: string;
+            /**
+             * @description With `jwt`. Default is the algorithm of the server's first key.
+             * @enum {string}
+             */
+            algorithm?: "EdDSA" | "ES256" | "RS256";
+            /**
+             * Format: uri
+             * @description With `oauth2`, required. The rules for urls of jobs apply. Shown without its query.
+             */
+            tokenUrl?: string;
+            /** @description With `oauth2`, required. */
+            clientId?: string;
+            /** @description With `oauth2`, required. Shown as `***`. A patch that changes `type`, `origins` or `tokenUrl` must have it again. */
+            clientSecret?: string;
+            /** @description With `oauth2`: the parameter `scope`. */
+            scope?: string;
+            /**
+             * @description With `oauth2`: whether id and secret are sent in `Authorization` or in the body. Default is `basic`.
+             * @enum {string}
+             */
+            clientAuth?: "basic" | "post";
+            /** @description With `mtls`, required: the certificate in PEM, and then those of its chain. */
+            certificate?: string;
+            /** @description With `mtls`, required: the private key in PEM, without a password. Shown as `***`. A patch that changes `type` or `origins` must have it again. */
+            privateKey?: string;
+        };
         Settings: {
             /** @description While this is `true`, no attempt begins. Jobs are still accepted, and due jobs wait. */
             paused?: boolean;
@@ -2592,6 +2658,20 @@ export interface components {
              *     requests. Default is the server's keys.
              */
             secrets?: string[];
+            /**
+             * @description How the keys sign. `standard`: the headers of Standard Webhooks. `rfc9421`: the headers `signature-input` and
+             *     `signature` of RFC 9421 over `@method`, `@target-uri`, `content-digest` (RFC 9530) and `webhook-id`. A `whsec_` key
+             *     signs with `hmac-sha256`, a `whsk_` key with `ed25519`; `keyid` is the beginning of the SHA-256, 32 hexadecimal
+             *     digits, of the shared key, or of the public key. Default is `standard`.
+             * @enum {string}
+             */
+            signature?: "standard" | "rfc9421" | "both";
+            /**
+             * @description An HTTP proxy for the topic's requests, `http://[user:password@]host:port`, as `--egress-proxy` is for all topics.
+             *     Answers show `***` in place of user and password. Only a token for all topics can change this setting.
+             */
+            egressProxy?: string;
+            auth?: components["schemas"]["Auth"];
             /** @description Where duepost reports each job that was delivered, unless the job has an `onDelivered` of its own. */
             onDelivered?: components["schemas"]["Callback"];
             /** @description Where duepost reports each job that dies, unless the job has an `onDead` of its own. */
@@ -4494,6 +4574,7 @@ export type PriorityAge = components['schemas']['PriorityAge'];
 export type NeverAges = components['schemas']['NeverAges'];
 export type KeyRate = components['schemas']['KeyRate'];
 export type PerKey = components['schemas']['PerKey'];
+export type Auth = components['schemas']['Auth'];
 export type Settings = components['schemas']['Settings'];
 export type NewLease = components['schemas']['NewLease'];
 export type Leases = components['schemas']['Leases'];
@@ -6320,7 +6401,7 @@ export interface operations {
             content: {
                 /** @example {"kind":"topic","name":"orders","settings":"{\"paused\":true}"} */
                 "application/x-ndjson": string;
-                "application/json": Record<string, never>;
+                "application/json": unknown;
             };
         };
         responses: {
@@ -8467,6 +8548,42 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["Health"];
+                };
+            };
+        };
+    };
+    getIdentityKeys: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The keys; none without `--identity-key-file`. */
+            200: {
+                headers: {
+                    "Cache-Control"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/jwk-set+json": {
+                        keys: {
+                            /** @enum {string} */
+                            kty: "OKP" | "EC" | "RSA";
+                            /** @enum {string} */
+                            alg: "EdDSA" | "ES256" | "RS256";
+                            /** @enum {string} */
+                            use: "sig";
+                            kid: string;
+                            crv?: string;
+                            x?: string;
+                            y?: string;
+                            e?: string;
+                            n?: string;
+                        }[];
+                    };
                 };
             };
         };

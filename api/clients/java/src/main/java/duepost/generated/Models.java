@@ -33,6 +33,93 @@ public final class Models {
     ) {}
 
 
+    public record Auth(
+            String type,
+            List<String> origins,
+            String audience,
+            String algorithm,
+            String tokenUrl,
+            String clientId,
+            String clientSecret,
+            String scope,
+            String clientAuth,
+            String certificate,
+            String privateKey
+    ) {
+        public static final class Builder {
+            private String type;
+            private List<String> origins;
+            private String audience;
+            private String algorithm;
+            private String tokenUrl;
+            private String clientId;
+            private String clientSecret;
+            private String scope;
+            private String clientAuth;
+            private String certificate;
+            private String privateKey;
+            public Builder type(String type) {
+                this.type = type;
+                return this;
+            }
+
+            public Builder origins(List<String> origins) {
+                this.origins = origins;
+                return this;
+            }
+
+            public Builder audience(String audience) {
+                this.audience = audience;
+                return this;
+            }
+
+            public Builder algorithm(String algorithm) {
+                this.algorithm = algorithm;
+                return this;
+            }
+
+            public Builder tokenUrl(String tokenUrl) {
+                this.tokenUrl = tokenUrl;
+                return this;
+            }
+
+            public Builder clientId(String clientId) {
+                this.clientId = clientId;
+                return this;
+            }
+
+            public Builder clientSecret(String clientSecret) {
+                this.clientSecret = clientSecret;
+                return this;
+            }
+
+            public Builder scope(String scope) {
+                this.scope = scope;
+                return this;
+            }
+
+            public Builder clientAuth(String clientAuth) {
+                this.clientAuth = clientAuth;
+                return this;
+            }
+
+            public Builder certificate(String certificate) {
+                this.certificate = certificate;
+                return this;
+            }
+
+            public Builder privateKey(String privateKey) {
+                this.privateKey = privateKey;
+                return this;
+            }
+
+            public Auth build() {
+                return new Auth(type, origins, audience, algorithm, tokenUrl, clientId, clientSecret, scope, clientAuth, certificate, privateKey);
+            }
+        }
+    }
+
+
     public record Batch(
             Integer size,
             Double _wait,
@@ -365,6 +452,24 @@ public final class Models {
             String error,
             String outcome,
             String nextAt
+    ) {}
+
+
+    public record GetIdentityKeys200Response(
+            List<GetIdentityKeys200ResponseKeysInner> keys
+    ) {}
+
+
+    public record GetIdentityKeys200ResponseKeysInner(
+            String kty,
+            String alg,
+            String use,
+            String kid,
+            String crv,
+            String x,
+            String y,
+            String e,
+            String n
     ) {}
 
 
@@ -2011,6 +2116,9 @@ public final class Models {
             String url,
             Map<String, String> headers,
             List<String> secrets,
+            String signature,
+            String egressProxy,
+            Auth auth,
             Object onDelivered,
             Object onDead,
             Object onAttempt,
