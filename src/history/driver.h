@@ -65,7 +65,7 @@ struct driver_kind {
     enum status (*measure)(struct driver *, int64_t *bytes, struct problem *);
 
     /* Does a step of upkeep that takes less than 100 ms. If *has_more becomes true, the caller calls it again
-     * soon. NULL: there is none. */
+     * soon. May be NULL. */
     enum status (*tidy)(struct driver *, bool *has_more, struct problem *);
 };
 

@@ -20,13 +20,26 @@ void read_rows_fini(struct read_rows *rows)
     *rows = (struct read_rows){.count = 0};
 }
 
-void read_rows_add(struct read_rows *rows, const struct history_columns *columns)
+static struct history_kept_row *add_row(struct read_rows *rows)
 {
     if (rows->count == rows->capacity) {
         rows->capacity = rows->capacity ? 2 * rows->capacity : 16;
         rows->items = memory_resize(rows->items, rows->capacity * sizeof *rows->items);
     }
-    history_row_from(&rows->items[rows->count++], columns);
+    return &rows->items[rows->count++];
+}
+
+void read_rows_add(struct read_rows *rows, const struct history_columns *columns)
+{
+    history_row_from(add_row(rows), columns);
+}
+
+void read_rows_take(struct read_rows *rows, struct read_rows *other)
+{
+    for (size_t i = 0; i < other->count; i++)
+        *add_row(rows) = other->items[i];
+    free(other->items);
+    *other = (struct read_rows){.count = 0};
 }
 
 enum status read_one(struct driver *driver, struct slice id, struct read_rows *rows, struct problem *problem)

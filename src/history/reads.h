@@ -105,6 +105,9 @@ bool positions_add(struct positions *, int64_t ended_at, int64_t id, int64_t byt
 /* Adds a row with its contents. Copies all texts. */
 void read_rows_add(struct read_rows *, const struct history_columns *);
 
+/* Moves the rows of other to the end, and frees other. */
+void read_rows_take(struct read_rows *, struct read_rows *other);
+
 /* Returns the count of this outcome. */
 int64_t *outcome_count(struct outcome_counts *, enum job_state);
 

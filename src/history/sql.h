@@ -30,7 +30,7 @@ static inline bool sql_take_number(void *arg, const struct column_value *columns
     return true;
 }
 
-/* What differs between SQL databases. */
+/* The differences between SQL databases. */
 struct sql_kind {
     /* Runs a query, and passes each row of its result to the function, which may be NULL. */
     enum status (*query)(struct driver *, const struct sql *, sql_row_fn *, void *arg, struct problem *);

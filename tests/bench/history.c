@@ -245,7 +245,7 @@ int main(int argc, char **argv)
     struct history_state state;
     if (argc < 3 || argc > 5)
         fail("usage: bench_history PATH|URL ROWS [BATCH [random]]");
-    bool is_url = strncmp(argv[1], "postgres", 8) == 0;
+    bool is_url = strstr(argv[1], "://") != NULL;
     bench.rows = (size_t)atoll(argv[2]);
     bench.batch = argc > 3 ? (size_t)atoll(argv[3]) : 500;
     bench.is_random = argc > 4;

@@ -11,6 +11,7 @@ import pytest
 
 from duepost import Duepost
 from patience import SLOW, until
+from mongo_server import MongoServer
 from postgres_server import PostgresServer
 from redis_server import RedisServer
 import scratch
@@ -49,6 +50,9 @@ class File:
         with contextlib.closing(sqlite3.connect(f"file:{self.path}?mode=ro", uri=True, timeout=10)) as link:
             return link.execute("SELECT count(*) FROM sqlite_master WHERE name = 'duepost_jobs'").fetchone()[0] == 1
 
+    def begin(self):
+        pass
+
     def stop(self):
         pass
 
@@ -60,6 +64,9 @@ class Server:
         self.how = how
         self.postgres = PostgresServer()
         self.option = self.postgres.url
+
+    def begin(self):
+        pass
 
     def rows(self):
         return self.postgres.rows(f"SELECT {COLUMNS} FROM duepost_jobs") or []
@@ -80,6 +87,40 @@ class Server:
         self.postgres.stop()
 
 
+class Documents:
+    """A history in a server that speaks MongoDB's protocol. how: as above."""
+
+    def __init__(self, how):
+        self.how = how
+        self.mongo = MongoServer()
+        self.option = self.mongo.url("history")
+        self.is_made = False
+
+    def begin(self):
+        """Waits for the collections. FerretDB 1.24 cannot use a collection if it, or its client, is killed while it makes it."""
+        if not self.is_made:
+            until(lambda: self.mongo.has_history("history"), 20, "the collections")
+            self.is_made = True
+
+    def rows(self):
+        return [tuple(document[name] for name in COLUMNS.split(", ")) for document in self.mongo.documents("history")]
+
+    @contextlib.contextmanager
+    def away(self):
+        if self.how == "killed":
+            self.mongo.kill()
+        else:
+            self.mongo.freeze()
+        yield
+        if self.how == "killed":
+            self.mongo.start()
+        else:
+            self.mongo.thaw()
+
+    def stop(self):
+        self.mongo.stop()
+
+
 @pytest.fixture
 def redis():
     server = RedisServer()
@@ -87,15 +128,18 @@ def redis():
     server.stop()
 
 
-@pytest.fixture(params=["locked file", "killed server", "frozen server"])
+@pytest.fixture(params=["locked file", "killed server", "frozen server", "killed mongodb", "frozen mongodb"])
 def history(request):
-    made = File() if request.param == "locked file" else Server(request.param.split()[0])
+    how, where = request.param.split()
+    made = {"file": lambda _: File(), "server": Server, "mongodb": Documents}[where](how)
     yield made
     made.stop()
 
 
 def start(redis, history, *options):
-    return Duepost("--history", history.option, *options, redis=redis)
+    server = Duepost("--history", history.option, *options, redis=redis)
+    history.begin()
+    return server
 
 
 def outcomes(history):

@@ -17,6 +17,7 @@ from duepost import BINARY, environment, run
 from field import Field
 from network import Unavailable
 from patience import SLOW, until
+from mongo_server import MongoServer
 from postgres_server import PostgresServer
 from redis_gate import RedisGate
 from redis_server import free_port
@@ -309,6 +310,22 @@ def test_a_history_in_postgresql(start, redis):
         assert check(*options).line("history") == ("ok", "PostgreSQL has no tables yet; the first start creates them")
         start("--history", database.url, redis=behind)
         until(lambda: check(*options).line("history") == ("ok", "PostgreSQL, tables of version 1"), 10, "the history has its tables")
+    finally:
+        database.stop()
+    assert check(*options).line("history")[0] == "FAIL"
+
+
+def test_a_history_in_mongodb(start, redis):
+    behind, database = redis(), MongoServer()
+    options = (*of(behind), "--history", database.url("history"))
+    try:
+        assert check(*options).line("history") == ("ok", "MongoDB has no tables yet; the first start creates them")
+        assert "history" not in database.client().list_database_names()
+        first = start("--history", database.url("history"), redis=behind)
+        until(lambda: check(*options).line("history") == ("ok", "MongoDB, tables of version 1"), 10, "the history has its tables")
+        first.stop()
+        database.client()["history"].duepost_meta.update_one({"_id": "version"}, {"$set": {"value": 99}})
+        assert "the tables have version 99" in check(*options).line("history")[1]
     finally:
         database.stop()
     assert check(*options).line("history")[0] == "FAIL"

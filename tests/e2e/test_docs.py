@@ -132,7 +132,7 @@ def test_each_output_that_a_page_shows_is_compared(path):
         if block.language in ("text", "json"):
             is_output = before and before.language == "sh" and before.section == block.section and not before.directive
             assert is_output or block.directive.startswith("output of "), f"{path.name}:{block.line}"
-        assert block.language in {"sh", "text", "json", "http", "nginx", "haproxy", "caddy", "sql", "yaml", *documents.COMMANDS}, f"{path.name}:{block.line}"
+        assert block.language in {"sh", "text", "json", "http", "nginx", "haproxy", "caddy", "sql", "mongosh", "yaml", *documents.COMMANDS}, f"{path.name}:{block.line}"
         before = block
 
 

@@ -11,6 +11,7 @@ import pytest
 import scratch
 from duepost import Duepost
 from patience import until
+from mongo_server import MongoServer
 from postgres_server import PostgresServer
 from receiver import Answer
 from timestamp import from_ms, to_ms
@@ -26,11 +27,20 @@ def postgres():
     started.stop()
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+@pytest.fixture(scope="module")
+def mongo():
+    started = MongoServer()
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql", "mongodb"])
 def where(request):
     """Returns the value of --history."""
     if request.param == "sqlite":
         return f"sqlite:{scratch.file('history.sqlite')}"
+    if request.param == "mongodb":
+        return request.getfixturevalue("mongo").url(f"history{next(_databases)}")
     return request.getfixturevalue("postgres").create(f"history{next(_databases)}")
 
 

@@ -14,6 +14,7 @@ import documents
 import duepost
 from duepost import ROOT, Duepost
 from patience import SLOW, until
+from mongo_server import MongoServer
 from postgres_server import PostgresServer
 import scratch
 
@@ -227,3 +228,36 @@ def test_the_documented_sql_runs_in_postgresql(receiver, topic):
         if server:
             server.stop()
         postgres.stop()
+
+
+def in_mongosh(collection, text):
+    """Runs a line such as db.duepost_jobs.find(FILTER, FIELDS).limit(5), whose arguments are JSON."""
+    found = collection
+    for name, arguments in re.findall(r"\.(find|aggregate|sort|limit)\(((?:[^()]|\([^()]*\))*)\)", text):
+        values = json.loads(f"[{arguments}]")
+        found = found.sort(list(values[0].items())) if name == "sort" else getattr(found, name)(*values)
+    return list(found)
+
+
+def test_the_documented_queries_run_in_mongodb(receiver, topic):
+    mongo = MongoServer()
+    server = None
+    try:
+        server = Duepost("--breaker", "off", "--history", mongo.url("history"))
+        receiver.script("orders", 503, job_id="c")
+        server.schedule(topic="orders", jobId="c", url=receiver.url(), retry=0)
+        fill(server, receiver, topic, delivered=[("a", {"labels": ["eu"], "key": "k"})], dead=["b"])
+        until(lambda: len(mongo.documents("history")) == 3, 15, "all are in the history")
+        queries = [block.text for block in documents.blocks(ROOT / "docs/history.md") if block.language == "mongosh"]
+        with mongo.client() as client:
+            dead, labelled, answered = [in_mongosh(client.history.duepost_jobs, query) for query in queries]
+        assert sorted((row["_id"], row["jobs"]) for row in dead) == sorted([("orders", 1), (topic, 1)])
+        assert [(row["job_id"], row["outcome"]) for row in labelled] == [("a", "delivered")]
+        assert [(row["job_id"], row["status"]) for row in answered] == [("c", 503)]
+        row, = [document for document in mongo.documents("history") if document["job_id"] == "a"]
+        assert set(row) == set(columns_of_the_page()) | {"_id"} and row["labels"] == ["eu", "\x1fk"]
+        assert row["_id"] == f"a\n{topic}\n{row['created_at']:015}"
+    finally:
+        if server:
+            server.stop()
+        mongo.stop()

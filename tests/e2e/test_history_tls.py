@@ -1,10 +1,11 @@
-"""The history in a PostgreSQL with TLS: which certificates are trusted, and what happens while the certificate of the
+"""The history in a PostgreSQL or a MongoDB with TLS: which certificates are trusted, and what happens while the certificate of the
 server is not trusted."""
 
 import pytest
 
 from duepost import Duepost
 from patience import until
+from mongo_server import MongoServer
 from postgres_server import PostgresServer
 from redis_server import RedisServer
 from test_archive import counter
@@ -90,3 +91,41 @@ def test_a_server_with_a_certificate_of_another_name_gets_nothing(receiver, redi
 
 def test_a_server_that_wants_tls_refuses_a_client_without(receiver, redis, postgres, topic):
     expect_refused(redis, receiver, topic, postgres.tls_url(sslmode="disable"), "no encryption")
+
+
+# ---- MongoDB ----
+
+@pytest.fixture
+def mongo(request, authority):
+    """Starts a server with a port for TLS. The fixture's parameter names the files of its certificate and key."""
+    name = getattr(request, "param", "postgres")
+    server = MongoServer((authority.directory / f"{name}.pem", authority.directory / f"{name}.key"))
+    yield server
+    server.stop()
+
+
+def over_tls(mongo, **parameters):
+    query = "&".join(f"{name}={value}" for name, value in parameters.items())
+    return f"mongodb://127.0.0.1:{mongo.tls_port}/history?tls=true&{query}"
+
+
+@pytest.mark.parametrize("mongo, more", [("postgres", {}), ("other", {"tlsAllowInvalidHostnames": "true"})], indirect=["mongo"])
+def test_a_mongodb_with_the_right_certificate(receiver, redis, mongo, authority, topic, more):
+    server = Duepost("--history", over_tls(mongo, tlsCAFile=authority.certificate, **more), redis=redis)
+    try:
+        deliver(server, receiver, topic, "a")
+        until(lambda: [document["job_id"] for document in mongo.documents("history")] == ["a"], 20, "the row")
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize("mongo, is_known, why", [("postgres", False, "certificate verify failed"), ("other", True, "certificate verif")], indirect=["mongo"])
+def test_a_mongodb_with_a_wrong_certificate_gets_nothing(receiver, redis, mongo, authority, topic, is_known, why):
+    trusted = authority if is_known else Authority()
+    expect_refused(redis, receiver, topic, over_tls(mongo, tlsCAFile=trusted.certificate), why)
+    assert mongo.documents("history") == []
+
+
+def test_a_mongodb_without_tls_gets_nothing(receiver, redis, mongo, authority, topic):
+    expect_refused(redis, receiver, topic, f"{mongo.url('history')}?tls=true&tlsCAFile={authority.certificate}", "TLS handshake")
+    assert mongo.documents("history") == []

@@ -1,5 +1,7 @@
 """Options from flags, the environment and a file. Invalid options prevent the start."""
 
+import os
+import pathlib
 import re
 import subprocess
 
@@ -8,6 +10,7 @@ import pytest
 from duepost import ROOT, run
 from patience import until
 
+NEXT = os.environ.get("DUEPOST_NEXT", str(ROOT / "build" / "next" / "duepost"))
 NAMES = """listen tokens tls-cert tls-key health-listen share-port redis redis-password-file sentinel-user sentinel-password-file shards data embedded-server config clock durability trust-durability history history-bodies history-max-age
 history-max-bytes history-backlog outbox reactors max-in-flight
 max-in-flight-topic max-body max-jobs dead-max dead-max-age max-connections max-connections-per-address max-waiting max-bodies header-timeout body-timeout answer-timeout
@@ -32,7 +35,7 @@ def test_the_short_help_is_the_help():
         assert result.returncode == 0 and result.stdout == run("--help").stdout, result.stderr
 
 
-LIBRARIES = "libmicrohttpd", "GnuTLS", "libcurl", "libev", "hiredis", "OpenSSL", "jansson", "SQLite", "libpq", "libyaml"
+LIBRARIES = "libmicrohttpd", "GnuTLS", "libcurl", "libev", "hiredis", "OpenSSL", "jansson", "SQLite", "libpq", "libyaml", "libmongoc"
 
 
 def test_version():
@@ -99,6 +102,18 @@ def test_a_history_is_kept_with_the_private_redis_only():
     assert configured("--redis", "unix:/tmp/x")["history"] == "off"
     found = configured(extra={"DUEPOST_HISTORY": "postgresql://u:pass@h/db?sslmode=verify-full"})
     assert found["history"] == "postgresql://u:***@h/db?sslmode=verify-full"
+    found = configured(extra={"DUEPOST_HISTORY": "mongodb://u:pass@h:27017,i/db?tls=true"})
+    assert found["history"] == "mongodb://u:***@h:27017,i/db?tls=true"
+
+
+def test_a_build_without_mongodb_says_so():
+    """The build next is one without libmongoc."""
+    if not pathlib.Path(NEXT).exists():
+        pytest.skip(f"{NEXT} does not exist; build it with: script/build next")
+    result = subprocess.run([NEXT, "--print-config", "--history", "mongodb://u@h/db"], capture_output=True, text=True, check=False)
+    assert result.returncode == 2 and "was built without it" in result.stderr and "libmongoc-dev" in result.stderr
+    linked = subprocess.run(["ldd", NEXT], capture_output=True, text=True, check=True).stdout
+    assert "mongoc" not in linked and "libpq" in linked
 
 
 def test_the_password_of_the_outbox_is_not_shown():
@@ -126,6 +141,8 @@ def test_the_environment_names_the_file(tmp_path):
     (["--outbox", "postgresql://u@h/db?password=x"], {}, "passfile"),
     (["--history", "mysql://h/db"], {}, "history"), (["--history", "postgresql://u:pass@h/db"], {}, "password"),
     (["--history", "postgresql://u@h/db?password=x"], {}, "passfile"), (["--history", "postgresql://u@h/db?nonsense=1"], {}, "history"),
+    (["--history", "mongodb://u:pass@h/db"], {}, "password"), (["--history", "mongodb://h"], {}, "host[:port]/database"),
+    (["--history", "mongodb://h/db?tlsCertificateKeyFilePassword=pass@"], {}, "tlsCertificateKeyFilePassword"),
     (["--history", "sqlite:/tmp/x", "--redis", "redis://db.example:6379"], {}, "on this host"),
     (["--history", "sqlite", "--redis", "unix:/tmp/x"], {}, "sqlite:PATH"), (["--history-bodies", "some"], {}, "history-bodies"),
     ([], {"DUEPOST_EGRESS_PROXY": "http://u:pass@h:x"}, "DUEPOST_EGRESS_PROXY"), (["--log-level", "loud"], {}, "log-level"),

@@ -1,4 +1,4 @@
-/* The history in SQLite and in PostgreSQL: the same cases for both. */
+/* The history in SQLite, in PostgreSQL and in MongoDB: the same cases for all. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,14 +7,16 @@
 #include "base/system.h"
 #include "history/history_calls.h"
 #include "job/job.h"
+#include "support/mongo_server.h"
 #include "support/postgres_server.h"
 #include "support/suite.h"
 
-enum { SQLITE, POSTGRES, KINDS };
+enum { SQLITE, POSTGRES, MONGO, KINDS };
 
 #define MINUTE_MS INT64_C(60000)
 
 static struct postgres_server *server;
+static struct mongo_server *mongo; /* NULL: there is no such server */
 static char folder[] = "/tmp/duepost-history-XXXXXX";
 static char path[64], url[POSTGRES_URL_SIZE];
 static struct history_options options;
@@ -26,11 +28,13 @@ static int64_t now_ms;
 static void start_server(void)
 {
     server = postgres_server_new();
+    mongo = mongo_server_is_there() ? mongo_server_new() : NULL;
 }
 
 static void stop_server(void)
 {
     postgres_server_free(server);
+    mongo_server_free(mongo);
 }
 
 static void make_place(void)
@@ -57,10 +61,14 @@ static void make_database(int kind)
     }
     char name[32], sql[128];
     snprintf(name, sizeof name, "test_%d", (int)getpid());
+    options.url = url;
+    if (kind == MONGO) {
+        mongo_server_url(mongo, name, url);
+        return;
+    }
     snprintf(sql, sizeof sql, "CREATE DATABASE %s", name);
     postgres_server_run(server, "postgres", sql);
     postgres_server_url(server, "postgres", name, url);
-    options.url = url;
 }
 
 static void open_world(int kind)
@@ -505,6 +513,10 @@ START_TEST(two_processes_share_a_database)
     struct history_row row;
     open_world(_i);
     history_world_open(&other, &options);
+    if (_i == MONGO) { /* FerretDB 1.24 may fail for one of two clients that make the same collection */
+        history_world_await(&world, true);
+        history_world_await(&other, true);
+    }
     for (int i = 0; i < 3; i++) {
         char id[32];
         snprintf(id, sizeof id, "orders/%d", i);
@@ -533,24 +545,25 @@ END_TEST
 Suite *suite(void)
 {
     Suite *made = suite_create("history database");
-    TCase *both = tcase_create("both");
-    tcase_add_unchecked_fixture(both, start_server, stop_server);
-    tcase_add_checked_fixture(both, make_place, remove_place);
-    tcase_set_timeout(both, 60);
-    tcase_add_loop_test(both, a_job_that_is_appended_is_found_as_it_was, 0, KINDS);
-    tcase_add_loop_test(both, of_two_ends_of_a_job_the_later_one_stays, 0, KINDS);
-    tcase_add_loop_test(both, the_last_job_of_an_id_is_found, 0, KINDS);
-    tcase_add_loop_test(both, texts_that_duepost_did_not_write_hold_up_no_others, 0, KINDS);
-    tcase_add_loop_test(both, lists_keep_to_their_filters, 0, KINDS);
-    tcase_add_loop_test(both, too_many_words_are_refused, 0, KINDS);
-    tcase_add_loop_test(both, pages_have_each_job_once, 0, KINDS);
-    tcase_add_loop_test(both, steps_are_counted_by_outcome, 0, KINDS);
-    tcase_add_loop_test(both, jobs_of_a_topic_are_deleted_up_to_a_time, 0, KINDS);
-    tcase_add_loop_test(both, old_jobs_go, 0, KINDS);
-    tcase_add_loop_test(both, the_oldest_jobs_go_beyond_the_maximum_size, 0, KINDS);
-    tcase_add_loop_test(both, bodies_are_kept_as_the_option_says, 0, KINDS);
-    tcase_add_loop_test(both, two_processes_share_a_database, 0, KINDS);
-    tcase_add_loop_test(both, calls_under_way_end_with_the_history, 0, KINDS);
-    suite_add_tcase(made, both);
+    TCase *all = tcase_create("all");
+    const int kinds = mongo_server_is_there() ? KINDS : MONGO;
+    tcase_add_unchecked_fixture(all, start_server, stop_server);
+    tcase_add_checked_fixture(all, make_place, remove_place);
+    tcase_set_timeout(all, 60);
+    tcase_add_loop_test(all, a_job_that_is_appended_is_found_as_it_was, 0, kinds);
+    tcase_add_loop_test(all, of_two_ends_of_a_job_the_later_one_stays, 0, kinds);
+    tcase_add_loop_test(all, the_last_job_of_an_id_is_found, 0, kinds);
+    tcase_add_loop_test(all, texts_that_duepost_did_not_write_hold_up_no_others, 0, kinds);
+    tcase_add_loop_test(all, lists_keep_to_their_filters, 0, kinds);
+    tcase_add_loop_test(all, too_many_words_are_refused, 0, kinds);
+    tcase_add_loop_test(all, pages_have_each_job_once, 0, kinds);
+    tcase_add_loop_test(all, steps_are_counted_by_outcome, 0, kinds);
+    tcase_add_loop_test(all, jobs_of_a_topic_are_deleted_up_to_a_time, 0, kinds);
+    tcase_add_loop_test(all, old_jobs_go, 0, kinds);
+    tcase_add_loop_test(all, the_oldest_jobs_go_beyond_the_maximum_size, 0, kinds);
+    tcase_add_loop_test(all, bodies_are_kept_as_the_option_says, 0, kinds);
+    tcase_add_loop_test(all, two_processes_share_a_database, 0, kinds);
+    tcase_add_loop_test(all, calls_under_way_end_with_the_history, 0, kinds);
+    suite_add_tcase(made, all);
     return made;
 }

@@ -14,12 +14,14 @@
 #include "base/system.h"
 #include "history/history_calls.h"
 #include "history/sql.h"
+#include "support/mongo_server.h"
 #include "support/postgres_server.h"
 #include "support/suite.h"
 
 #define DAY_MS INT64_C(86400000)
 
 static struct postgres_server *server;
+static struct mongo_server *mongo;
 static char folder[] = "/tmp/duepost-history-XXXXXX";
 static char path[64], url[POSTGRES_URL_SIZE], database[32];
 static struct history_options options = {.max_age_ms = 7 * DAY_MS, .max_bytes = INT64_C(1) << 30};
@@ -435,6 +437,149 @@ START_TEST(urls_are_checked_without_showing_them)
 }
 END_TEST
 
+/* ---- MongoDB ---- */
+
+static void start_mongo(void)
+{
+    mongo = mongo_server_new();
+}
+
+static void stop_mongo(void)
+{
+    mongo_server_free(mongo);
+}
+
+static void make_mongo_database(void)
+{
+    snprintf(database, sizeof database, "test_%d", (int)getpid());
+    mongo_server_url(mongo, database, url);
+    options.sqlite_path = NULL;
+    options.url = url;
+}
+
+START_TEST(a_mongo_server_that_hangs)
+{
+    make_mongo_database();
+    history_world_open(&world, &options);
+    await_append("orders/1");
+    mongo_server_freeze(mongo);
+    ck_assert(!find_job(&world, "orders/1", &row)); /* the answer comes in time */
+    history_world_close(&world);
+    history_world_open(&world, &options); /* the kernel accepts the connection, and nothing answers */
+    usleep(100000);
+    int64_t begin_us = clock_boot_us();
+    history_world_close(&world); /* at once, although the thread waits for the server */
+    ck_assert_int_lt(clock_boot_us() - begin_us, 3000000);
+    mongo_server_thaw(mongo);
+    history_world_open(&world, &options);
+    await_append("orders/2");
+    ck_assert(find_job(&world, "orders/1", &row));
+    history_world_close(&world);
+}
+END_TEST
+
+START_TEST(a_mongo_server_that_takes_five_seconds)
+{
+    make_mongo_database();
+    history_world_open(&world, &options);
+    await_append("orders/1");
+    mongo_server_freeze(mongo);
+    pid_t pid = fork();
+    if (pid == 0) {
+        sleep(5);
+        mongo_server_thaw(mongo);
+        _exit(0);
+    }
+    ck_assert_msg(append_job(&world, "orders/2", &job) == STATUS_OK, "%s", last_why());
+    ck_assert(find_job(&world, "orders/2", &row));
+    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+    history_world_close(&world);
+}
+END_TEST
+
+START_TEST(a_mongo_server_that_crashes)
+{
+    enum { JOBS = 20 };
+    char id[32];
+    make_mongo_database();
+    history_world_open(&world, &options);
+    history_world_await(&world, true);
+    for (int i = 0; i < JOBS; i++) {
+        snprintf(id, sizeof id, "orders/%d", i);
+        ck_assert_msg(append_job(&world, id, &job) == STATUS_OK, "%s", last_why());
+    }
+    mongo_server_kill(mongo);
+    ck_assert_int_eq(append_job(&world, "orders/last", &job), STATUS_UNAVAILABLE);
+    history_world_await(&world, false);
+    check_that_reads_hide("127.0.0.1");
+    mongo_server_start(mongo);
+    await_append("orders/last");
+    for (int i = 0; i < JOBS; i++) {
+        snprintf(id, sizeof id, "orders/%d", i);
+        ck_assert_msg(find_job(&world, id, &row), "%s", id);
+    }
+    history_world_close(&world);
+}
+END_TEST
+
+START_TEST(a_host_of_mongo_that_is_not_there)
+{
+    options.sqlite_path = NULL;
+    options.url = "mongodb://keeper:hid%40den@127.0.0.1:1/history?authSource=admin";
+    history_world_open(&world, &options);
+    history_world_await(&world, false);
+    ck_assert_int_eq(append_job(&world, "orders/1", &job), STATUS_UNAVAILABLE);
+    check_why("127.0.0.1:1");
+    ck_assert_ptr_null(strstr(last_why(), "hid"));
+    history_world_close(&world);
+}
+END_TEST
+
+START_TEST(mongo_urls_are_checked_without_showing_them)
+{
+    static const struct {
+        const char *url;
+        bool is_valid, has_password;
+    } cases[] = {
+        {"mongodb://u:hidden@h/db?tls=true&tlsCAFile=/x", true, true},
+        {"mongodb://u@h:27017,i:27018/db?replicaSet=rs&authMechanism=MONGODB-X509", true, false},
+        {"mongodb://h/db", true, false},
+        {"mongodb://h/db?tls=true&tlsCertificateKeyFile=/x&tlsCertificateKeyFilePassword=hidden", false,
+         false},
+        {"mongodb://u:x@h/db?authMechanism=MONGODB-AWS&authMechanismProperties=AWS_SESSION_TOKEN:hidden",
+         false, true},
+        {"mongodb+srv://u:hidden@h.example.com/db", true, true},
+        {"mongodb://u:hidden@h", false, true},
+        {"mongodb://u:hidden@h/", false, true},
+        {"mongodb://u:hid%zzden@h/db", false, false},
+        {"mongodb://u:hidden@/db", false, false},
+        {"mongodb:hidden", false, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct problem problem = {.text = ""};
+        bool has_password;
+        enum status status = history_url_check(cases[i].url, &has_password, &problem);
+        ck_assert_msg(status == (cases[i].is_valid ? STATUS_OK : STATUS_INVALID), "%s", cases[i].url);
+        ck_assert_msg(has_password == cases[i].has_password, "%s", cases[i].url);
+        ck_assert_ptr_null(strstr(problem.text, "hid"));
+    }
+}
+END_TEST
+
+static TCase *mongo_cases(void)
+{
+    TCase *made = tcase_create("mongodb");
+    tcase_add_unchecked_fixture(made, start_mongo, stop_mongo);
+    tcase_add_checked_fixture(made, make_place, remove_place);
+    tcase_set_timeout(made, 90);
+    tcase_add_test(made, mongo_urls_are_checked_without_showing_them);
+    tcase_add_test(made, a_host_of_mongo_that_is_not_there);
+    tcase_add_test(made, a_mongo_server_that_takes_five_seconds);
+    tcase_add_test(made, a_mongo_server_that_hangs);
+    tcase_add_test(made, a_mongo_server_that_crashes);
+    return made;
+}
+
 Suite *suite(void)
 {
     Suite *made = suite_create("history failures");
@@ -460,5 +605,7 @@ Suite *suite(void)
     tcase_add_test(postgres, a_server_that_hangs);
     tcase_add_test(postgres, a_server_that_crashes);
     suite_add_tcase(made, postgres);
+    if (mongo_server_is_there())
+        suite_add_tcase(made, mongo_cases());
     return made;
 }

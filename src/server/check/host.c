@@ -284,7 +284,9 @@ void check_history(struct check_report *report, const struct options *options)
 {
     const struct history_options history = {.sqlite_path = options->history_path,
                                             .url = options->history_url};
-    const char *where = options->history_path ? options->history_path : "PostgreSQL";
+    const char *where = options->history_path                                  ? options->history_path
+                        : history_url_is_mongo(history.url ? history.url : "") ? "MongoDB"
+                                                                               : "PostgreSQL";
     int64_t version;
     struct problem problem;
     if (!options_have_history(options))

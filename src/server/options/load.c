@@ -361,7 +361,7 @@ static enum status settle_history(const struct loading *loading)
         return place_problem(
             loading, OPTION_HISTORY, setting,
             "sqlite needs a Redis on this host (unix:PATH, localhost or a loopback address), because "
-            "processes on other hosts would not share the file; use postgresql://");
+            "processes on other hosts would not share the file; use postgresql:// or mongodb://");
     if (strcmp(setting->text, "sqlite") != 0)
         return STATUS_OK;
     if (!options->is_embedded)

@@ -404,9 +404,11 @@ bool options_answer(const struct options *options, FILE *out)
             libraries[i](&library);
             fprintf(out, "%s %s\n", library.name, library.version);
         }
-        struct library yaml;
-        if (declared_library(&yaml))
-            fprintf(out, "%s %s\n", yaml.name, yaml.version);
+        struct library optional;
+        if (declared_library(&optional))
+            fprintf(out, "%s %s\n", optional.name, optional.version);
+        if (mongo_library(&optional))
+            fprintf(out, "%s %s\n", optional.name, optional.version);
     } else if (settings[OPTION_PRINT_REFERENCE].text) {
         options_print_reference(out);
     } else if (settings[OPTION_PRINT_MAN].text) {

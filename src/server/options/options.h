@@ -160,7 +160,7 @@ struct options {
     bool trusts_durability; /* see --trust-durability: if Redis hides whether it provides the durability
                                class, duepost assumes that it does */
     char *history_path;     /* path of the SQLite file; NULL: none */
-    char *history_url;      /* url of PostgreSQL, with its password; NULL: none */
+    char *history_url;      /* url of PostgreSQL or MongoDB, with its password; NULL: none */
     enum history_bodies history_bodies;
     int64_t history_max_age_ms, history_max_bytes;
     int64_t history_backlog_bytes;

@@ -301,12 +301,14 @@ const struct option option_table[OPTION_COUNT] = {
             .name = "history",
             .placeholder = "WHERE",
             .kind = OPTION_KIND_HISTORY,
-            .help = "database of ended jobs: off, sqlite, sqlite:PATH or postgresql://...",
+            .help = "database of ended jobs: off, sqlite, sqlite:PATH, postgresql://... or mongodb://...",
             .text =
                 "Default: sqlite with the private Redis, which is the file history.sqlite in data; off\n"
                 "with your own Redis. sqlite:PATH needs a Redis on this host, because all duepost\n"
                 "processes must use the same file. postgresql://[user[:password]@]host[:port]/database\n"
-                "takes libpq's parameters, such as ?sslmode=verify-full&sslrootcert=FILE&passfile=FILE. A\n"
+                "takes libpq's parameters, such as ?sslmode=verify-full&sslrootcert=FILE&passfile=FILE.\n"
+                "mongodb://[user[:password]@]host[:port]/database, or mongodb+srv://, takes MongoDB's, such\n"
+                "as ?tls=true&tlsCAFile=FILE&replicaSet=NAME, if duepost was built with libmongoc. A\n"
                 "password may be in a passfile, in this file or in DUEPOST_HISTORY, but not in the flag,\n"
                 "which every user of the host can read. docs/history.md describes the tables. Deliveries\n"
                 "never wait for this database.",
@@ -346,7 +348,8 @@ const struct option option_table[OPTION_COUNT] = {
             .fallback = "1GiB",
             .help = "maximum size of the history; above it, the oldest jobs are removed from it",
             .text = "With SQLite, the size is that of the file's used pages. With PostgreSQL, it is an\n"
-                    "estimate from the sizes of the rows.",
+                    "estimate from the sizes of the rows. With MongoDB, it is that of the documents,\n"
+                    "uncompressed and without indexes.",
             .is_shared = true,
         },
     [OPTION_HISTORY_BACKLOG] =

@@ -174,23 +174,26 @@ static void clear_history(struct options *options)
     options->history_path = options->history_url = NULL;
 }
 
-/* Returns a copy of the url of a PostgreSQL, or NULL if it is wrong. variable is the one of the environment.
+/* Returns a copy of the url of a database, or NULL if it is wrong. variable is the one of the environment.
  * The message does not show a wrong value, because it may contain a password. */
-static char *copy_postgres_url(struct slice text, enum option_source source, const char *variable,
-                               struct problem *problem)
+static char *copy_url(struct slice text, enum option_source source, const char *variable,
+                      struct problem *problem)
 {
     char *url = slice_dup(text);
     bool has_password;
     enum status status = history_url_check(url, &has_password, problem);
-    if (status == STATUS_OK && memmem(text.data, text.size, "password=", strlen("password="))) {
+    if (status == STATUS_OK && !history_url_is_mongo(url) &&
+        memmem(text.data, text.size, "password=", strlen("password="))) {
         problem_set(problem, "put the password between the user and the host, or into a passfile");
         status = STATUS_INVALID;
     }
     if (status == STATUS_OK && has_password && source == OPTION_SOURCE_FLAG) {
         problem_set(problem,
                     "a password in a flag can be read by every user of this host; put it into "
-                    "%s, the configuration file or a file that ?passfile= names",
-                    variable);
+                    "%s%s",
+                    variable,
+                    history_url_is_mongo(url) ? " or the configuration file"
+                                              : ", the configuration file or a file that ?passfile= names");
         status = STATUS_INVALID;
     }
     if (status != STATUS_OK) {
@@ -206,6 +209,11 @@ static bool is_postgres_url(struct slice text)
     return slice_starts_with(text, SLICE("postgresql://")) || slice_starts_with(text, SLICE("postgres://"));
 }
 
+static bool is_mongo_url(struct slice text)
+{
+    return slice_starts_with(text, SLICE("mongodb://")) || slice_starts_with(text, SLICE("mongodb+srv://"));
+}
+
 /* Sets the kind of history. For "sqlite", the path of the file is set later, when all options have been read.
  */
 static enum status set_history(struct options *options, const struct option *option,
@@ -218,15 +226,16 @@ static enum status set_history(struct options *options, const struct option *opt
     } else if (slice_starts_with(text, file) && text.size > file.size && text.size < TEXT_MAX) {
         clear_history(options);
         options->history_path = slice_dup(slice_skip(text, file.size));
-    } else if (is_postgres_url(text)) {
-        char *url = copy_postgres_url(text, source, "DUEPOST_HISTORY", problem);
+    } else if (is_postgres_url(text) || is_mongo_url(text)) {
+        char *url = copy_url(text, source, "DUEPOST_HISTORY", problem);
         if (!url)
             return STATUS_INVALID;
         clear_history(options);
         options->history_url = url;
     } else {
         problem_set(problem,
-                    "must be off, sqlite, sqlite:PATH or postgresql://[user[:password]@]host/database");
+                    "must be off, sqlite, sqlite:PATH, postgresql://[user[:password]@]host/database or "
+                    "mongodb://[user[:password]@]host/database");
         return STATUS_INVALID;
     }
     return STATUS_OK;
@@ -238,7 +247,7 @@ static enum status set_outbox(struct options *options, const struct option *opti
     (void)option;
     char *url = NULL;
     if (is_postgres_url(text)) {
-        url = copy_postgres_url(text, source, "DUEPOST_OUTBOX", problem);
+        url = copy_url(text, source, "DUEPOST_OUTBOX", problem);
         if (!url)
             return STATUS_INVALID;
     } else if (!slice_equal(text, SLICE("off"))) {
