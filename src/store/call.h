@@ -84,8 +84,10 @@ enum {
     /* Each burial counts as this size in addition. It takes Redis about 0.07 ms, so 128 of them stay below 10
        ms. */
     BATCH_BURY_WEIGHT = BATCH_BYTES_MAX / 128,
-    /* Each row of an import counts as this size in addition, so that a run has at most 128 of them. */
+    /* Each row of an import counts as these sizes in addition, so that a run has at most 128 rows, or 4,096
+     * members, which are the entries of workflows' lists and hashes. */
     BATCH_ROW_WEIGHT = BATCH_BYTES_MAX / 128,
+    BATCH_MEMBER_WEIGHT = BATCH_BYTES_MAX / 4096,
 };
 
 struct store_call;

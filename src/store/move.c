@@ -105,6 +105,6 @@ void store_import(struct store *store, const struct data_row *row, store_import_
     store_call_number(call, (int64_t)row->count);
     for (size_t i = 0; i < 2 * row->count; i++)
         store_call_text(call, row->members[i]);
-    call->bytes += BATCH_ROW_WEIGHT;
+    call->bytes += BATCH_ROW_WEIGHT + row->count * BATCH_MEMBER_WEIGHT;
     store_call_send(call);
 }

@@ -432,6 +432,22 @@ def test_an_export_and_an_import_continue_after_kills(start, own, data):
     assert in_order(export(target)[0]) == in_order(whole) and own.arrivals == []
 
 
+def test_a_restart_of_redis_loses_no_settings_of_keys(start, data):
+    """Hashes have no order that outlives Redis: after a restart, the walk through this one begins again."""
+    server = start(*QUIET, data=data)
+    keys = [{"kind": "key", "name": f"t\nkey-{number}", "settings": '{"maxInFlight":2}'} for number in range(3000)]
+    assert send(server, keys).expect(200)["imported"] == 3000
+    first = [json.loads(line) for line in expect_text(server.get("/export?limit=700"), 200).splitlines()]
+    server.kill()
+    server = start(*QUIET, data=data)
+    lines, cursor = first[1:-1], first[-1]["cursor"]
+    while cursor:
+        page = [json.loads(line) for line in expect_text(server.get(f"/export?cursor={cursor}"), 200).splitlines()]
+        lines += page[:-1]
+        cursor = page[-1].get("cursor")
+    assert page[-1]["lines"] == {"key": len(lines)} and set(in_order(lines)) == set(in_order(keys))
+
+
 def test_the_commands_wait_for_a_server_that_starts_again(start, own, data):
     port, path = free_port(), scratch.file("export")
     path.unlink(missing_ok=True)

@@ -113,6 +113,16 @@ START_TEST(a_workflow_comes_in_parts)
          "refused the rows before this one are missing", NULL},
         {WORKFLOW, "import 0 workflowPart " PLACE " 2 part steps .1 '2,t/j'", "imported",
          "steps:" PLACE ": 1=2,t/j\n" WORKFLOW},
+        /* Entries of a hash come in several rows. */
+        {WORKFLOW "steps:" PLACE ": 1=2\n", "import 0 workflowPart " PLACE " 3 part steps .1 2 .2 3",
+         "imported", "steps:" PLACE ": 1=2 2=3\n" WORKFLOW},
+        {WORKFLOW "steps:" PLACE ": 1=2\n", "import 0 workflowPart " PLACE " 2 part steps .1 2", "same",
+         NULL},
+        {WORKFLOW "steps:" PLACE ": 1=2\n", "import 0 workflowPart " PLACE " 3 part steps .2 3 .1 9",
+         "exists", NULL},
+        /* The workflow itself is one row, which changes nothing that is there. */
+        {WORKFLOW, "import 0 workflow " PLACE " 3 .state active .createdAt now .result r", "exists", NULL},
+        {WORKFLOW, "import 0 workflow " PLACE " 0", "refused has no entries", NULL},
         {ABSENT, "import 0 workflowPart " PLACE " 2 part steps .1 x", "refused the workflow is missing",
          NULL}, );
 }

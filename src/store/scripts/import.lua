@@ -14,35 +14,36 @@ local EXISTS, SAME, IMPORTED = Imports.EXISTS, Imports.SAME, Imports.IMPORTED
 
 -- ---- workflows ----
 
-local WRITTEN_AT_ONCE = 1000 -- values in one command: Lua's unpack has room for about 8,000
+local AT_ONCE = 1000 -- entries in one command: Lua's unpack has room for about 8,000 values
 
--- Returns whether a hash has no other values for these fields: field, value, field, value ...
-local function has_all(name, items)
-  local fields = {}
-  for i = 1, #items, 2 do fields[#fields + 1] = items[i] end
-  for first = 1, #fields, WRITTEN_AT_ONCE do
-    local found = call('HMGET', name, unpack(fields, first, math.min(#fields, first + WRITTEN_AT_ONCE - 1)))
-    for i = 1, #found do
-      if found[i] ~= items[2 * (first + i - 1)] then return false end
+-- Writes the entries of a row to a hash, unless it has others for one of these fields. is_whole: nothing is added to a hash
+-- that exists.
+local function write_hash(name, items, is_whole)
+  local is_there_already, has_new = call('EXISTS', name) == 1, false
+  if #items == 0 then return refused('has no entries') end
+  for first = 1, is_there_already and #items or 0, 2 * AT_ONCE do
+    local fields = {}
+    for i = first, math.min(#items, first + 2 * AT_ONCE - 1), 2 do fields[#fields + 1] = items[i] end
+    local found = call('HMGET', name, unpack(fields))
+    for i = 1, #fields do
+      if found[i] and found[i] ~= items[first + 2 * i - 1] then return EXISTS end
+      has_new = has_new or not found[i]
     end
   end
-  return true
-end
-
-local function write_hash(name, items)
-  for first = 1, #items, WRITTEN_AT_ONCE do
-    call('HSET', name, unpack(items, first, math.min(#items, first + WRITTEN_AT_ONCE - 1)))
+  if is_there_already and not has_new then return SAME end
+  if is_there_already and is_whole then return EXISTS end
+  for first = 1, #items, 2 * AT_ONCE do
+    call('HSET', name, unpack(items, first, math.min(#items, first + 2 * AT_ONCE - 1)))
   end
+  return IMPORTED
 end
 
 local function workflow(place, row)
   local id, created = string.match(place, '^([^/~]+/[^/]+)/(%d+)$')
   if not id then return refused('name is not a place of a workflow') end
   if row.over and not is_time(row.over) then return refused('over is not a number') end
-  local name = Workflows.key(place)
-  if call('EXISTS', name) == 1 then return has_all(name, row.items) and SAME or EXISTS end
-  if #row.items == 0 then return refused('lacks a member') end
-  write_hash(name, row.items)
+  local result = write_hash(Workflows.key(place), row.items, true)
+  if result ~= IMPORTED then return result end
   if tonumber(created) > tonumber(call('HGET', WORKFLOWS, id) or 0) then call('HSET', WORKFLOWS, id, created) end
   call('ZADD', WORKFLOW_TIMES, created, place)
   if row.over then call('ZADD', WORKFLOWS_OVER, row.over, place) end
@@ -71,9 +72,7 @@ local function workflow_part(place, row)
   local lists = {elements = Workflows.elements_key(place), elementJobs = Workflows.element_jobs_key(place)}
   local name, event = hashes[row.part], string.match(row.part or '', '^event (.*)$')
   if name then
-    if call('EXISTS', name) == 1 then return has_all(name, row.items) and SAME or EXISTS end
-    write_hash(name, row.items)
-    return IMPORTED
+    return write_hash(name, row.items)
   elseif event then
     return write_list(Events.key(place, event), row, function(item) return Events.put(place, event, item) end)
   elseif lists[row.part] then
