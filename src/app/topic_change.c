@@ -144,6 +144,10 @@ static enum status make_settings(struct change *change, const struct topic_setti
                            "needs a key of the server for the algorithm: set its option identity-key-file");
         if (!target_is_allowed(change->app, settings.auth.token_url, why))
             job_errors_add(errors, "auth.tokenUrl", why);
+        char proxy[PROXY_URL_MAX + 1];
+        proxy_url_plain(settings.egress_proxy, proxy);
+        if (!target_is_allowed(change->app, slice_of(proxy), why))
+            job_errors_add(errors, "egressProxy", why);
         check_window_zones(change->app, settings.windows, errors);
         check_callback_target(change->app, "onDelivered", settings.on_delivered, errors);
         check_callback_target(change->app, "onDead", settings.on_dead, errors);

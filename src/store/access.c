@@ -1,7 +1,7 @@
 /* access.c - the access tokens that processes share (scripts/access.lua). */
 #include "store/store_private.h"
 
-enum { ACCESS_PARTS = 4 };
+enum { ACCESS_PARTS = 5 };
 
 static bool read_answer(struct slice word, enum store_access_answer *answer)
 {
@@ -24,6 +24,7 @@ static void access_end(struct store_call *call, enum status status, const struct
     if (status == STATUS_OK) {
         access.ms = access.fails = redis_reply_integer(redis_reply_at(reply, 2));
         access.token = redis_reply_text(redis_reply_at(reply, 3));
+        access.age_ms = redis_reply_integer(redis_reply_at(reply, 4));
     }
     CALL_FN(call, store_access_fn)(call->arg, status, status == STATUS_OK ? &access : NULL);
 }

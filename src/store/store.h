@@ -496,6 +496,7 @@ struct store_access {
     enum store_access_answer answer;
     int64_t ms;         /* TOKEN: how long it may be used; BUSY, WAIT: how long to wait */
     int64_t fails;      /* FETCH: number of failures in a row */
+    int64_t age_ms;     /* TOKEN: how long ago the token server gave it */
     struct slice token; /* TOKEN; valid until the callback returns */
 };
 

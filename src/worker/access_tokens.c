@@ -46,9 +46,10 @@ struct access_token {
     struct access_tokens *tokens;
     size_t uses;
     char id[DIGEST_TEXT_SIZE];
-    char *value;      /* owned; NULL: not known yet. It stays until another one comes */
-    int64_t since_us; /* CLOCK_BOOTTIME at which the value came */
-    int64_t until_us; /* the value may be used until then; 0: it was refused */
+    char *value;              /* owned; NULL: not known yet. It stays until another one comes */
+    int64_t since_us;         /* CLOCK_BOOTTIME at which the token server gave the value */
+    int64_t until_us;         /* the value may be used until then; 0: it was refused */
+    int64_t refused_since_us; /* since_us of the last value that was refused; 0: none */
     int64_t hold_until_us;
     bool is_asking; /* a call to Redis or to the token server is under way, or the timer runs */
     int64_t fails;
@@ -134,12 +135,12 @@ static void tell_all(struct access_token *token, int64_t wait_ms)
 {
     struct list waiting;
     token->is_asking = false;
-    token->waiting_count = 0;
     list_move(&token->waiting, &waiting);
     token->uses++; /* the token lives until all were called */
     for (struct list *link; (link = list_take(&waiting));) {
         struct identity_use *use = LIST_ENTRY(link, struct identity_use, link);
         use->is_waiting = false;
+        token->waiting_count--;
         use->fn(use->arg, wait_ms);
     }
     token->uses--;
@@ -152,10 +153,11 @@ static void take_value(struct access_token *token, struct slice value)
 }
 
 /* The value may be used from now on. */
-static void token_begin(struct access_token *token, int64_t ms)
+static void token_begin(struct access_token *token, int64_t ms, int64_t age_ms)
 {
-    token->since_us = clock_boot_us();
-    token->until_us = token->since_us + ms * 1000;
+    int64_t now_us = clock_boot_us();
+    token->since_us = now_us - age_ms * 1000;
+    token->until_us = now_us + ms * 1000;
     token->fails = 0;
     tell_all(token, -1);
 }
@@ -186,7 +188,7 @@ static void on_kept(void *arg, enum status status, const struct store_access *ac
 {
     struct access_token *token = arg;
     (void)status, (void)access;
-    token_begin(token, token->fresh_ms);
+    token_begin(token, token->fresh_ms, 0);
 }
 
 static const char *fault_of(const struct http_outcome *http, struct buffer *room,
@@ -295,7 +297,7 @@ static void on_answer(void *arg, enum status status, const struct store_access *
     switch (access->answer) {
     case STORE_ACCESS_TOKEN:
         take_value(token, access->token);
-        token_begin(token, access->ms);
+        token_begin(token, access->ms, access->age_ms);
         return;
     case STORE_ACCESS_FETCH:
         token->fails = access->fails;
@@ -456,8 +458,9 @@ enum identity_answer access_token_ask(struct identity_use *use, struct access_to
     return IDENTITY_ASKED;
 }
 
-void access_token_write(const struct access_token *token, struct header_lines *lines)
+void access_token_write(struct identity_use *use, struct header_lines *lines)
 {
+    const struct access_token *token = use->token;
     struct buffer value;
     assert(token->value);
     buffer_init(&value, ACCESS_TOKEN_MAX + sizeof "Bearer ");
@@ -465,6 +468,8 @@ void access_token_write(const struct access_token *token, struct header_lines *l
     buffer_append(&value, slice_of(token->value));
     header_lines_add(lines, SLICE("Authorization"), buffer_slice(&value));
     wipe(&value);
+    use->token_since_us = token->since_us;
+    use->is_token_old = clock_boot_us() - token->since_us >= NEW_US;
 }
 
 /* A token that is refused, while Redis forgets it. */
@@ -482,16 +487,22 @@ static void on_dropped(void *arg, enum status status, const struct store_access 
     free(refused);
 }
 
-bool access_token_is_revoked(struct access_token *token)
+/* The age when the request was sent counts: a receiver that is slow to refuse each token would otherwise get
+ * the job again and again. */
+bool access_token_is_revoked(const struct identity_use *use)
 {
-    if (token->until_us == 0) /* another attempt has found this */
+    struct access_token *token = use->token;
+    if (use->token_since_us == token->refused_since_us) /* another attempt has found this */
         return true;
-    if (clock_boot_us() - token->since_us < NEW_US)
+    if (!use->is_token_old)
         return false;
+    if (use->token_since_us != token->since_us || token->until_us == 0) /* there is another one, or soon */
+        return true;
     struct refused_token *refused = NEW(struct refused_token);
     memcpy(refused->id, token->id, sizeof refused->id);
     refused->value = slice_dup(slice_of(token->value));
     token->until_us = 0;
+    token->refused_since_us = token->since_us;
     store_access_drop(token->tokens->store, slice_of(refused->id), slice_of(refused->value), on_dropped,
                       refused);
     return true;

@@ -22,6 +22,8 @@ struct identity_client {
     size_t uses;
     struct http_client *http;
     char *certificate, *private_key, *proxy; /* owned; NULL: none */
+    char plain_proxy[PROXY_URL_MAX + 1];
+    struct url proxy_url; /* points into plain_proxy; no host: the topic has no proxy */
 };
 
 struct identities {
@@ -122,9 +124,13 @@ static struct identity_client *client_new(struct identities *identities, const s
 {
     struct identity_client *client = NEW(struct identity_client);
     struct http_client_options options = identities->options;
+    const char *ignored;
     client->certificate = text_or_null(auth->certificate);
     client->private_key = text_or_null(auth->private_key);
     client->proxy = text_or_null(proxy);
+    proxy_url_plain(proxy, client->plain_proxy);
+    if (url_parse(slice_of(client->plain_proxy), &client->proxy_url, &ignored) != STATUS_OK)
+        client->proxy_url.host = SLICE("");
     options.certificate = client->certificate;
     options.private_key = client->private_key;
     if (client->proxy)
@@ -184,6 +190,11 @@ struct http_client *identity_client(const struct identity_use *use, struct ident
     return use->client ? use->client->http : identities->common;
 }
 
+const struct url *identity_proxy(const struct identity_use *use)
+{
+    return use->client && use->client->proxy_url.host.size ? &use->client->proxy_url : NULL;
+}
+
 /* Writes a token that the server signs itself. */
 static void write_own(const struct identity_facts *facts, struct header_lines *lines)
 {
@@ -205,19 +216,17 @@ static void write_own(const struct identity_facts *facts, struct header_lines *l
     lines->text->failed |= value.failed;
 }
 
-void identity_write(const struct identity_use *use, const struct identity_facts *facts,
-                    struct header_lines *lines)
+void identity_write(struct identity_use *use, const struct identity_facts *facts, struct header_lines *lines)
 {
     if (use->token)
-        access_token_write(use->token, lines);
+        access_token_write(use, lines);
     else if (topic_auth_is(facts->settings, SLICE("jwt"), facts->url))
         write_own(facts, lines);
 }
 
 bool identity_is_revoked(struct identity_use *use, const struct http_outcome *http)
 {
-    return use->token && http->error == FAILURE_NONE && http->status == 401 &&
-           access_token_is_revoked(use->token);
+    return use->token && http->error == FAILURE_NONE && http->status == 401 && access_token_is_revoked(use);
 }
 
 void identity_drop(struct identity_use *use)

@@ -48,6 +48,8 @@ typedef void identity_fn(void *arg, int64_t wait_ms);
 struct identity_use {
     struct identity_client *client; /* NULL: the client of all other requests */
     struct access_token *token;     /* NULL: the request has none */
+    int64_t token_since_us;         /* when the token that the request was written with had come */
+    bool is_token_old;              /* and whether it was so old that a 401 may mean that it was revoked */
     struct list link;               /* in the list of the uses that wait for the token */
     bool is_waiting;
     int64_t wait_ms;
@@ -65,6 +67,10 @@ enum identity_answer identity_ask(struct identity_use *, struct identities *, co
 /* Returns the client that sends the request. */
 struct http_client *identity_client(const struct identity_use *, struct identities *);
 
+/* Returns the url of the topic's proxy without user and password, or NULL if the topic has none. It is valid
+ * until identity_drop. */
+const struct url *identity_proxy(const struct identity_use *);
+
 /* The parts of a request that identity_write needs. */
 struct identity_facts {
     const struct topic_settings *settings; /* may be NULL */
@@ -76,10 +82,10 @@ struct identity_facts {
 };
 
 /* Adds the header Authorization, if the request has one by these settings. */
-void identity_write(const struct identity_use *, const struct identity_facts *, struct header_lines *);
+void identity_write(struct identity_use *, const struct identity_facts *, struct header_lines *);
 
 /* Returns whether this answer says that the token of the request was revoked: the job is sent again with a
- * new one, without an attempt. A token that is new is not the reason of a 401. */
+ * new one, without an attempt. A token that was new when it was sent is not the reason of a 401. */
 bool identity_is_revoked(struct identity_use *, const struct http_outcome *);
 
 /* Ends the use. Allowed in any state and more than once. */
@@ -96,8 +102,8 @@ void access_tokens_free(struct access_tokens *); /* NULL is ignored */
 /* The parts of identity_ask and the functions after it that concern a token. */
 enum identity_answer access_token_ask(struct identity_use *, struct access_tokens *,
                                       const struct topic_auth *);
-void access_token_write(const struct access_token *, struct header_lines *);
-bool access_token_is_revoked(struct access_token *);
+void access_token_write(struct identity_use *, struct header_lines *);
+bool access_token_is_revoked(const struct identity_use *);
 void access_token_drop(struct identity_use *);
 
 #endif

@@ -152,6 +152,52 @@ def test_a_401_gets_a_new_token_and_costs_no_attempt_only_if_the_token_is_old(se
     assert len(tokens.requests) == 2
 
 
+def test_a_receiver_that_refuses_each_token_slowly_ends_the_job(start, own, tokens, topic):
+    """The age of a token when it is sent counts, and not when the 401 comes."""
+    server = start()
+    put(server, topic, url=own.url(), auth=oauth2(tokens, own), timeout=30)
+    own.script(topic, lambda a: (time.sleep(10.5), 401)[1])
+    server.schedule(topic=topic, jobId="a", retry=0)
+    server.wait_for_state(topic, "a", "dead", seconds=15)
+    assert own.count(topic) == 1 and len(tokens.requests) == 1
+
+
+def test_all_requests_with_a_token_that_was_revoked_are_sent_again(start, own, tokens, topic):
+    """One of them is answered when there is a new token already."""
+    server, gate = start(), threading.Event()
+    slow = TokenServer()  # a receiver, in spite of its name
+    slow.answer = lambda number: (gate.wait(20), (401, {}, ""))[1] if number == 1 else (200, {}, "")
+    auth = oauth2(tokens, own)
+    put(server, topic, url=own.url(), auth={**auth, "origins": [own.url(""), slow.url().removesuffix("/token")]}, timeout=30)
+    server.schedule(topic=topic, jobId="first")
+    server.wait_for_state(topic, "first", None)
+    time.sleep(10.5)
+    own.script(topic, lambda a: 401 if a.headers["authorization"] == "Bearer t1" else 200)
+    server.schedule(topic=topic, jobId="slow", url=slow.url(), retry=0)
+    until(lambda: slow.requests, 10, "the slow receiver has a request")
+    server.schedule(topic=topic, jobId="quick", retry=0)
+    server.wait_for_state(topic, "quick", None)
+    gate.set()
+    server.wait_for_state(topic, "slow", None)
+    assert [headers["Authorization"] for _, headers, _ in slow.requests] == ["Bearer t1", "Bearer t2"] and len(tokens.requests) == 2
+    slow.stop()
+
+
+def test_a_process_that_has_just_started_knows_how_old_a_token_is(start, redis, own, tokens, topic):
+    place = redis()
+    first = start(redis=place)
+    put(first, topic, url=own.url(), auth=oauth2(tokens, own))
+    first.schedule(topic=topic, jobId="a")
+    first.wait_for_state(topic, "a", None)
+    first.stop()
+    time.sleep(10.5)
+    own.script(topic, lambda a: 401 if a.headers["authorization"] == "Bearer t1" else 200)
+    second = start(redis=place)
+    second.schedule(topic=topic, jobId="b", retry=0)
+    second.wait_for_state(topic, "b", None)
+    assert [a.headers["authorization"] for a in own.of(topic)] == ["Bearer t1", "Bearer t1", "Bearer t2"]
+
+
 @pytest.mark.parametrize("name, answer, why", [
     ("down", None, "connect"),
     ("500", (500, {}, "no"), "answered 500"),
@@ -232,7 +278,7 @@ def make_keys(*kinds):
     """Writes a file with private keys."""
     options = {"ed25519": ["-algorithm", "ed25519"], "p256": ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"],
                "rsa": ["-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"], "p384": ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-384"],
-               "rsa1024": ["-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:1024"]}
+               "rsa8192": ["-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:8192"], "rsa1024": ["-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:1024"]}
     file = scratch.directory("identity") / "keys.pem"
     file.write_bytes(b"".join(subprocess.run(["openssl", "genpkey", *options[kind]], check=True, capture_output=True).stdout for kind in kinds))
     file.chmod(0o600)
@@ -277,6 +323,15 @@ def test_each_request_has_a_token_of_its_own(start, receiver, topic, algorithm):
         assert abs(claims["iat"] - time.time()) < 5 * SLOW and claims["exp"] == claims["iat"] + 300
         seen.add(claims["jti"])
     assert len(seen) == 2
+
+
+def test_the_longest_token_has_room(start, receiver, topic):
+    file, longest = make_keys("rsa8192"), "https://jobs.example/" + "x" * 1900
+    server, audience = start("--identity-key-file", str(file), "--public-url", longest), "\x01" * 255
+    put(server, topic, url=receiver.url(), auth={"type": "jwt", "audience": audience})
+    server.schedule(topic=topic)
+    claims = json.loads(unbase64(came(receiver, topic)[0].headers["authorization"].split(".")[1]))
+    assert claims["iss"] == longest and claims["aud"] == audience
 
 
 def test_keys_are_published_without_a_token_and_rotated_without_a_gap(start, receiver, topic):
@@ -501,7 +556,7 @@ def test_wrong_settings_are_named(server, authority, topic):
     key = (authority.directory / "other.key").read_text()
     url = "https://shop.example/x"
     cases = [
-        ({"type": "basic"}, "auth.type"), ({}, "auth.type"), ({"type": "jwt"}, "auth.audience"),
+        ([], "auth"), ({"type": "basic"}, "auth.type"), ({}, "auth.type"), ({"type": "jwt"}, "auth.audience"),
         ({"type": "oauth2", "tokenUrl": url, "clientId": "a"}, "auth.clientSecret"),
         ({"type": "oauth2", "tokenUrl": "ftp://x", "clientId": "a", "clientSecret": "b"}, "auth.tokenUrl"),
         ({"type": "oauth2", "tokenUrl": "http://10.0.0.1/", "clientId": "a", "clientSecret": "b"}, "auth.tokenUrl"),
@@ -509,7 +564,9 @@ def test_wrong_settings_are_named(server, authority, topic):
         ({"type": "jwt", "audience": "a", "algorithm": "none"}, "auth.algorithm"),
         ({"type": "jwt", "audience": "a", "algorithm": "HS256"}, "auth.algorithm"),
         (mtls(authority, "shop", privateKey=key), "auth.privateKey"), (mtls(authority, "shop", privateKey="x"), "auth.privateKey"),
-        (mtls(authority, "shop", certificate="x"), "auth.certificate"), (mtls(authority, "shop", origins=["http://shop.example"]), "auth.origins"),
+        (mtls(authority, "shop", certificate="x"), "auth.certificate"),
+        (mtls(authority, "shop", certificate=mtls(authority, "shop")["certificate"] + "\0"), "auth.certificate"),
+        (mtls(authority, "shop", privateKey=mtls(authority, "shop")["privateKey"] + "\0"), "auth.privateKey"), (mtls(authority, "shop", origins=["http://shop.example"]), "auth.origins"),
         (mtls(authority, "shop", origins=[]), "auth.origins"), (mtls(authority, "shop", origins=["https://shop.example/path"]), "auth.origins"),
         (mtls(authority, "shop", origins=["https://shop.example"] * 21), "auth.origins"), (mtls(authority, "shop", origins="https://shop.example"), "auth.origins"),
         (mtls(authority, "shop", colour="red"), "auth.colour"),
@@ -549,6 +606,28 @@ def test_only_a_token_for_all_topics_may_set_a_proxy(start, topic):
     patch(some, topic, timeout=5)
     some.request("DELETE", f"/topics/{topic}").expect(403)
     server.request("DELETE", f"/topics/{topic}").expect(200)
+
+
+@pytest.mark.parametrize("credentials", ["", "u:p@"])
+def test_a_proxy_is_a_target_and_must_be_allowed(start, redis, receiver, topic, credentials):
+    """A client must not reach by a proxy what it does not reach by a url: a proxy gets whole requests, at any address and port."""
+    place = redis()
+    server = start(redis=place)
+    between = ForwardProxy({"hook.example": ("127.0.0.1", receiver.port)})
+    proxy = between.url(credentials)
+    assert set(faults(put(server, topic, 400, egressProxy=f"http://{credentials}10.0.0.1:80"))) == {"egressProxy"}
+    assert "itself" in faults(put(server, topic, 400, egressProxy=f"http://{credentials}127.0.0.1:{server.port}"))["egressProxy"]
+    put(server, topic, url="http://hook.example/x", egressProxy=proxy)
+    put(server, topic + "n", url="http://hook.example/x", egressProxy=f"http://{credentials}localhost:{between.port}")
+    server.stop()
+    strict = start(redis=place, allow=None)
+    assert set(faults(put(strict, topic + "x", 400, egressProxy=proxy))) == {"egressProxy"}
+    for name in (topic, topic + "n"):
+        strict.schedule(topic=name, jobId="a", retry=0)
+        strict.wait_for_state(name, "a", "dead")
+        assert strict.job(name, "a")["lastAttempt"]["error"] == "target_refused"
+    assert between.targets() == []
+    between.stop()
 
 
 # ---- HTTP message signatures ----

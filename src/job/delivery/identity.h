@@ -16,7 +16,7 @@
 enum {
     IDENTITY_KEYS_MAX = 8,
     IDENTITY_FILE_MAX = 64 * 1024, /* bytes */
-    IDENTITY_TOKEN_MAX = 4096,     /* bytes of a token, whose claims identity_token_write writes */
+    IDENTITY_TOKEN_MAX = 8192,     /* bytes of a token: its longest claims, signed by the longest key */
     IDENTITY_TOKEN_S = 300,        /* how long a token is valid; a request has a token of its own */
 };
 

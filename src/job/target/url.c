@@ -464,6 +464,13 @@ bool proxy_url_is_valid(struct slice text, bool *has_password)
     return *(*behind == ']' ? behind + 1 : behind) == ':';
 }
 
+void proxy_url_plain(struct slice text, char plain[PROXY_URL_MAX + 1])
+{
+    const char *at = text.size ? memrchr(text.data, '@', text.size) : NULL;
+    struct slice place = at ? slice_skip(text, (size_t)(at - text.data) + 1) : text;
+    snprintf(plain, PROXY_URL_MAX + 1, "%s%.*s", at ? "http://" : "", SLICE_ARG(place));
+}
+
 void proxy_url_show(struct slice text, struct buffer *out)
 {
     const char *at = text.size ? memrchr(text.data, '@', text.size) : NULL;

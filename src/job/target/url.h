@@ -97,6 +97,9 @@ enum { PROXY_URL_MAX = 512 }; /* bytes */
 /* Accepts http://[user:password@]host:port. The port is required, because proxies have no common default. */
 bool proxy_url_is_valid(struct slice text, bool *has_password);
 
+/* Writes the url of a valid proxy without user and password. */
+void proxy_url_plain(struct slice text, char plain[PROXY_URL_MAX + 1]);
+
 /* Writes the url of a proxy as a JSON string. The mask replaces user and password. */
 void proxy_url_show(struct slice text, struct buffer *);
 

@@ -180,7 +180,7 @@ static bool parse_labels(struct member_parse *parse, const struct member *member
 /* Reports "must be an object with jobs, per and burst". */
 static bool refuse_no_object(struct member_parse *parse, const struct member *member)
 {
-    char detail[96];
+    char detail[192];
     const struct members *table = member->object;
     struct buffer text = buffer_of(detail, sizeof detail);
     buffer_append(&text, SLICE("must be an object with "));

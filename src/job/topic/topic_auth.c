@@ -186,13 +186,23 @@ static int no_password(char *text, int size, int is_writing, void *arg)
     return 0;
 }
 
+/* The HTTP client takes both as texts that end with a NUL. */
+static bool is_text(struct slice pem)
+{
+    return pem.size && !memchr(pem.data, '\0', pem.size);
+}
+
 /* Checks that the key belongs to the first certificate. */
 static void check_pair(struct member_parse *parse, const struct topic_auth *auth)
 {
     BIO *certificate_text = BIO_new_mem_buf(auth->certificate.data, (int)auth->certificate.size);
     BIO *key_text = BIO_new_mem_buf(auth->private_key.data, (int)auth->private_key.size);
-    X509 *certificate = certificate_text ? PEM_read_bio_X509(certificate_text, NULL, NULL, NULL) : NULL;
-    EVP_PKEY *key = key_text ? PEM_read_bio_PrivateKey(key_text, NULL, no_password, NULL) : NULL;
+    X509 *certificate = is_text(auth->certificate) && certificate_text
+                            ? PEM_read_bio_X509(certificate_text, NULL, NULL, NULL)
+                            : NULL;
+    EVP_PKEY *key = is_text(auth->private_key) && key_text
+                        ? PEM_read_bio_PrivateKey(key_text, NULL, no_password, NULL)
+                        : NULL;
     if (!certificate)
         job_errors_add(parse->errors, rows[AUTH_CERTIFICATE].path,
                        "must be a certificate in PEM, and then those of its chain");
