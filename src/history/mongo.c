@@ -304,23 +304,27 @@ static enum status mongo_append(struct driver *driver, const struct history_pars
     return STATUS_INVALID;
 }
 
-/* Returns whether a row's own data caused the error. */
-static bool is_data_error(const bson_error_t *error)
+static bool has_items(const bson_t *reply, const char *name)
 {
-    static const uint32_t codes[] = {2, 9, 14, 121, 10334, 17280, 17419, 17420};
-    bool is_data = error->domain == MONGOC_ERROR_BSON;
-    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
-        is_data |= error->domain == MONGOC_ERROR_SERVER && error->code == codes[i];
-    return is_data;
+    bson_iter_t at, item;
+    return bson_iter_init_find(&at, reply, name) && BSON_ITER_HOLDS_ARRAY(&at) &&
+           bson_iter_recurse(&at, &item) && bson_iter_next(&item);
 }
 
-static enum status write_failed(const struct mongo *mongo, const bson_error_t *error, struct problem *problem)
+/* Sets the problem of a write. Returns INVALID if the data of a row caused the error. The same codes can also
+ * be errors of the whole command, such as a write concern that the server does not have; then no row is at
+ * fault. The text of a row's error may show the data. */
+static enum status write_failed(const struct mongo *mongo, const bson_t *reply, const bson_error_t *error,
+                                struct problem *problem)
 {
-    enum status status = mongo_failed(mongo, error, problem);
-    if (!is_data_error(error))
-        return status == STATUS_FULL ? STATUS_UNAVAILABLE : status;
-    problem_set(problem, "MongoDB refuses the data, error %u", error->code); /* the text may show the data */
-    return STATUS_INVALID;
+    static const uint32_t codes[] = {2, 9, 14, 121, 10334, 17280, 17419, 17420};
+    bool is_data = error->domain == MONGOC_ERROR_BSON, is_of_row = has_items(reply, "writeErrors");
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        is_data |= is_of_row && error->code == codes[i];
+    (void)mongo_failed(mongo, error, problem);
+    if (is_data || is_of_row)
+        problem_set(problem, "MongoDB refuses a row: error %u", error->code);
+    return is_data ? STATUS_INVALID : STATUS_UNAVAILABLE;
 }
 
 /* Finds out which rows of an insert exist already. Returns false if any row was not added for another reason;
@@ -347,9 +351,8 @@ static bool find_existing(const struct mongo *mongo, const bson_t *reply, bson_e
         count += !exists[place];
         exists[place] = true;
     }
-    bool is_confirmed = !bson_iter_init_find(&at, reply, "writeConcernErrors") ||
-                        !bson_iter_recurse(&at, &item) || !bson_iter_next(&item);
-    return is_confirmed && (size_t)mongo_number_of(reply, "insertedCount") + count == mongo->row_count;
+    return !has_items(reply, "writeConcernErrors") &&
+           (size_t)mongo_number_of(reply, "insertedCount") + count == mongo->row_count;
 }
 
 /* Keeps the rows that exist already, and drops the others, which were added. */
@@ -376,7 +379,7 @@ static enum status insert_rows(struct mongo *mongo, struct problem *problem)
         find_existing(mongo, &reply, &error, exists))
         keep_existing(mongo, exists);
     else
-        status = write_failed(mongo, &error, problem);
+        status = write_failed(mongo, &reply, &error, problem);
     free(exists);
     bson_destroy(&reply);
     bson_destroy(options);
@@ -404,14 +407,16 @@ static enum status update_rows(struct mongo *mongo, size_t *count, struct proble
         bson_destroy(&members);
         bson_destroy(which);
     }
-    bool is_done = false;
+    bson_init(&reply);
     if (is_sound) {
-        is_done = mongoc_bulk_operation_execute(bulk, &reply, &error) != 0;
-        *count = (size_t)mongo_number_of(&reply, "nMatched");
         bson_destroy(&reply);
+        is_sound = mongoc_bulk_operation_execute(bulk, &reply, &error) != 0;
     }
+    *count = (size_t)mongo_number_of(&reply, "nMatched");
+    enum status status = is_sound ? STATUS_OK : write_failed(mongo, &reply, &error, problem);
+    bson_destroy(&reply);
     mongoc_bulk_operation_destroy(bulk);
-    return is_done ? STATUS_OK : write_failed(mongo, &error, problem);
+    return status;
 }
 
 /* Nearly all rows are new, so they are inserted at first. Rows that exist are replaced, unless they have a

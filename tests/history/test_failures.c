@@ -522,6 +522,40 @@ START_TEST(a_mongo_server_that_crashes)
 }
 END_TEST
 
+/* A job that is larger than a document of MongoDB is dropped, and holds up no other. */
+START_TEST(a_job_that_is_too_large_for_mongo)
+{
+    enum { TEXT = 9 * 1024 * 1024, LINE = 60000 };
+    struct buffer text, record;
+    char *answer = malloc(TEXT);
+    ck_assert_ptr_nonnull(answer);
+    make_mongo_database();
+    history_world_open(&world, &options);
+    history_world_await(&world, true);
+    memset(answer, 'x', TEXT);
+    buffer_init(&text, 4 * TEXT);
+    buffer_init(&record, 2 * TEXT);
+    buffer_printf(&record, "{\"createdAt\":%lld,\"url\":\"https://shop.example/hook\",\"body\":\"",
+                  (long long)job.created_ms);
+    buffer_append(&record, slice_from(answer, TEXT));
+    buffer_append(&record, SLICE("\"}"));
+    buffer_printf(&text, "delivered %lld 0 %zu ", (long long)job.ended_ms, record.size);
+    buffer_append(&text, buffer_slice(&record));
+    for (int i = 1; i <= TEXT / LINE; i++) {
+        buffer_printf(&text, "%d 1700000000000 34 503 \"", i);
+        buffer_append(&text, slice_from(answer, LINE));
+        buffer_append(&text, SLICE("\"\n"));
+    }
+    ck_assert_msg(append_text(&world, "orders/large", buffer_slice(&text)) == STATUS_OK, "%s", last_why());
+    ck_assert(!find_job(&world, "orders/large", &row));
+    await_append("orders/1");
+    buffer_fini(&text);
+    buffer_fini(&record);
+    free(answer);
+    history_world_close(&world);
+}
+END_TEST
+
 START_TEST(a_host_of_mongo_that_is_not_there)
 {
     options.sqlite_path = NULL;
@@ -574,6 +608,7 @@ static TCase *mongo_cases(void)
     tcase_set_timeout(made, 90);
     tcase_add_test(made, mongo_urls_are_checked_without_showing_them);
     tcase_add_test(made, a_host_of_mongo_that_is_not_there);
+    tcase_add_test(made, a_job_that_is_too_large_for_mongo);
     tcase_add_test(made, a_mongo_server_that_takes_five_seconds);
     tcase_add_test(made, a_mongo_server_that_hangs);
     tcase_add_test(made, a_mongo_server_that_crashes);
