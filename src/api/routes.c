@@ -23,6 +23,7 @@ exchange_fn schedules_handle, topic_schedules_handle, schedule_read_handle, sche
     schedule_patch_handle, schedule_delete_handle, schedule_run_handle;
 exchange_fn workflows_handle, workflow_read_handle, workflow_cancel_handle;
 exchange_fn stream_handle;
+exchange_fn alerts_handle, alerts_test_handle;
 exchange_fn clock_handle, clock_turn_handle;
 exchange_fn export_handle, import_handle;
 
@@ -205,6 +206,16 @@ static const struct route routes[] = {
                      SCOPE_ADMIN, .body = BODY_JSON, .or_media = MERGE_PATCH},
                     {"DELETE", "CHANGE /topics/{topic}/keys/{key}", limit_delete_handle, REACH_TOPIC,
                      SCOPE_ADMIN, .body = BODY_NONE}},
+    },
+    {
+        .path = "/topics/:/alerts/test",
+        .names = route_names_topics,
+        .methods = {{"POST", "POST /topics/{topic}/alerts/test", alerts_test_handle, REACH_TOPIC, SCOPE_ADMIN,
+                     .body = BODY_NONE}},
+    },
+    {
+        .path = "/alerts",
+        .methods = {{"GET", "GET /alerts", alerts_handle, REACH_ASKED, SCOPE_READ, .body = BODY_NONE}},
     },
     {
         .path = "/limits",

@@ -2,6 +2,7 @@
 #include "app/topics.h"
 #include "base/memory.h"
 #include "io/time_zones.h"
+#include "job/alert/alert_rules.h"
 #include "job/delivery/identity.h"
 #include "job/schedule/windows.h"
 #include "job/text/job_errors.h"
@@ -93,6 +94,23 @@ static void check_window_zones(const struct app *app, struct slice text, struct 
             job_errors_add(errors, "windows", problem.text);
 }
 
+/* Checks the urls of the alerts. Alerts that belong to no topic can only be set for all topics. */
+static void check_alerts(const struct change *change, struct slice value, struct job_errors *errors)
+{
+    struct alert_rules rules;
+    char why[TARGET_WHY_SIZE];
+    if (value.size == 0 || !alert_rules_read(value, &rules))
+        return; /* topic_settings_parse has refused it */
+    for (size_t i = 0; i < rules.count; i++) {
+        if (!alert_kind_is_of_topic(rules.items[i].kind) && !slice_equal(change->name, SLICE("*")))
+            job_errors_add(errors, "alerts.on",
+                           "belongs to no topic: only the settings of the pattern \"*\" can have it");
+        if (!target_is_allowed(change->app, rules.items[i].url, why))
+            job_errors_add(errors, "alerts.url", why);
+    }
+    alert_rules_fini(&rules);
+}
+
 /* Creates *settings from the old settings and the client's text. *settings borrow the client's text, *old
  * and the buffer text. */
 static enum status read_change(const struct change *change, const struct topic_settings *old,
@@ -152,6 +170,7 @@ static enum status make_settings(struct change *change, const struct topic_setti
         check_callback_target(change->app, "onDelivered", settings.on_delivered, errors);
         check_callback_target(change->app, "onDead", settings.on_dead, errors);
         check_callback_target(change->app, "onAttempt", settings.on_attempt, errors);
+        check_alerts(change, settings.alerts, errors);
         topic_settings_write(&settings, &change->new_settings);
         topic_settings_fini(&settings);
     }

@@ -33,6 +33,7 @@
 #include "worker/archiver.h"
 #include "worker/carry_worker.h"
 #include "worker/consumer.h"
+#include "worker/heartbeat.h"
 #include "worker/janitor.h"
 #include "worker/sweep.h"
 
@@ -49,6 +50,7 @@ struct upkeep {
     struct janitor *janitor;
     struct pattern_keeper *pattern_keeper;
     struct archiver *archiver;
+    struct heartbeat *heartbeat; /* NULL: none */
     struct carry_worker *carry_worker;
     unsigned losses; /* how many losses of the shard's data were logged */
     enum { DURABILITY_UNSEEN, DURABILITY_HELD, DURABILITY_DROPPED } durability; /* as far as it was logged */
@@ -333,6 +335,14 @@ static void on_turns(void *arg)
     consumer_claim(upkeep->reactor->consumer, upkeep->shard);
 }
 
+static bool find_certificate(void *arg, int64_t *until_ms)
+{
+    const struct upkeep *upkeep = arg;
+    const struct http_tls *tls = upkeep->reactor->options.options->tls;
+    int64_t from_ms;
+    return tls && http_tls_dates(tls, &from_ms, until_ms);
+}
+
 static void start_upkeep(struct reactor *reactor, size_t number)
 {
     struct upkeep *upkeep = &reactor->upkeeps[reactor->upkeep_count++];
@@ -347,6 +357,10 @@ static void start_upkeep(struct reactor *reactor, size_t number)
         .history = reactor->history,
     };
     upkeep->archiver = archiver_new(reactor->loop, &archiver);
+    if (number == 0 && reactor->options.options->heartbeat_url)
+        upkeep->heartbeat =
+            heartbeat_new(reactor->client, reactor->store, reactor->options.options->heartbeat_url,
+                          reactor->options.options->heartbeat_every_ms);
     struct carry_worker_options carry_worker = {
         .store = reactor->store,
         .shard = shard,
@@ -356,6 +370,9 @@ static void start_upkeep(struct reactor *reactor, size_t number)
         .pattern_keeper = upkeep->pattern_keeper,
         .schedule = &reactor->options.options->retry_schedule,
         .archiver = upkeep->archiver,
+        .durability = reactor->options.store->is_durability_set ? &reactor->options.store->durability : NULL,
+        .certificate = find_certificate,
+        .heartbeat = upkeep->heartbeat,
         .is_alone = reactor->options.is_alone,
         .on_due = on_due,
         .on_turns = on_turns,
@@ -642,6 +659,7 @@ void reactor_stop(struct reactor *reactor)
         janitor_free(reactor->upkeeps[i].janitor);
         pattern_keeper_free(reactor->upkeeps[i].pattern_keeper);
         archiver_free(reactor->upkeeps[i].archiver);
+        heartbeat_free(reactor->upkeeps[i].heartbeat);
     }
     free(reactor->upkeeps);
     identities_free(reactor->identities);

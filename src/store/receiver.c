@@ -33,7 +33,7 @@ static bool is_cause(struct slice text)
            (failure_parse(text, &error) && error != FAILURE_OTHER);
 }
 
-static struct receiver_record read_receiver(struct slice name, struct slice record, int64_t now_us)
+struct receiver_record receiver_record_read(struct slice name, struct slice record, int64_t now_us)
 {
     struct receiver_record receiver = {.name = name, .now_us = now_us};
     receiver.failures = take_number(&record);
@@ -115,8 +115,8 @@ static void on_receivers(struct store_call *call, enum status status, const stru
         }
         for (size_t i = 0; i < count; i++) {
             size_t at = FIRST_RECEIVER + i * RECEIVER_PARTS;
-            receivers[i] = read_receiver(redis_reply_text(redis_reply_at(reply, at)),
-                                         redis_reply_text(redis_reply_at(reply, at + 1)), now_us);
+            receivers[i] = receiver_record_read(redis_reply_text(redis_reply_at(reply, at)),
+                                                redis_reply_text(redis_reply_at(reply, at + 1)), now_us);
         }
     }
     receiver_tell(walk, status, receivers, count, version, last);
@@ -161,7 +161,7 @@ static bool read_known(const struct store_call *call, const struct redis_reply *
                        struct receiver_record *receiver)
 {
     struct slice record = redis_reply_text(redis_reply_at(result, 3));
-    *receiver = read_receiver(store_call_argument(call, 0), record, call->now_us);
+    *receiver = receiver_record_read(store_call_argument(call, 0), record, call->now_us);
     return record.size > 0;
 }
 

@@ -199,6 +199,11 @@ void lease_take(struct shard *, const struct lease *, const struct shard_deferra
 void lease_confirm(struct shard *, enum lease_end_kind, const struct lease *, int64_t ms,
                    const struct shard_end *end, lease_confirmed_fn *, void *arg);
 
+/* ---- records of receivers (receiver.c) ---- */
+
+/* Reads a record as report.lua writes it. The result borrows the slices. */
+struct receiver_record receiver_record_read(struct slice name, struct slice record, int64_t now_us);
+
 /* ---- ending workers' leases (pull_ending.c) ---- */
 
 /* A job that a worker has leased, as scripts return it. Valid until the callback returns. */

@@ -31,6 +31,7 @@ static struct shard_chores read_chores(struct slice letters)
         .sweeps = has_letter(letters, 's'),
         .reoffers = has_letter(letters, 'o'),
         .opens = has_letter(letters, 'w'),
+        .alerts = has_letter(letters, 'l'),
         .expires = has_letter(letters, 'e'),
         .archives = has_letter(letters, 'a'),
     };

@@ -6,9 +6,11 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/system.h"
+#include "worker/alerts.h"
 #include "worker/archiver.h"
 #include "worker/consumer.h"
 #include "worker/firing.h"
+#include "worker/heartbeat.h"
 #include "worker/janitor.h"
 #include "worker/openings.h"
 #include "worker/recovery.h"
@@ -51,6 +53,7 @@ struct carry_worker {
     struct forgetter *forgetter;
     struct firing *firing;
     struct openings *openings;
+    struct alerts *alerts;
     struct timer *tick, *due;
     struct timer *
         lost; /* fires when the first lease expires or the quiet time ends, if this is before the next tick */
@@ -188,6 +191,8 @@ static void become(struct carry_worker *worker, bool is_owner)
     if (worker->is_owner == is_owner)
         return;
     worker->is_owner = is_owner;
+    if (is_owner)
+        alerts_begin(worker->alerts);
     log_info(is_owner ? "carry_lock_taken" : "carry_lock_lost",
              LOG_NUMBER("shard", shard_number(worker->options.shard)), LOG_TEXT("me", worker->me));
 }
@@ -244,6 +249,8 @@ static void do_chores(struct carry_worker *worker, const struct shard_chores *ch
     if (!worker->is_ticking)
         return;
     pattern_keeper_tick(worker->options.pattern_keeper, chores->reoffers);
+    alerts_tick(worker->alerts, chores->alerts);
+    heartbeat_tick(worker->options.heartbeat);
     if (chores->rests && !worker->removals_rest)
         log_warning(
             "removals_rest", LOG_NUMBER("shard", shard_number(worker->options.shard)),
@@ -431,6 +438,11 @@ struct carry_worker *carry_worker_new(struct loop *loop, const struct carry_work
                                     may_recover, worker);
     worker->forgetter = forgetter_new(loop, options->shard);
     worker->openings = openings_new(loop, options->shard);
+    worker->alerts = alerts_new(&(struct alerts_options){.store = options->store,
+                                                         .shard = options->shard,
+                                                         .durability = options->durability,
+                                                         .certificate = options->certificate,
+                                                         .arg = options->arg});
     worker->firing = firing_new(loop, options->store, options->shard, options->forms, options->metrics);
     worker->tick = timer_new(loop, on_tick, worker);
     worker->due = timer_new(loop, on_due, worker);
@@ -477,6 +489,7 @@ void carry_worker_free(struct carry_worker *worker)
     recovery_free(worker->recovery);
     forgetter_free(worker->forgetter);
     openings_free(worker->openings);
+    alerts_free(worker->alerts);
     firing_free(worker->firing);
     free(worker);
 }

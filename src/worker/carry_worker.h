@@ -25,6 +25,7 @@
 struct archiver;
 struct consumer_carried;
 struct carry_worker;
+struct heartbeat;
 struct janitor;
 struct pattern_keeper;
 
@@ -42,6 +43,10 @@ struct carry_worker_options {
     struct archiver *archiver;
     /* This Redis is private, so no other process uses it, and the lock is taken at once. */
     bool is_alone;
+    struct heartbeat *heartbeat;         /* NULL: none, or not the first shard */
+    const struct durability *durability; /* configured by the operator; NULL: none */
+    /* As in worker/alerts.h; may be NULL. */
+    bool (*certificate)(void *arg, int64_t *until_ms);
     /* Called when a topic has due jobs. on_due returns true if this reactor's consumer claims in the same
      * turn of the loop: the claim then also carries the topics, and carry_worker_note_carried gets the
      * result. If on_due returns false, the carry worker sends a call of its own. */

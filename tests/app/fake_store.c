@@ -8,6 +8,7 @@
 #include "base/system.h"
 #include "job/retry.h"
 #include "job/target/target.h"
+#include "store/alert.h"
 #include "store/store.h"
 #include "support/errors.h"
 #include "support/suite.h"
@@ -317,6 +318,20 @@ void store_set_limit(struct store *store, struct slice name, struct slice old_te
     copy(kept->old_settings, old_text);
     copy(kept->new_settings, new_text);
     kept->fn.set_limit = fn;
+}
+
+/* No test of use cases has alerts. */
+void store_alerts(struct store *store, store_alerts_fn *fn, void *arg)
+{
+    (void)store, (void)fn, (void)arg;
+    ck_abort_msg("no test has alerts");
+}
+
+void store_change_alerts(struct store *store, int64_t now_us, const struct store_alert_change *changes,
+                         size_t count, store_change_alerts_fn *fn, void *arg)
+{
+    (void)store, (void)now_us, (void)changes, (void)count, (void)fn, (void)arg;
+    ck_abort_msg("no test has alerts");
 }
 
 /* Members of the call: id is the topic, and old_settings the key, or the place where the page begins. */

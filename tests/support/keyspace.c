@@ -66,7 +66,7 @@ static bool is_hash(struct slice name)
                          "topics",       "patterns",   "rates",     "begun:",        "hour:",     "receivers",
                          "idempotency",  "numbers",    "survey",    "groups",        "schedules", "fired",
                          "lines",        "completed:", "workflow:", "workflow_jobs", "open:",     "steps:",
-                         "event_names:", "openings",   "progress",  "access:",       NULL});
+                         "event_names:", "openings",   "progress",  "access:",       "alerts",       NULL});
 }
 
 static bool is_list(struct slice name)
@@ -83,16 +83,18 @@ static bool is_stream(struct slice name)
 
 static bool is_set(struct slice name)
 {
-    return slice_starts_with(name, SLICE("lane_leases:")) || slice_equal(name, SLICE("openings_wanted"));
+    return slice_starts_with(name, SLICE("lane_leases:")) || slice_equal(name, SLICE("openings_wanted")) ||
+           slice_equal(name, SLICE("alerting"));
 }
 
 static bool has_words(struct slice name)
 {
     return slice_equal(name, SLICE("ended")) || slice_equal(name, SLICE("skipped")) ||
            slice_equal(name, SLICE("limited")) || slice_equal(name, SLICE("lanes")) ||
-           is_one_of(name, (const char *const[]){"holders:", "crashes", "kept", "receivers", "sends", "fired",
-                                                 "idempotency", "openings", "lines", "workflow:",
-                                                 "workflow_jobs", "waits", "element_jobs:", "steps:", NULL});
+           is_one_of(name,
+                     (const char *const[]){"holders:", "crashes", "kept", "receivers", "sends", "fired",
+                                           "idempotency", "openings", "lines", "workflow:", "workflow_jobs",
+                                           "waits", "element_jobs:", "steps:", "alerts", NULL});
 }
 
 /* Returns how many commas of a value, counted from its beginning, stand for blanks. In kept and ended, the

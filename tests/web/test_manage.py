@@ -199,8 +199,9 @@ def test_a_wrong_setting_is_explained_where_it_was_typed(browser, server):
 
 @pytest.mark.parametrize("title, name, value, wrong, fault", [
     ("Many jobs in one request", "batch", {"size": 50, "wait": 2}, {"size": 500}, "1 to 100"),
-    ("Windows", "windows", [{"days": ["mon"], "from": "09:00", "to": "17:00", "timezone": "Europe/Berlin"}], [{"from": "09:00"}], "needs from and to")])
-def test_batches_and_windows_are_typed_as_json(browser, server, title, name, value, wrong, fault):
+    ("Windows", "windows", [{"days": ["mon"], "from": "09:00", "to": "17:00", "timezone": "Europe/Berlin"}], [{"from": "09:00"}], "needs from and to"),
+    ("Alerts", "alerts", [{"on": "died", "url": "http://127.0.0.1:9/"}], [{"on": "dies", "url": "http://127.0.0.1:9/"}], "must be died")])
+def test_batches_windows_and_alerts_are_typed_as_json(browser, server, title, name, value, wrong, fault):
     browser.open(server, "#/topics/orders")
     assert "default" in browser.await_one("row", title).text
     browser.click("button", f"Change {title}")
@@ -220,6 +221,15 @@ def test_batches_and_windows_are_typed_as_json(browser, server, title, name, val
     browser.click("button", "Remove own value")
     until(lambda: own_settings(server, "orders") == {}, 10, "the setting is removed")
     browser.expect(" 400 ")
+
+
+def test_a_test_of_alerts_is_sent(browser, server):
+    settings(server, "orders", alerts=[{"on": "died", "url": "http://127.0.0.1:9/"}, {"on": "overdue", "url": "http://127.0.0.1:9/"}])
+    browser.open(server, "#/topics/orders")
+    browser.click("button", "Change Alerts")
+    browser.click("button", "Send a test of each saved alert")
+    browser.await_text("2 tests are sent.")
+    until(lambda: server.get("/jobs/count?topic=duepost~alerts").expect(200)["count"] == 2, 10, "two jobs")
 
 
 def test_a_topic_says_that_its_batch_or_its_windows_hold_it(browser, server):

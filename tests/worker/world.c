@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/system.h"
 #include "job/job_id.h"
+#include "store/alert.h"
 #include "worker/world.h"
 
 #define BEGIN_US INT64_C(1000000000)
@@ -621,6 +622,43 @@ void shard_openings(struct shard *shard, const struct shard_opening *known, size
 {
     (void)shard, (void)known, (void)count, (void)fn, (void)arg;
     ck_abort_msg("no test has topics with windows");
+}
+
+/* The first look at alerts gets no answer, so there are no others. */
+void store_alerts(struct store *store, store_alerts_fn *fn, void *arg)
+{
+    (void)store, (void)fn, (void)arg;
+}
+
+void shard_symptoms(struct shard *shard, const struct slice *topics, size_t topic_count,
+                    const struct slice *receivers, size_t receiver_count, shard_symptoms_fn *fn, void *arg)
+{
+    (void)shard, (void)topics, (void)topic_count, (void)receivers, (void)receiver_count, (void)fn, (void)arg;
+    ck_abort_msg("no test has alerts");
+}
+
+void store_change_alerts(struct store *store, int64_t now_us, const struct store_alert_change *changes,
+                         size_t count, store_change_alerts_fn *fn, void *arg)
+{
+    (void)store, (void)now_us, (void)changes, (void)count, (void)fn, (void)arg;
+    ck_abort_msg("no test has alerts");
+}
+
+const struct redis_info *store_redis_info_of(const struct store *store, size_t shard)
+{
+    (void)store, (void)shard;
+    ck_abort_msg("no test has alerts");
+}
+
+bool durability_covers(struct durability given, struct durability wanted)
+{
+    return given.replicas >= wanted.replicas && (given.is_synced || !wanted.is_synced);
+}
+
+bool store_is_ready(const struct store *store, struct problem *problem)
+{
+    (void)store, (void)problem;
+    return true;
 }
 
 void shard_forget(struct shard *shard, shard_forget_fn *fn, void *arg)

@@ -81,6 +81,8 @@ struct member {
     /* Checks rules that the kind does not cover, and adds faults. Called only if the value is valid for its
      * kind. May be NULL. */
     void (*check)(struct member_parse *, const struct member *);
+    /* JSON: writes the value as clients may see it, without secrets. NULL: the value is shown unchanged. */
+    void (*show)(struct slice value, struct buffer *out);
     /* Checks the member of a record. Returns false if duepost did not write the record. May be NULL. */
     bool (*is_sound)(const void *of);
 };

@@ -334,6 +334,8 @@ static void put_value(const struct member *member, const void *of, enum members_
             return callback_show(*(const struct slice *)field, json_put(json));
         return json_put_raw(json, *(const struct slice *)field);
     case MEMBER_JSON:
+        if (is_hidden && member->show)
+            return member->show(*(const struct slice *)field, json_put(json));
         return json_put_raw(json, *(const struct slice *)field);
     case MEMBER_BOOL:
         return json_put_bool(json, *(const bool *)field);

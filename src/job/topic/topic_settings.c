@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/timestamp.h"
+#include "job/alert/alert_rules.h"
 #include "job/job_id.h"
 #include "job/job_parse.h"
 #include "job/schedule/windows.h"
@@ -105,6 +106,17 @@ static void check_windows(struct member_parse *parse, const struct member *membe
         settings->windows = SLICE("");
     else if (windows_parse(settings->windows, &windows, &problem) != STATUS_OK)
         job_errors_add(parse->errors, member->path, problem.text);
+}
+
+static void check_alerts(struct member_parse *parse, const struct member *member)
+{
+    struct topic_settings *settings = parse->of;
+    struct alert_rules rules;
+    (void)member;
+    if (member_is_null(settings->alerts))
+        settings->alerts = SLICE("");
+    else if (!parse->unknown && alert_rules_parse(parse->errors, settings->alerts, &rules))
+        alert_rules_fini(&rules); /* stored rules may be those of a later version, see alert_rules_read */
 }
 
 static const struct member batch_rows[] = {
@@ -264,6 +276,8 @@ static const struct member rows[] = {
     {NAMED("onDelivered"), MEMBER_CALLBACK, EVERYWHERE, FIELD(on_delivered), HAS(on_delivered.size)},
     {NAMED("onDead"), MEMBER_CALLBACK, EVERYWHERE, FIELD(on_dead), HAS(on_dead.size)},
     {NAMED("onAttempt"), MEMBER_CALLBACK, EVERYWHERE, FIELD(on_attempt), HAS(on_attempt.size)},
+    {NAMED("alerts"), MEMBER_JSON, EVERYWHERE, FIELD(alerts), HAS(alerts.size), .check = check_alerts,
+     .show = alert_rules_show},
     {NAMED("breaker"), MEMBER_BOOL, EVERYWHERE, FIELD(is_breaker_on), HAS(has_breaker)},
     {NAMED("retention"), MEMBER_SECONDS, INHERITED, FIELD(retention_ms), HAS(retention_ms),
      .min = TOPIC_RETENTION_MIN_MS, .max = TOPIC_RETENTION_MAX_MS},

@@ -94,6 +94,7 @@ struct topic_settings {
     struct slice signature;    /* "standard", "rfc9421", "both" (signature.h); empty: not set */
     /* The callbacks of jobs without their own, see callback.h; empty: not set. Borrows the text. */
     struct slice on_delivered, on_dead, on_attempt;
+    struct slice alerts;  /* rules of alerts, see alert_rules.h; empty: not set. Borrows the text. */
     int64_t retention_ms; /* how long a job can be read after its end; 0: not set */
     int64_t jitter_ppm;   /* each wait grows by a random share of itself; this is the largest share, in
                              millionths */

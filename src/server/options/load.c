@@ -437,6 +437,19 @@ static enum status settle_otlp(const struct loading *loading)
     return STATUS_OK;
 }
 
+static enum status check_heartbeat(const struct loading *loading)
+{
+    const struct options *options = loading->options;
+    struct problem problem;
+    struct url url;
+    const char *detail;
+    if (!options->heartbeat_url || url_parse(slice_of(options->heartbeat_url), &url, &detail) == STATUS_OK)
+        return STATUS_OK;
+    problem_set(&problem, "the url %s; expected a url such as https://hc-ping.com/UUID", detail);
+    return place_problem(loading, OPTION_HEARTBEAT_URL, &options->settings[OPTION_HEARTBEAT_URL],
+                         problem.text);
+}
+
 /* Checks options against each other and against the system. */
 static enum status check_together(const struct loading *loading)
 {
@@ -447,7 +460,7 @@ static enum status check_together(const struct loading *loading)
         read_tokens(loading) != STATUS_OK || read_certificate(loading) != STATUS_OK ||
         settle_history(loading) != STATUS_OK || check_clock(loading) != STATUS_OK ||
         check_trust(loading) != STATUS_OK || check_qstash_dev(loading) != STATUS_OK ||
-        settle_otlp(loading) != STATUS_OK)
+        settle_otlp(loading) != STATUS_OK || check_heartbeat(loading) != STATUS_OK)
         return STATUS_INVALID;
     struct option_setting *setting = &options->settings[OPTION_MAX_CONNECTIONS_PER_ADDRESS];
     if (!setting->text) {

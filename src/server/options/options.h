@@ -103,6 +103,8 @@ enum option_id {
     OPTION_OTLP_HEADERS_FILE,
     OPTION_OTLP_ATTRIBUTES,
     OPTION_OTLP_ONE_IN,
+    OPTION_HEARTBEAT_URL,
+    OPTION_HEARTBEAT_EVERY,
     OPTION_DRAIN_TIMEOUT,
     OPTION_HELP,
     OPTION_VERSION,
@@ -200,6 +202,8 @@ struct options {
     enum log_format log_format;
     enum log_level log_level;
     struct otlp_options otlp;
+    char *heartbeat_url; /* url of a monitor, see worker/heartbeat.h; NULL: none */
+    int64_t heartbeat_every_ms;
     int64_t drain_timeout_ms;
 
     struct option_setting settings[OPTION_COUNT];

@@ -853,6 +853,32 @@ const struct option option_table[OPTION_COUNT] = {
             .text = "A request with a traceparent belongs to a trace that began elsewhere: its spans are\n"
                     "recorded if that trace is sampled.",
         },
+    [OPTION_HEARTBEAT_URL] =
+        {
+            .name = "heartbeat-url",
+            .placeholder = "URL",
+            .kind = OPTION_KIND_TEXT,
+            .offset = MEMBER(heartbeat_url),
+            .help = "sends a GET to this url of a monitor as long as duepost works",
+            .text = "A monitor such as healthchecks.io or Uptime Kuma expects these requests, and raises an\n"
+                    "alarm when they stop. Give all processes the same url: one of them sends, and another "
+                    "one\n"
+                    "goes on when it dies. No process sends while it cannot reach Redis, or while Redis "
+                    "cannot\n"
+                    "confirm changes. The addresses need not be in allow-target.",
+        },
+    [OPTION_HEARTBEAT_EVERY] =
+        {
+            .name = "heartbeat-every",
+            .placeholder = "DURATION",
+            .kind = OPTION_KIND_DURATION,
+            .offset = MEMBER(heartbeat_every_ms),
+            .min = 1000,
+            .max = DAY_MS,
+            .fallback = "1m",
+            .help = "time between two requests to heartbeat-url",
+            .text = "From 1s to 1d. Let the monitor wait for longer, because a takeover takes some seconds.",
+        },
     [OPTION_DRAIN_TIMEOUT] =
         {
             .name = "drain-timeout",

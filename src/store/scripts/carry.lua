@@ -22,7 +22,7 @@
 -- Returns a letter for each of these calls of the lock's owner that has, or may have, work to do, so that an idle Redis
 -- runs few scripts: e for expire.lua, within the second until the next query, s for sweep.lua, o for reoffer.lua, a for
 -- archive.lua,
--- w for openings.lua.
+-- w for openings.lua, l for symptoms.lua.
 local EXPIRY_MS = 1000
 local function chores_to_do()
   local walks = call('HMGET', META, 'redate', 'reoffer', 'reoffer_lines', 'resume_held', 'leap')
@@ -32,7 +32,7 @@ local function chores_to_do()
   local expiry = has(EXPIRIES) and call('ZRANGE', EXPIRIES, '0', '0', 'WITHSCORES')[2]
   local expires = expiry and tonumber(expiry) <= now + EXPIRY_MS
   return (expires and 'e' or '') .. (sweeps and 's' or '') .. (offers and 'o' or '') .. (archives and 'a' or '')
-    .. (call('EXISTS', Openings.wanted()) == 1 and 'w' or '')
+    .. (call('EXISTS', Openings.wanted()) == 1 and 'w' or '') .. (Alerting.is_used() and 'l' or '')
 end
 
 local function first_due() return tonumber(call('ZRANGE', DUE, '0', '0', 'WITHSCORES')[2] or 'inf') end
@@ -46,7 +46,7 @@ end
 
 local function has_old(key) return call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, 1)[1] end
 
-script('carry', {'allow-oom'}, {ClockSteps, Leases, Openings, Places, Schedules, Turns, Waited}, function()
+script('carry', {'allow-oom'}, {Alerting, ClockSteps, Leases, Openings, Places, Schedules, Turns, Waited}, function()
   local CARRY = base .. 'carry' -- the lock: owner, beat, at
   local is_tick = ARGV[3] == '1' or ARGV[3] == '2'
   local me, most, lease_ms, patience_ms = ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[7]), tonumber(ARGV[8])

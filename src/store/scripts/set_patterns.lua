@@ -42,12 +42,15 @@ local function write(version, format, first, number)
   if number > 0 then call('HSET', PATTERNS, unpack(ARGV, first, first + 2 * number - 1)) end
   note_settings_key(PATTERNS, number > 0)
   raise_format(tonumber(format))
+  local has_alerts = false
   for i = first + 1, first + 2 * number - 1, 2 do
+    has_alerts = has_alerts or Alerting.are_in(ARGV[i])
     local settings = read_settings(ARGV[i])
     if settings.delivery == 'pull' then raise_format(FORMAT.PULL) end
     if settings.maxPending then raise_format(FORMAT.QUOTAS) end
     if settings.breaker == true then is_lost[ARGV[i - 1]] = nil end
   end
+  Alerting.note('*', has_alerts)
   for name in pairs(is_lost) do lost[#lost + 1] = name end
   -- 'redate' makes the next calls of sweep.lua apply changed retentions to dead jobs.
   call('HSET', META, 'patterns', integer(version), 'redate', '0')
@@ -74,7 +77,7 @@ local function set(old, new, format, first, number)
   return version
 end
 
-script('set_patterns', {'allow-oom'}, {Limits, Openings, Places, Quotas, Reoffer, Resuming}, function()
+script('set_patterns', {'allow-oom'}, {Alerting, Limits, Openings, Places, Quotas, Reoffer, Resuming}, function()
   probe()
   local at, replies = 2, {now_us}
   while at <= #ARGV do

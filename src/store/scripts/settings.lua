@@ -25,7 +25,7 @@ local function apply(topic, had_breaker)
   if first_sibling then call('HSET', META, 'redate', '0') end
 end
 
-script('settings', {'allow-oom'}, {Ended, Holds, Limits, Openings, Places, Quotas, Rates, Resuming, Stream}, function()
+script('settings', {'allow-oom'}, {Alerting, Ended, Holds, Limits, Openings, Places, Quotas, Rates, Resuming, Stream}, function()
   probe()
   local replies = {now_us}
   for i = 2, #ARGV, 3 do
@@ -45,6 +45,7 @@ script('settings', {'allow-oom'}, {Ended, Holds, Limits, Openings, Places, Quota
         note_settings_key(TOPICS, true)
       end
       note_settings(topic, new ~= '' and new or nil)
+      Alerting.note(topic, Alerting.are_in(new))
       Limits.note_user(topic, Limits.named_in(old), Limits.named_in(new))
       if limit and limit ~= Limits.of(topic) then Limits.leave(topic, limit) end
       if was_paused and not settings_of(topic).paused then Holds.note_resumed(topic) end

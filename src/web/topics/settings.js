@@ -8,7 +8,7 @@
 
 import { m } from "../lib.js";
 import { href } from "../router.js";
-import { ApiError, get, patch, path, put } from "../api.js";
+import { ApiError, get, patch, path, post, put } from "../api.js";
 import { parseRaw, changesOf, isPlain, Dialog, Field, Form, faultOf } from "../parts/form.js";
 import { Button } from "../parts/page.js";
 import { Table } from "../parts/table.js";
@@ -43,6 +43,7 @@ export const SETTINGS = [
   { name: "signature", title: "Form of signatures", preset: "standard", kind: "choice", options: ["standard", "rfc9421", "both"], help: "standard: Standard Webhooks. rfc9421: HTTP message signatures." },
   { name: "auth", title: "Identity towards receivers", preset: "none", kind: "json", help: "An object with type (jwt, oauth2, mtls) and its members. Secrets are shown as ***: enter them again when you change another member." },
   { name: "egressProxy", title: "Proxy", preset: "--egress-proxy", kind: "text", help: "http://[user:password@]host:port, for the requests of this topic." },
+  { name: "alerts", title: "Alerts", preset: "none", kind: "json", help: "What is reported, and where to, such as [{\"on\": \"died\", \"url\": \"https://example.com/alerts\"}]. form slack sends a text for a chat. The array is replaced as a whole: type hidden queries again." },
   { name: "breaker", title: "Circuit breaker", preset: "--breaker", kind: "bool", help: "Whether jobs of failing receivers are held." },
   { name: "retention", title: "Retention", preset: "none; dead jobs: --dead-max-age", kind: "duration", help: "How long ended jobs stay in Redis, such as 7d." },
   { name: "onDelivered", title: "Callback when delivered", preset: "none", kind: "json", help: "A url, or an object with url, method, headers. It is replaced as a whole: type hidden parts again." },
@@ -146,6 +147,18 @@ export function SettingDialog({ attrs: { topic, setting, value, from, onclose } 
     isBusy = false;
     m.redraw();
   };
+  const tryAlerts = async () => {
+    isBusy = true;
+    error = null;
+    try {
+      const { body } = await post(path`/topics/${topic}/alerts/test`);
+      toast(`${body.jobs.length === 1 ? "A test is" : `${body.jobs.length} tests are`} sent. The attempts of the jobs in duepost~alerts show the answers.`);
+    } catch (problem) {
+      error = problem;
+    }
+    isBusy = false;
+    m.redraw();
+  };
   const onsubmit = () => {
     const read = valueOf(setting, text);
     fault = read.error;
@@ -158,6 +171,7 @@ export function SettingDialog({ attrs: { topic, setting, value, from, onclose } 
         m("p.sub", from === "topic" ? "It has a value of its own." : from && from !== "default" ? `Its value comes from ${from}.` : "It has the server's default."),
         m(Form, { onsubmit, error, isBusy, oncancel: () => onclose(false) },
           field(setting, text, fault ?? faultOf(error, setting.name), (typed) => (text = typed))),
+        setting.name === "alerts" && value?.length ? m("button.quiet", { type: "button", disabled: isBusy, onclick: tryAlerts }, "Send a test of each saved alert") : null,
         from === "topic"
           ? m("button.quiet", { type: "button", disabled: isBusy, onclick: () => send(null, `${setting.title} of ${topic} has no value of its own now.`) }, "Remove own value")
           : null),

@@ -132,6 +132,32 @@ function Hours.failing_names(most)
   return {unpack(names, 1, most)}
 end
 
+-- Returns the names of topics with failures in the present or the previous part, those with the most failures of each
+-- part first (maximum: most, for each part).
+function Hours.failing_lately(most)
+  local names = {}
+  for number = part, part - 1, -1 do
+    for _, topic in ipairs(call('ZRANGE', failures_of(number), 0, most - 1, 'REV')) do names[#names + 1] = topic end
+  end
+  return names
+end
+
+-- Returns the outcomes of a topic: the numbers of delivered and of failed attempts in the present and the previous part,
+-- and a text with the deaths of the last hour, 'part number part number ...'.
+function Hours.lately(topic)
+  local delivered, failed, deaths = 0, 0, {}
+  for _, number in ipairs((parts_by_age())) do
+    local found = call('HMGET', hour_of(number), 'd' .. topic, 'r' .. topic, 'x' .. topic)
+    if tonumber(number) >= part - 1 then
+      delivered, failed = delivered + (tonumber(found[1]) or 0), failed + (tonumber(found[2]) or 0) + (tonumber(found[3]) or 0)
+    end
+    if found[3] then deaths[#deaths + 1] = number .. ' ' .. found[3] end
+  end
+  return delivered, failed, table.concat(deaths, ' ')
+end
+
+function Hours.part() return part end
+
 function Hours.begin()
   part = math.floor(now / PART_MS)
   if next(counts) then counts, failures, answers = {}, {}, {} end

@@ -1,6 +1,6 @@
 -- imports.lua - writes rows of settings, schedules, idempotency keys and sends for import.lua.
 
-local Imports = {uses = {Ended, Lanes, Limits, Openings, Places, Rates, Schedules}}
+local Imports = {uses = {Alerting, Ended, Lanes, Limits, Openings, Places, Rates, Schedules}}
 
 Imports.EXISTS, Imports.SAME, Imports.IMPORTED = 'exists', 'same', 'imported'
 
@@ -61,6 +61,7 @@ function Imports.topic(name, row)
   if settings_of(name).maxPending then raise_format(FORMAT.QUOTAS) end
   write_rate(name, row)
   Openings.forget(name)
+  Alerting.note(name, Alerting.are_in(row.settings))
   Places.touch(name, 'all')
   Ended.touch_dead(name)
   return result
