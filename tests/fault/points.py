@@ -94,6 +94,7 @@ class Story:
                 self.turn_rest_off(node)
                 self.lane.schedule(node, f"last-{next(self.numbers)}")
             until(lambda: self.lane.ask("ZSCORE", self.lane.keys + "dead", f"{self.lane.name}/nobody") is None, 30, "mended")
+            until(lambda: self.lane.ask("EXISTS", self.lane.keys + "alerts") == 0, 30, "the alert without a rule is removed")
             self.ticks.await_all()
             faults = self.worker.end(self.lane.nodes[-1])
             faults += self.end_published(self.lane.nodes[-1])
@@ -117,12 +118,13 @@ class Story:
                 self.batches.stop()
 
     def leave_litter(self):
-        """Leaves data that only repairs and sweeps find: an entry in a topic's bucket (its waiting jobs) whose job does not exist, and a kept job and an
+        """Leaves data that only repairs and sweeps find: an alert about a topic without alerts, an entry in a topic's bucket (its waiting jobs) whose job does not exist, and a kept job and an
         idempotency key that have expired long ago."""
         self.lane.ask("ZADD", self.lane.keys + "dead", 1, f"{self.lane.name}/nobody")
         self.lane.ask("HSET", self.lane.keys + "kept", f"{self.lane.name}/nobody", 'delivered 1 0 15 {"createdAt":1}')
         self.lane.ask("ZADD", self.lane.keys + "kept_until", 1, f"{self.lane.name}/nobody")
         self.lane.ask("HSET", self.lane.keys + "idempotency", "nobody", "")
+        self.lane.ask("HSET", self.lane.keys + "alerts", "died nobody 0123456789abcdef", "1 1 1 1")
         self.lane.ask("ZADD", self.lane.keys + "windows", 1, "nobody")
 
     def watch(self, node):

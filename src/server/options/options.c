@@ -154,6 +154,7 @@ void options_fini(struct options *options)
                            options->receiver_ca,
                            options->hosts,
                            options->public_url,
+                           options->heartbeat_url,
                            options->history_path,
                            options->history_url,
                            options->outbox_url};

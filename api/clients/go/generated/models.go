@@ -515,6 +515,27 @@ func (e CancelJob200JSONResponseBodyState) Valid() bool {
 	}
 }
 
+// Defines values for ReportAlertJSONBodyState.
+const (
+	Fired    ReportAlertJSONBodyState = "fired"
+	Resolved ReportAlertJSONBodyState = "resolved"
+	Test     ReportAlertJSONBodyState = "test"
+)
+
+// Valid indicates whether the value is a known member of the ReportAlertJSONBodyState enum.
+func (e ReportAlertJSONBodyState) Valid() bool {
+	switch e {
+	case Fired:
+		return true
+	case Resolved:
+		return true
+	case Test:
+		return true
+	default:
+		return false
+	}
+}
+
 // AttemptError `worker`: a worker reported the failure (`retry` or `bury`). `lease_expired`: a worker's lease ran out. `other`: an
 // error that a later version of duepost recorded.
 type AttemptError string
@@ -1280,6 +1301,57 @@ type ReadJobParams struct {
 	IfNoneMatch *string `json:"If-None-Match,omitempty"`
 }
 
+// ReportAlertJSONBody defines parameters for ReportAlert.
+type ReportAlertJSONBody struct {
+	// Alert The `on` of the alert.
+	Alert string `json:"alert"`
+
+	// At When duepost has noticed it.
+	At time.Time `json:"at"`
+
+	// Attempts `failing`: attempts of the last five to ten minutes.
+	Attempts *int64 `json:"attempts,omitempty"`
+
+	// BehindMs `historyBehind`: how long ago the oldest job ended that the history lacks.
+	BehindMs *int64 `json:"behindMs,omitempty"`
+
+	// Cause `breakerOpened`: the last failure, a status or a word.
+	Cause *string `json:"cause,omitempty"`
+
+	// Count `died`: how many jobs have died since the alert began.
+	Count *int64 `json:"count,omitempty"`
+
+	// Failed `failing`: how many of them failed.
+	Failed *int64 `json:"failed,omitempty"`
+
+	// Jobs `died`: `jobId` of the jobs that died last.
+	Jobs *[]string `json:"jobs,omitempty"`
+
+	// MaxPending `quotaReached`: the quota.
+	MaxPending *int64 `json:"maxPending,omitempty"`
+
+	// OverdueMs `overdue`: how long the oldest due job has waited.
+	OverdueMs *int64 `json:"overdueMs,omitempty"`
+
+	// Pending `quotaReached`: jobs that wait or are in flight.
+	Pending  *int64  `json:"pending,omitempty"`
+	Receiver *string `json:"receiver,omitempty"`
+	Shard    *string `json:"shard,omitempty"`
+
+	// Since When the alert has begun. The same in both reports. Absent in a test.
+	Since *time.Time               `json:"since,omitempty"`
+	State ReportAlertJSONBodyState `json:"state"`
+
+	// Text One line for people.
+	Text string `json:"text"`
+
+	// Topic The topic; in a test, the topic or pattern.
+	Topic *string `json:"topic,omitempty"`
+}
+
+// ReportAlertJSONBodyState defines parameters for ReportAlert.
+type ReportAlertJSONBodyState string
+
 // DeliverJSONBody defines parameters for Deliver.
 type DeliverJSONBody = interface{}
 
@@ -1366,6 +1438,9 @@ type DeliverBatchParams struct {
 
 // ScheduleJobJSONRequestBody defines body for ScheduleJob for application/json ContentType.
 type ScheduleJobJSONRequestBody = NewJob
+
+// ReportAlertJSONRequestBody defines body for ReportAlert for application/json ContentType.
+type ReportAlertJSONRequestBody ReportAlertJSONBody
 
 // DeliverJSONRequestBody defines body for Deliver for application/json ContentType.
 type DeliverJSONRequestBody = DeliverJSONBody

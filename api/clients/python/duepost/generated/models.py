@@ -125,6 +125,32 @@ class Debounce(TypedDict):
     maxWait: NotRequired[float | str]
 
 
+class Alert(TypedDict):
+    on: Literal["died", "failing", "overdue", "quotaReached", "breakerOpened", "historyBehind", "durabilityLost", "certificateEnds"]
+    url: str
+    form: NotRequired[Literal["json", "slack"]]
+    after: NotRequired[float | str]
+    before: NotRequired[float | str]
+    share: NotRequired[float]
+    attempts: NotRequired[int]
+
+
+class OpenAlert(TypedDict):
+    alert: str
+    topic: NotRequired[str]
+    receiver: NotRequired[str]
+    shard: NotRequired[str]
+    since: str
+    count: NotRequired[int]
+
+
+class AlertTest(TypedDict):
+    on: str
+    url: str
+    topic: str
+    jobId: str
+
+
 Window = TypedDict(
     "Window",
     {
@@ -831,6 +857,14 @@ class ListKeysResponse(TypedDict):
     cursor: NotRequired[str]
 
 
+class TestAlertsResponse(TypedDict):
+    jobs: list[AlertTest]
+
+
+class ListAlertsResponse(TypedDict):
+    alerts: list[OpenAlert]
+
+
 class ReplaceKeyResponse(TypedDict):
     topic: str
     key: str
@@ -1247,6 +1281,7 @@ class Settings(TypedDict):
     onDelivered: NotRequired[str | CallbackTarget]
     onDead: NotRequired[str | CallbackTarget]
     onAttempt: NotRequired[str | CallbackTarget]
+    alerts: NotRequired[list[Alert]]
     breaker: NotRequired[bool]
     retention: NotRequired[float]
 

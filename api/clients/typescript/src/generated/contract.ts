@@ -865,6 +865,51 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/topics/{topic}/alerts/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A topic, or a pattern such as `orders-*`, whose settings apply to the topics that match. */
+                topic: components["parameters"]["topicOrPattern"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Try out the alerts of a topic or pattern
+         * @description Sends a report with the `state` `test` to the url of each alert that the topic has, itself or from a pattern. The
+         *     attempts of the jobs in the answer show how the receivers have answered.
+         */
+        post: operations["testAlerts"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/alerts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the alerts that have begun
+         * @description The oldest alert first; at most 1,000 have begun at a time. A token that is limited to some topics sees the alerts of these
+         *     topics only.
+         */
+        get: operations["listAlerts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/topics/{topic}/keys/{key}": {
         parameters: {
             query?: never;
@@ -1383,6 +1428,27 @@ export interface paths {
     };
 }
 export interface webhooks {
+    alert: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * The request that reports the begin or the end of an alert
+         * @description A job of the topic `duepost~alerts`: it is signed, sent and tried again as any other job, and its answers mean the same.
+         *     With `form` `slack`, the body has only `text`.
+         */
+        post: operations["reportAlert"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     deliveryOfBatch: {
         parameters: {
             query?: never;
@@ -2163,6 +2229,69 @@ export interface components {
             maxWait?: components["schemas"]["Duration"];
         };
         /**
+         * @description A state that duepost reports to `url`, see docs/alerting.md. duepost looks at topics every few seconds. A job of the topic
+         *     `duepost~alerts` reports the begin, and another one the end; the webhook `alert` is their request. `breakerOpened`,
+         *     `historyBehind`, `durabilityLost` and `certificateEnds` belong to no topic: only the pattern `*` can have them.
+         */
+        Alert: {
+            /**
+             * @description `died`: jobs die. `failing`: many attempts fail. `overdue`: the oldest due job has waited for long. `quotaReached`: the
+             *     topic has as many jobs as `maxPending` allows. `breakerOpened`: the circuit breaker of a receiver or path is open.
+             *     `historyBehind`: the history lacks jobs that have ended. `durabilityLost`: Redis does not give the durability that
+             *     `--durability` demands. `certificateEnds`: the certificate of `--tls-cert` ends soon.
+             * @enum {string}
+             */
+            on: "died" | "failing" | "overdue" | "quotaReached" | "breakerOpened" | "historyBehind" | "durabilityLost" | "certificateEnds";
+            /**
+             * Format: uri
+             * @description Where the alert is sent. The rules of a job's `url` apply. Shown without its query.
+             */
+            url: string;
+            /**
+             * @description `json`: the document of the webhook `alert`. `slack`: an object with only a `text`, as the incoming webhooks of Slack and others take it. Default is `json`.
+             * @enum {string}
+             */
+            form?: "json" | "slack";
+            /** @description `overdue`, `historyBehind`: how long the oldest job has waited. Default is 300. */
+            after?: components["schemas"]["Duration"];
+            /** @description `certificateEnds`: how long before the end. Default is 1209600, two weeks. */
+            before?: components["schemas"]["Duration"];
+            /**
+             * Format: double
+             * @description `failing`: more than this share of the attempts of the last five to ten minutes fail. Default is 0.5.
+             */
+            share?: number;
+            /** @description `failing`: the least number of attempts in this time. Default is 20. */
+            attempts?: number;
+        };
+        /** @description An alert that has begun. It has one of `topic`, `receiver` and `shard`. */
+        OpenAlert: {
+            /** @description The `on` of the alert. */
+            alert: string;
+            topic?: components["schemas"]["Topic"];
+            /** @description Host and port of the receiver, and the path if the breaker is that of a path. */
+            receiver?: string;
+            /** @description The number of the shard, from 0. */
+            shard?: string;
+            /** Format: date-time */
+            since: string;
+            /**
+             * Format: int64
+             * @description `died`: how many jobs have died since then.
+             */
+            count?: number;
+        };
+        /** @description A job that tries an alert out. */
+        AlertTest: {
+            /** @description The `on` of the alert. */
+            on: string;
+            /** @description Where it is sent. */
+            url: string;
+            topic: components["schemas"]["Topic"];
+            /** @description The job in the topic `duepost~alerts`: `GET /jobs/{topic}/{jobId}/attempts` shows the answers of the receiver. */
+            jobId: string;
+        };
+        /**
          * @description A time of the week, in a time zone. If a change of the clocks skips a local time, it is the moment of the change; if
          *     the local time comes twice, it is the first one.
          */
@@ -2678,6 +2807,11 @@ export interface components {
             onDead?: components["schemas"]["Callback"];
             /** @description Where duepost reports each attempt of a job, unless the job has an `onAttempt` of its own. */
             onAttempt?: components["schemas"]["Callback"];
+            /**
+             * @description States that duepost reports with a POST, when they begin and when they end. A topic's own `alerts` replace those of its
+             *     patterns; an empty array means no alerts. At most 32,768 bytes.
+             */
+            alerts?: components["schemas"]["Alert"][];
             /** @description Whether circuit breakers and limits of receivers apply to the topic's jobs. Default is `--breaker`. */
             breaker?: boolean;
             /**
@@ -4557,6 +4691,9 @@ export type Schedule = components['schemas']['Schedule'];
 export type NewJob = components['schemas']['NewJob'];
 export type Throttle = components['schemas']['Throttle'];
 export type Debounce = components['schemas']['Debounce'];
+export type Alert = components['schemas']['Alert'];
+export type OpenAlert = components['schemas']['OpenAlert'];
+export type AlertTest = components['schemas']['AlertTest'];
 export type Window = components['schemas']['Window'];
 export type JobOfSchedule = components['schemas']['JobOfSchedule'];
 export type Callback = components['schemas']['Callback'];
@@ -7330,6 +7467,126 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    testAlerts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A topic, or a pattern such as `orders-*`, whose settings apply to the topics that match. */
+                topic: components["parameters"]["topicOrPattern"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The jobs that send the reports. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "jobs": [
+                     *         {
+                     *           "on": "died",
+                     *           "url": "https://example.com/alerts",
+                     *           "topic": "duepost~alerts",
+                     *           "jobId": "died~9f86d081884c7d65~test"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": {
+                        jobs: components["schemas"]["AlertTest"][];
+                    };
+                };
+            };
+            400: components["responses"]["BadQuery"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            /** @description The topic or pattern has no alerts. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "detail": "orders has no alerts. PATCH /topics/orders sets them."
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description 1,000 jobs of alerts wait already. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Conflict",
+                     *       "status": 409,
+                     *       "detail": "Not all tests are scheduled, because 1000 jobs of alerts wait. GET /jobs?topic=duepost~alerts shows them."
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listAlerts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The alerts. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "alerts": [
+                     *         {
+                     *           "alert": "died",
+                     *           "topic": "orders",
+                     *           "since": "2030-01-01T00:00:05.000Z",
+                     *           "count": 12
+                     *         },
+                     *         {
+                     *           "alert": "breakerOpened",
+                     *           "receiver": "hooks.example:443",
+                     *           "since": "2030-01-01T00:01:00.000Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": {
+                        alerts: components["schemas"]["OpenAlert"][];
+                    };
+                };
+            };
+            400: components["responses"]["BadQuery"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     readKey: {
         parameters: {
             query?: never;
@@ -8702,6 +8959,110 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             429: components["responses"]["TooManyRequests"];
+        };
+    };
+    reportAlert: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "alert": "died",
+                 *       "state": "fired",
+                 *       "text": "orders: 2 jobs died: 1041, 1042",
+                 *       "topic": "orders",
+                 *       "at": "2030-01-01T00:00:05.000Z",
+                 *       "since": "2030-01-01T00:00:05.000Z",
+                 *       "count": 2,
+                 *       "jobs": [
+                 *         "1041",
+                 *         "1042"
+                 *       ]
+                 *     }
+                 */
+                "application/json": {
+                    /** @description The `on` of the alert. */
+                    alert: string;
+                    /** @enum {string} */
+                    state: "fired" | "resolved" | "test";
+                    /** @description One line for people. */
+                    text: string;
+                    /** @description The topic; in a test, the topic or pattern. */
+                    topic?: string;
+                    receiver?: string;
+                    shard?: string;
+                    /**
+                     * Format: date-time
+                     * @description When duepost has noticed it.
+                     */
+                    at: string;
+                    /**
+                     * Format: date-time
+                     * @description When the alert has begun. The same in both reports. Absent in a test.
+                     */
+                    since?: string;
+                    /**
+                     * Format: int64
+                     * @description `died`: how many jobs have died since the alert began.
+                     */
+                    count?: number;
+                    /** @description `died`: `jobId` of the jobs that died last. */
+                    jobs?: string[];
+                    /**
+                     * Format: int64
+                     * @description `failing`: attempts of the last five to ten minutes.
+                     */
+                    attempts?: number;
+                    /**
+                     * Format: int64
+                     * @description `failing`: how many of them failed.
+                     */
+                    failed?: number;
+                    /**
+                     * Format: int64
+                     * @description `overdue`: how long the oldest due job has waited.
+                     */
+                    overdueMs?: number;
+                    /**
+                     * Format: int64
+                     * @description `quotaReached`: jobs that wait or are in flight.
+                     */
+                    pending?: number;
+                    /**
+                     * Format: int64
+                     * @description `quotaReached`: the quota.
+                     */
+                    maxPending?: number;
+                    /** @description `breakerOpened`: the last failure, a status or a word. */
+                    cause?: string;
+                    /**
+                     * Format: int64
+                     * @description `historyBehind`: how long ago the oldest job ended that the history lacks.
+                     */
+                    behindMs?: number;
+                };
+            };
+        };
+        responses: {
+            /** @description The report is delivered. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The report is sent again later. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
         };
     };
     deliverBatch: {

@@ -20,6 +20,73 @@ public final class Models {
     ) {}
 
 
+    public record Alert(
+            String on,
+            String url,
+            String form,
+            Object after,
+            Object before,
+            Double share,
+            Integer attempts
+    ) {
+        public static final class Builder {
+            private String on;
+            private String url;
+            private String form;
+            private Object after;
+            private Object before;
+            private Double share;
+            private Integer attempts;
+            public Builder on(String on) {
+                this.on = on;
+                return this;
+            }
+
+            public Builder url(String url) {
+                this.url = url;
+                return this;
+            }
+
+            public Builder form(String form) {
+                this.form = form;
+                return this;
+            }
+
+            public Builder after(Object after) {
+                this.after = after;
+                return this;
+            }
+
+            public Builder before(Object before) {
+                this.before = before;
+                return this;
+            }
+
+            public Builder share(Double share) {
+                this.share = share;
+                return this;
+            }
+
+            public Builder attempts(Integer attempts) {
+                this.attempts = attempts;
+                return this;
+            }
+
+            public Alert build() {
+                return new Alert(on, url, form, after, before, share, attempts);
+            }
+        }
+    }
+
+
+    public record AlertTest(
+            String on,
+            String url,
+            String topic,
+            String jobId
+    ) {}
+
+
     public record Attempt(
             Integer attempt,
             Integer round,
@@ -1300,6 +1367,11 @@ public final class Models {
     ) {}
 
 
+    public record ListAlerts200Response(
+            List<OpenAlert> alerts
+    ) {}
+
+
     public record ListAttempts200Response(
             String jobId,
             String topic,
@@ -1673,6 +1745,16 @@ public final class Models {
     }
 
 
+    public record OpenAlert(
+            String alert,
+            String topic,
+            String receiver,
+            String shard,
+            String since,
+            Long count
+    ) {}
+
+
     public record Overview(
             String now,
             String clock,
@@ -2004,6 +2086,27 @@ public final class Models {
     ) {}
 
 
+    public record ReportAlertRequest(
+            String alert,
+            String state,
+            String text,
+            String topic,
+            String receiver,
+            String shard,
+            String at,
+            String since,
+            Long count,
+            List<String> jobs,
+            Long attempts,
+            Long failed,
+            Long overdueMs,
+            Long pending,
+            Long maxPending,
+            String cause,
+            Long behindMs
+    ) {}
+
+
     public record Rights(
             String name,
             List<String> scopes,
@@ -2122,8 +2225,14 @@ public final class Models {
             Object onDelivered,
             Object onDead,
             Object onAttempt,
+            List<Alert> alerts,
             Boolean breaker,
             Double retention
+    ) {}
+
+
+    public record TestAlerts200Response(
+            List<AlertTest> jobs
     ) {}
 
 
