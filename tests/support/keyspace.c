@@ -66,7 +66,7 @@ static bool is_hash(struct slice name)
                          "topics",       "patterns",   "rates",     "begun:",        "hour:",     "receivers",
                          "idempotency",  "numbers",    "survey",    "groups",        "schedules", "fired",
                          "lines",        "completed:", "workflow:", "workflow_jobs", "open:",     "steps:",
-                         "event_names:", "openings",   "progress",  "access:",       "alerts",       NULL});
+                         "event_names:", "openings",   "progress",  "access:",       "alerts",    NULL});
 }
 
 static bool is_list(struct slice name)
