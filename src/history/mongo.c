@@ -19,6 +19,8 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/system.h"
@@ -46,6 +48,16 @@ static void start_library(void)
 {
     mongoc_log_set_handler(ignore_log, NULL); /* messages may show parts of a url */
     mongoc_init();
+}
+
+/* When libmongoc is loaded, before main, it makes a shared memory for its counters, named after the process,
+ * and complains on stderr if the name exists. A killed process would leave the name behind for a later
+ * process with its number. So the name is removed at once; the memory stays. */
+__attribute__((constructor)) static void forget_counters(void)
+{
+    char name[32];
+    snprintf(name, sizeof name, "/mongoc-%u", (unsigned)getpid());
+    (void)shm_unlink(name);
 }
 
 static mongoc_uri_t *parse_url(const char *url)

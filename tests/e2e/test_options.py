@@ -121,6 +121,12 @@ def test_the_password_of_the_outbox_is_not_shown():
     assert configured(extra={"DUEPOST_OUTBOX": "postgresql://u:pass@h/db"})["outbox"] == "postgresql://u:***@h/db"
 
 
+def test_a_killed_process_leaves_no_memory_of_libmongoc(start):
+    """Otherwise a later process with the same number would print a warning of libmongoc."""
+    server = start()
+    assert not pathlib.Path(f"/dev/shm/mongoc-{server.pid}").exists()
+
+
 def test_the_environment_names_the_file(tmp_path):
     file = tmp_path / "duepost.conf"
     file.write_text("max-jobs = 5\n")
