@@ -369,6 +369,8 @@ def test_a_server_without_a_key_refuses_the_setting_and_holds_the_jobs(start, re
     able.stop()
     server = start(redis=place)
     assert server.get("/.well-known/jwks.json").expect(200) == {"keys": []}
+    server.get("/.well-known/jwks.json?kid=a").expect(400)
+    server.request("POST", "/.well-known/jwks.json").expect(405)
     assert "identity-key-file" in faults(put(server, topic + "x", 400, url=receiver.url(), auth=auth))["auth.type"]
     server.schedule(topic=topic, jobId="a", retry=0)
     until(lambda: "topic_without_identity_key" in server.log(), 10, "the log names the topic")
