@@ -116,7 +116,9 @@ static void alerts_decide(struct alerts *alerts, const struct alert_rule *rule,
     if (known && !is_open)
         return;
     enum alert_change change = alert_decide(rule, facts, is_open ? &old : NULL, &next);
-    if (change == ALERT_UNCHANGED)
+    /* Counts leave room for alerts that begin or end, even if very many topics have deaths. */
+    if (change == ALERT_UNCHANGED ||
+        (change == ALERT_COUNTED && alerts->decided_count >= STORE_ALERT_CHANGES_MAX / 2))
         return;
     size_t place = alerts->decided_count;
     struct decided *decided = add_change(alerts, name, known);
@@ -171,6 +173,7 @@ static void complete_fact(const struct alerts *alerts, struct alert_facts *facts
     const struct alerts_options *options = &alerts->options;
     const struct redis_info *info = store_redis_info_of(options->store, shard_number(options->shard));
     int64_t until_ms;
+    facts->is_durability_unknown = options->durability && !info->is_known;
     facts->lacks_durability =
         options->durability && info->is_known && !durability_covers(info->in_force, *options->durability);
     facts->has_certificate = shard_number(options->shard) == 0 && options->certificate &&

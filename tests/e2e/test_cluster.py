@@ -180,6 +180,23 @@ def test_shards_without_data_are_there_at_once(start, cluster):
     until(lambda: server.get("/readyz").status == 200, 3, lambda: server.get("/readyz").body)
 
 
+def test_alerts_about_topics_of_all_shards_are_reported_once(start, cluster, own, topic):
+    servers = [start("--prefix", "alerts:", redis=cluster.address) for _ in range(2)]
+    names = topics(topic)
+    body = json.dumps({"alerts": [{"on": "quotaReached", "url": own.url()}], "maxPending": 1})
+    servers[0].request("PUT", "/topics/*", body, {"Content-Type": "application/json"}).expect(200)
+    for name in names:
+        servers[0].schedule(topic=name, jobId="a", url=own.url(), delay=3600)
+    reports = lambda state: sorted(one["topic"] for one in (json.loads(one.body) for one in own.of("duepost~alerts")) if one["state"] == state)  # noqa: E731
+    until(lambda: reports("fired") == sorted(names), 40, lambda: reports("fired"))
+    assert sorted(one["topic"] for one in servers[1].get("/alerts").expect(200)["alerts"]) == sorted(names)
+    servers[0].kill()
+    for name in names:
+        servers[1].cancel(name, "a")
+    until(lambda: reports("resolved") == sorted(names), 60, lambda: reports("resolved"))
+    assert reports("fired") == sorted(names) and servers[1].get("/alerts").expect(200)["alerts"] == []
+
+
 def test_a_breaker_holds_the_jobs_of_all_shards(start, cluster, receiver, topic):
     # Each process has one reactor, because the metrics show an open breaker as soon as any reactor of the process
     # knows it.

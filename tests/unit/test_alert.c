@@ -166,6 +166,20 @@ START_TEST(alerts_end_below_the_bound_at_which_they_begin)
 }
 END_TEST
 
+START_TEST(a_durability_that_is_unknown_changes_nothing)
+{
+    static const char lost[] = "[{\"on\":\"durabilityLost\"," URL "}]";
+    struct alert_facts facts = {
+        .about = ALERT_OF_SHARD, .subject = SLICE("0"), .is_durability_unknown = true};
+    check_change(lost, &facts, false, ALERT_UNCHANGED);
+    check_change(lost, &facts, true, ALERT_UNCHANGED);
+    facts.is_durability_unknown = false;
+    check_change(lost, &facts, true, ALERT_RESOLVED);
+    facts.lacks_durability = true;
+    check_change(lost, &facts, false, ALERT_FIRED);
+}
+END_TEST
+
 START_TEST(an_alert_is_not_about_its_own_receiver)
 {
     struct alert_facts facts = {.about = ALERT_OF_RECEIVER, .subject = SLICE("h:80/a"), .opened_ms = 1};
@@ -218,6 +232,7 @@ Suite *suite(void)
     tcase_add_test(tests, names_and_states_are_read_as_they_were_written);
     tcase_add_test(tests, deaths_of_consecutive_periods_are_one_episode);
     tcase_add_test(tests, alerts_end_below_the_bound_at_which_they_begin);
+    tcase_add_test(tests, a_durability_that_is_unknown_changes_nothing);
     tcase_add_test(tests, an_alert_is_not_about_its_own_receiver);
     tcase_add_test(tests, a_report_says_what_has_happened);
     suite_add_tcase(suite, tests);

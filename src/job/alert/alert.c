@@ -164,7 +164,7 @@ enum alert_change alert_decide(const struct alert_rule *rule, const struct alert
         is_on = is_late(rule, facts->outbox_age_ms, is_open);
         break;
     case ALERT_DURABILITY_LOST:
-        is_on = facts->lacks_durability;
+        is_on = facts->lacks_durability || (is_open && facts->is_durability_unknown);
         break;
     case ALERT_CERTIFICATE_ENDS:
         is_on = facts->has_certificate && facts->certificate_left_ms < rule->before_ms;

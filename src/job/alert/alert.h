@@ -39,7 +39,7 @@ struct alert_facts {
     struct slice cause;
     /* A shard and its server */
     int64_t outbox_age_ms;
-    bool lacks_durability;
+    bool lacks_durability, is_durability_unknown;
     bool has_certificate;
     int64_t certificate_left_ms; /* time until it ends; may be negative */
 };
