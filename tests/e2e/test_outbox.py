@@ -259,6 +259,10 @@ def test_a_server_that_is_away_is_waited_for(start, receiver, postgres, database
 
 # ---- faults ----
 
+class Patient(http.server.ThreadingHTTPServer):
+    request_queue_size = 128  # more than the relay has requests under way
+
+
 class FakeServer:
     """Stands before a server, or answers itself. script(method, path) returns (status, body) for the answer that the relay gets, or None for
     that of the server. self.came has the requests."""
@@ -290,7 +294,7 @@ class FakeServer:
             def log_message(self, *_):
                 pass
 
-        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.http = Patient(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.http.server_port}"
         threading.Thread(target=self.http.serve_forever, daemon=True).start()
 
@@ -405,8 +409,8 @@ def test_many_topics_that_wait_stop_no_other(postgres, database, topic):
     refusal = (403, '{"type":"about:blank","title":"Forbidden","status":403,"detail":"The token has no right to this topic."}')
     with FakeServer(lambda _, path: (200, '{"state":"cancelled"}') if topic in path else refusal) as fake, Relay(postgres, database, fake):
         until(lambda: any(topic in path for _, path, _ in fake.came), 10, "the other topic")
-        time.sleep(1.5)
-        assert len(fake.came) == 151
+        until(lambda: len(fake.came) >= 151, 10, "all topics")
+        watch(1.5, lambda: len(fake.came) == 151, "a topic is tried again at once")
 
 
 def test_ids_that_come_again_are_new_jobs(server, receiver, postgres, database, topic):
@@ -467,6 +471,60 @@ def test_the_first_process_of_a_container_ends_on_sigterm(server, postgres, data
         children = pathlib.Path(f"/proc/{outer.pid}/task/{outer.pid}/children").read_text().split()
         os.kill(int(children[0]), signal.SIGTERM)
         assert outer.wait(timeout=10 * SLOW) in (143, -15)
+
+
+# ---- many at a time ----
+
+def test_rows_of_many_jobs_go_together_and_those_of_one_job_in_order(postgres, database, topic):
+    """Each answer takes a random time. At no moment are two requests for one job under way."""
+    busy, order, most = collections.Counter(), collections.defaultdict(list), [0]
+    lock, chance = threading.Lock(), random.Random(3)
+
+    def answer(method, path):
+        with lock:
+            busy[path] += 1
+            most[0] = max(most[0], sum(busy.values()))
+            assert busy[path] == 1, path
+            pause = chance.uniform(0, 0.02)
+        time.sleep(pause)
+        with lock:
+            busy[path] -= 1
+        return 200, '{"state":"delayed"}'
+    postgres.psql(f"""INSERT INTO duepost_outbox (topic, job_id, action, body) SELECT '{topic}', n % 40, 'replace', to_jsonb(n)
+        FROM generate_series(0, 999) AS n""", database)
+    with FakeServer(answer) as fake, Relay(postgres, database, fake) as relay:
+        until(lambda: is_empty(postgres, database), 30, lambda: relay.text)
+    for _, path, body in fake.came:
+        order[path].append(json.loads(body)["body"])
+    assert len(order) == 40 and all(numbers == list(range(numbers[0], 1000, 40)) for numbers in order.values())
+    assert most[0] > 8, "the requests went one after the other"
+
+
+def test_rows_that_wait_are_not_read_each_time(server, receiver, postgres, database, topic):
+    """Nor is a row missed that comes meanwhile, or whose transaction is committed late."""
+    server.request("PATCH", f"/topics/{topic}.full", json.dumps({"maxPending": 1}), {"Content-Type": "application/json"}).expect(200)
+    server.schedule(topic=f"{topic}.full", jobId="first", url=receiver.url(), delay=3600)
+    late = subprocess.Popen([postgres.programs / "psql", "--no-psqlrc", "-qtA", source(postgres, database)], stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, text=True)
+    late.stdin.write("BEGIN;" + insert(topic=f"'{topic}'", url=f"'{receiver.url('/late')}'") + "SELECT 1;\n")
+    late.stdin.flush()
+    assert late.stdout.readline() == "1\n"
+    postgres.psql(f"INSERT INTO duepost_outbox (topic, url, delay) SELECT '{topic}.full', '{receiver.url()}', '1 hour' FROM generate_series(1, 20000);"
+                  "ANALYZE duepost_outbox", database)
+
+    def fetched():
+        return int(postgres.psql("SELECT idx_tup_fetch FROM pg_stat_user_tables WHERE relname = 'duepost_outbox'", database))
+    with Relay(postgres, database, server) as relay:
+        postgres.psql(insert(topic=f"'{topic}'", url=f"'{receiver.url()}'"), database)
+        until(lambda: receiver.count(topic) == 1, 20, lambda: relay.text)
+        before, began = fetched(), time.monotonic()
+        for number in range(2, 42):
+            postgres.psql(insert(topic=f"'{topic}'", url=f"'{receiver.url()}'"), database)
+            until(lambda number=number: receiver.count(topic) == number, 20, lambda: relay.text)
+        assert fetched() - before < 40 * 20000 / 3 + 20000 * (time.monotonic() - began), "each read reads all rows that wait"
+        late.communicate("COMMIT;\n")
+        until(lambda: receiver.count(topic) == 42, 40, lambda: relay.text)
+        assert postgres.psql("SELECT count(*) FROM duepost_outbox", database) == "20000\n"
 
 
 # ---- the role of the server ----

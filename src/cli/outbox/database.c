@@ -46,17 +46,18 @@ bool outbox_is_stopping(struct outbox_database *database)
     return database->stopped_us != 0;
 }
 
-/* Returns whether an error comes from the rows of a statement, or from a trigger that they set off. The other
- * classes of Appendix A of PostgreSQL's manual are about the connection (08), a read-only database (25),
- * passwords (28), conflicts (40), memory and disks (53), locks (55), the operator (57) and the system (58).
- */
+/* Returns whether an error comes from the rows of a statement, or from a trigger that they set off. These are
+ * the classes of PostgreSQL's manual, Appendix A, about values (21, 22, 44), constraints (23), triggers and
+ * functions (27, 2F, 38, 39, P0), sizes (54) and damaged data (XX001, XX002). All others are about the
+ * connection, the tables, rights, locks, disks or the operator: another row would meet them, too. */
 static bool is_about_rows(const char *state)
 {
-    static const char *const others[] = {"08", "25", "28", "40", "42501", "42P01", "53", "55", "57", "58"};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (strncmp(state, others[i], strlen(others[i])) == 0)
-            return false;
-    return state[0] != '\0';
+    static const char *const classes[] = {"21", "22", "23", "27", "2F",    "38",
+                                          "39", "44", "54", "P0", "XX001", "XX002"};
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+        if (strncmp(state, classes[i], strlen(classes[i])) == 0)
+            return true;
+    return false;
 }
 
 /* Says what went wrong; result may be NULL. */

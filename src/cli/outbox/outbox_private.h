@@ -106,7 +106,8 @@ struct relay {
     size_t stuck_count;
     long rows;       /* rows to read next: fewer if rows are long */
     int64_t from_id; /* rows up to this id are left out: all of them wait. 0: a pass over all rows */
-    int64_t pass_us, pass_spent_us; /* when the next pass is due; how long this pass has taken */
+    int64_t pass_us; /* when the next pass is due */
+    int64_t read_us; /* how long the last read took */
     struct buffer request, answer, target;
     struct buffer done; /* ids of the rows to delete; they are kept while the database is away */
     size_t done_count;

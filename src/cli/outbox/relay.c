@@ -13,10 +13,10 @@ enum {
     STANDBY_MS = 1000, /* time between two tries to get the lock */
     AWAY_MAX_MS = 10 * 1000, /* longest wait for a database or a server that is away */
     OLDEST_MS = 5000,
-    /* A pass over all rows, those of waiting topics included, begins after this many times its own duration:
-     * it costs a three hundredth of the time of the database. */
+    /* A pass over all rows, those of waiting topics included, begins after this many times the duration of
+     * the read that goes past these: it costs a three hundredth of the time of the database. */
     PASS_TIMES = 300,
-    PASS_MAX_MS = 30 * 1000,
+    PASS_MAX_MS = 10 * 1000,
     /* Between two passes, the last ids are read again: their transactions may have been committed late. */
     NEAR_IDS = 1000,
 };
@@ -89,7 +89,7 @@ static PGresult *read_rows(struct relay *relay)
                                       relay->database.name};
         int64_t began_us = clock_boot_us();
         result = outbox_sql(&relay->database, READ, 5, values, &problem);
-        relay->pass_spent_us += clock_boot_us() - began_us;
+        relay->read_us = clock_boot_us() - began_us;
         if (result || !relay->database.is_about_rows)
             break;
         if (relay->rows == 1) {
@@ -120,14 +120,15 @@ static int64_t last_id(struct relay *relay)
     return id;
 }
 
-/* Rows of topics that wait are read past by each read that begins at the first row. So such a pass comes
- * seldom if it takes long, and the reads in between begin near the end. */
+/* Ends a pass: its last read has found the rest of the rows, and each of them was sent, or waits. Rows of
+ * topics that wait are read past by each read that begins at the first row. So the next pass comes late if
+ * this read took long, and the reads in between begin near the end. */
 static void end_pass(struct relay *relay, int64_t last)
 {
     if (relay->waiting_count == 0)
         return;
     if (relay->from_id == 0) {
-        int64_t wait_us = relay->pass_spent_us * PASS_TIMES, most_us = PASS_MAX_MS * INT64_C(1000);
+        int64_t wait_us = relay->read_us * PASS_TIMES, most_us = PASS_MAX_MS * INT64_C(1000);
         relay->pass_us = clock_boot_us() + (wait_us < most_us ? wait_us : most_us);
     }
     if (last - NEAR_IDS > relay->from_id)
@@ -155,7 +156,8 @@ static size_t relay_turn(struct relay *relay)
     relay->alive_us = clock_boot_us();
     size_t bytes = 1;
     count = (size_t)PQntuples(result);
-    bool is_end = count == 0 || strtol(PQgetvalue(result, 0, 5), NULL, 10) < relay->rows;
+    long found = count ? strtol(PQgetvalue(result, 0, 5), NULL, 10) : 0;
+    bool is_end = found < relay->rows && found == (long)count;
     struct row *rows = NEW_ARRAY(struct row, count + 1);
     for (int i = 0; i < (int)count; i++) {
         rows[i] = (struct row){.id = PQgetvalue(result, i, 0),
@@ -172,10 +174,8 @@ static size_t relay_turn(struct relay *relay)
         size_t fit = strtoul(READ_BYTES, NULL, 10) / (bytes / count + 1);
         relay->rows = fit < 1 ? 1 : fit > OUTBOX_ROWS_MAX ? OUTBOX_ROWS_MAX : (long)fit;
     }
-    if (is_end) {
+    if (is_end && relay->verdict == VERDICT_ON)
         end_pass(relay, last);
-        relay->pass_spent_us = 0;
-    }
     free(rows);
     PQclear(result);
     return count;
