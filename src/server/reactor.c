@@ -39,9 +39,10 @@
 
 enum { IDLE_RECEIVERS_MIN = 256 };
 
-/* More than a relay has: PARALLEL requests, of which one has 8 MiB and the others are single jobs. */
+/* Several times what a relay has: 32 connections, with an array of 8 MiB and single jobs of 16 MiB at most.
+ */
 static const struct http_limits_options inner_limits = {
-    .connections = 64, .body_bytes = 256 * 1024 * 1024, .lingering = 1};
+    .connections = 256, .body_bytes = 256 * 1024 * 1024, .lingering = 1};
 
 /* The objects that maintain the data of one shard. */
 struct upkeep {
