@@ -66,6 +66,12 @@ static void hold_all(struct company *company, int64_t hold_ms)
     company_free(company);
 }
 
+static void hold_by_identity(struct company *company, int64_t wait_ms)
+{
+    metrics_count(leader_of(company)->context->metrics, METRICS_COUNTER_HELD_BY_IDENTITY, company->count);
+    hold_all(company, wait_ms);
+}
+
 static void company_on_done(void *arg, const struct http_outcome *http)
 {
     struct company *company = arg;
@@ -76,7 +82,7 @@ static void company_on_done(void *arg, const struct http_outcome *http)
     struct batch_results results = {.count = 0};
     company->call = NULL;
     if (identity_is_revoked(&company->identity, http)) {
-        hold_all(company, 0);
+        hold_by_identity(company, 0);
         return;
     }
     if (is_split)
@@ -194,7 +200,7 @@ static void on_identity(void *arg, int64_t wait_ms)
     if (wait_ms < 0)
         company_ask_permit(company);
     else
-        hold_all(company, wait_ms);
+        hold_by_identity(company, wait_ms);
 }
 
 static void company_go(struct company *company)

@@ -272,6 +272,15 @@ def test_a_batch_has_a_token(server, receiver, tokens, topic):
     assert arrival.headers["authorization"] == "Bearer t1" and len(json.loads(arrival.body)) == 3
 
 
+def test_held_jobs_of_a_batch_are_counted(start, own, tokens, topic):
+    server = start()
+    tokens.answer = lambda number: (500, {}, "")
+    put(server, topic, url=own.url(), auth=oauth2(tokens, own), batch={"size": 3, "wait": 0.2})
+    for i in range(3):
+        server.schedule(topic=topic, jobId=str(i))
+    until(lambda: re.search(r"^duepost_held_by_identity_total ([3-9]|\d\d)", server.get("/metrics").body.decode(), re.M), 10, "three jobs are counted")
+
+
 # ---- tokens that the server signs ----
 
 def make_keys(*kinds):

@@ -142,6 +142,31 @@ START_TEST(a_message_is_signed)
 }
 END_TEST
 
+/* A reload may remove the key while a request waits for something else. */
+START_TEST(a_token_without_a_key_fails)
+{
+    static const char pem[] = "-----BEGIN PRIVATE KEY-----\n"
+                              "MC4CAQAwBQYDK2VwBCIEIBpl8GXz6AkHYZ5PTqEN4b0fXIgvzLTMZQV9drnqyVoc\n"
+                              "-----END PRIVATE KEY-----\n";
+    const struct identity_claims claims = {SLICE("i"), SLICE("s"), SLICE("a"), SLICE("t"), 1700000000};
+    struct identity_keys *keys;
+    struct problem problem;
+    struct buffer token;
+    ck_assert(identity_keys_parse(slice_of(pem), &keys, &problem) == STATUS_OK);
+    buffer_init(&token, IDENTITY_TOKEN_MAX);
+    identity_token_write(keys, SLICE("EdDSA"), &claims, &token);
+    ck_assert(!token.failed && token.size > 0);
+    buffer_clear(&token);
+    identity_token_write(keys, SLICE("ES256"), &claims, &token);
+    ck_assert(token.failed);
+    buffer_clear(&token);
+    identity_token_write(NULL, SLICE(""), &claims, &token);
+    ck_assert(token.failed);
+    buffer_fini(&token);
+    identity_keys_free(keys);
+}
+END_TEST
+
 static void check_answer(const char *text, const char *token, int64_t seconds)
 {
     struct access_answer answer;
@@ -187,6 +212,7 @@ Suite *suite(void)
     tcase_add_test(tests, only_its_origins_get_it);
     tcase_add_test(tests, a_layer_wins_as_a_whole);
     tcase_add_test(tests, a_message_is_signed);
+    tcase_add_test(tests, a_token_without_a_key_fails);
     tcase_add_test(tests, an_answer_of_a_token_server_is_read);
     suite_add_tcase(suite, tests);
     return suite;

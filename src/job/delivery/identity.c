@@ -295,7 +295,10 @@ void identity_token_write(const struct identity_keys *keys, struct slice algorit
     char head[128], claims_room[IDENTITY_TOKEN_MAX];
     struct buffer text = buffer_of(claims_room, sizeof claims_room);
     size_t start = out->size;
-    assert(key);
+    if (!key) {
+        out->failed = true;
+        return;
+    }
     int size = snprintf(head, sizeof head, "{\"alg\":\"%s\",\"typ\":\"JWT\",\"kid\":\"%s\"}",
                         words[key->algorithm], key->id);
     write_claims(claims, &text);

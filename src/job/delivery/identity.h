@@ -40,8 +40,8 @@ struct identity_claims {
     int64_t seconds;                        /* since 1970 */
 };
 
-/* Appends a token, signed by the first key of this algorithm (empty: the first key), which must exist. If
- * there is no room, the buffer is marked as failed. */
+/* Appends a token, signed by the first key of this algorithm (empty: the first key). If there is no such key
+ * any more, or no room, the buffer is marked as failed. */
 void identity_token_write(const struct identity_keys *, struct slice algorithm,
                           const struct identity_claims *, struct buffer *);
 
