@@ -550,3 +550,13 @@ def test_a_token_that_may_only_read_changes_nothing(browser, start):
     assert "admin" in browser.await_one("button", "Pause").get_attribute("title")
     browser.driver.get("about:blank")
     browser.expect(" 401 ")
+
+
+def test_the_overview_shows_alerts_that_have_begun(browser, server):
+    settings(server, "orders", maxPending=1, alerts=[{"on": "quotaReached", "url": f"http://127.0.0.1:9/{i}"} for i in range(2)])
+    server.schedule(topic="orders", jobId="a", url="http://127.0.0.1:9/", delay=3600)
+    until(lambda: server.get("/alerts").expect(200)["alerts"], 30, "the alert")
+    browser.open(server, "#/")
+    browser.await_true("document.querySelectorAll('[aria-label=\"Alerts\"] tbody tr').length === 2", seconds=15)
+    server.cancel("orders", "a")
+    browser.await_true("!document.querySelector('[aria-label=\"Alerts\"]')", seconds=30)

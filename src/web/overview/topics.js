@@ -2,6 +2,8 @@
 
 import { m } from "../lib.js";
 import { href } from "../router.js";
+import { get } from "../api.js";
+import { repeat } from "../live.js";
 import { duration, number } from "../format.js";
 import { Card } from "../parts/page.js";
 import { Sparkline } from "../parts/plot.js";
@@ -76,6 +78,35 @@ export const FailingTopics = {
     m(Card, { title: "Failing topics", sub: "attempts of the last hour, the most failures first", actions: m("a", { href: href(["topics"], { failing: "true" }) }, "All failing topics") },
       m(Table, { label: "Failing topics", columns: FAILING, rows: failing, rowKey: (row) => row.topic, href: (row) => href(["topics", row.topic]) })),
 };
+
+// The alerts that have begun. The card is there only while there are some.
+
+const ALERTS_MS = 10_000;
+
+const ALERTS = [
+  { name: "alert", title: "Alert", view: (row) => m(State, { state: "bad", text: row.alert }) },
+  { name: "about", title: "About", view: (row) => m(Name, { text: row.topic ?? row.receiver ?? "the server" }) },
+  { name: "since", title: "Since", isNumber: true, view: (row) => m(Time, { at: row.since }) },
+];
+
+export function Alerts() {
+  let alerts = [];
+  let reading = null;
+  const load = async () => {
+    try {
+      alerts = (await get("/alerts")).body.alerts.slice(0, SHOWN).map((alert, number) => ({ ...alert, number }));
+    } catch {
+      alerts = []; // the overview itself shows why the server does not answer
+    }
+  };
+  return {
+    oninit: () => (reading = repeat(load, ALERTS_MS)),
+    onremove: () => reading.stop(),
+    view: () => alerts.length === 0 ? null :
+      m(Card, { title: "Alerts", sub: "reported to the urls of the setting alerts; the oldest first" },
+        m(Table, { label: "Alerts", columns: ALERTS, rows: alerts, rowKey: (row) => row.number, href: (row) => (row.topic ? href(["topics", row.topic]) : undefined) })),
+  };
+}
 
 const OVERDUE = [
   { name: "topic", title: "Topic", view: (row) => m(Name, { text: row.topic }) },

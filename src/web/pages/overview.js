@@ -6,7 +6,7 @@ import { connection } from "../api.js";
 import { live, follow } from "../live.js";
 import { duration, nowMs, number, plural, compact, ago, toMs, bytes } from "../format.js";
 import { Flow } from "../overview/flow.js";
-import { FailingTopics, Overdue, Impaired, Busy, remember } from "../overview/topics.js";
+import { Alerts, FailingTopics, Overdue, Impaired, Busy, remember } from "../overview/topics.js";
 import { Page, Problem, onDemand, Card } from "../parts/page.js";
 import { Bars } from "../parts/plot.js";
 import { Table } from "../parts/table.js";
@@ -30,6 +30,7 @@ export default function Overview() {
         isLesson ? m(FirstJob) : null,
         overview?.jobs ? m(States, { jobs: overview.jobs }) : null,
         m(".cards",
+          m(Alerts),
           overview?.failing ? m(FailingTopics, { failing: overview.failing }) : null,
           m(Flow),
           overview?.coming ? m(Coming, { coming: overview.coming }) : null,
