@@ -228,14 +228,33 @@ static void on_fetched(void *arg, const struct http_outcome *http)
     wipe(&room);
 }
 
+static bool is_allowed(const struct access_token *token, const struct address *address, uint16_t port)
+{
+    const struct access_tokens *tokens = token->tokens;
+    bool is_local =
+        target_policy_asks_local(tokens->targets, port) && address_is_local(address->is_v6, address->bytes);
+    return !target_policy_refuses(tokens->targets, address, port, is_local) &&
+           !store_is_redis(tokens->store, address, port) &&
+           target_policy_permits(tokens->targets, token->url.host, address, port, is_local);
+}
+
+/* Returns whether the server's proxy may be used, as attempts do (attempt_request.c). */
+static bool may_ask_proxy(const struct access_token *token)
+{
+    static const struct address loopback = {false, {127, 0, 0, 1}};
+    const struct url *url = &token->url;
+    if (url->host_is_address)
+        return is_allowed(token, &url->address, url->port);
+    return !url_host_is_localhost(url->host) || is_allowed(token, &loopback, url->port);
+}
+
 static bool may_connect(void *arg, const struct sockaddr *sockaddr)
 {
     const struct access_token *token = arg;
-    const struct access_tokens *tokens = token->tokens;
     struct address address = {.is_v6 = sockaddr->sa_family == AF_INET6};
     uint16_t port = 0;
-    if (http_client_has_proxy(tokens->client))
-        return true;
+    if (http_client_has_proxy(token->tokens->client))
+        return may_ask_proxy(token);
     if (sockaddr->sa_family == AF_INET) {
         const struct sockaddr_in *v4 = (const void *)sockaddr;
         memcpy(address.bytes, &v4->sin_addr, 4);
@@ -247,11 +266,7 @@ static bool may_connect(void *arg, const struct sockaddr *sockaddr)
     } else {
         return false;
     }
-    bool is_local =
-        target_policy_asks_local(tokens->targets, port) && address_is_local(address.is_v6, address.bytes);
-    return !target_policy_refuses(tokens->targets, &address, port, is_local) &&
-           !store_is_redis(tokens->store, &address, port) &&
-           target_policy_permits(tokens->targets, token->url.host, &address, port, is_local);
+    return is_allowed(token, &address, port);
 }
 
 static bool may_send(void *arg)

@@ -619,6 +619,25 @@ def test_only_a_token_for_all_topics_may_set_a_proxy(start, topic):
     server.request("DELETE", f"/topics/{topic}").expect(200)
 
 
+def test_the_servers_proxy_gets_no_request_for_a_token_server_that_is_not_allowed(start, redis, receiver, tokens, topic):
+    place = redis()
+    between = ForwardProxy({f"127.0.0.1:{tokens.port}": ("127.0.0.1", tokens.port), f"localhost:{tokens.port}": ("127.0.0.1", tokens.port)})
+    first = start(redis=place)
+    for name, host in ((topic, "127.0.0.1"), (topic + "n", "localhost")):
+        put(first, name, url=receiver.url(), auth=oauth2(tokens, receiver, tokenUrl=f"http://{host}:{tokens.port}/token"))
+    first.stop()
+    strict = start("--egress-proxy", between.url(), redis=place, allow=None)
+    for name in (topic, topic + "n"):
+        strict.schedule(topic=name, jobId="a")
+    until(lambda: strict.log().count("access_token_failed") >= 2, 10, "both are refused")
+    assert between.targets() == [] and "target_refused" in strict.log()
+    strict.stop()
+    able = start("--egress-proxy", between.url(), redis=place)
+    until(lambda: len(between.targets()) >= 2, 20, "both are asked through the proxy")
+    able.stop()
+    between.stop()
+
+
 @pytest.mark.parametrize("credentials", ["", "u:p@"])
 def test_a_proxy_is_a_target_and_must_be_allowed(start, redis, receiver, topic, credentials):
     """A client must not reach by a proxy what it does not reach by a url: a proxy gets whole requests, at any address and port."""
