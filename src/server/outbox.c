@@ -107,8 +107,11 @@ static int open_socket(char name[SOCKET_NAME_SIZE])
     socklen_t size = sizeof address;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address.sun_family) != 0 ||
-        getsockname(fd, (struct sockaddr *)&address, &size) != 0)
-        abort(); /* as without memory */
+        getsockname(fd, (struct sockaddr *)&address, &size) != 0) {
+        log_error("outbox_socket_failed", LOG_TEXT("why", strerror(errno)),
+                  LOG_TEXT("do", "let duepost use AF_UNIX sockets, or leave out --outbox"));
+        abort();
+    }
     size -= offsetof(struct sockaddr_un, sun_path) + 1;
     snprintf(name, SOCKET_NAME_SIZE, "%.*s", (int)size, address.sun_path + 1);
     return fd;
