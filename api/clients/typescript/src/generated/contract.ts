@@ -2624,9 +2624,9 @@ export interface components {
          *     `Authorization`, signed with a key of `--identity-key-file`; its claims are `iss` (the server's `--public-url`), `sub` (the
          *     topic), `aud`, `iat`, `exp` (five minutes later) and `jti`. `oauth2`: each request has an access token of a token server
          *     (client credentials, RFC 6749, 4.4). All processes share one token until shortly before its end; after a 401 a token that
-         *     is older than ten seconds is replaced, and the job sent again without an attempt. While the token server gives none, the
-         *     jobs are held without an attempt. `mtls`: connections are made with a client certificate. A header `Authorization` of the
-         *     job or the topic wins.
+         *     was older than ten seconds when it was sent is replaced, and the job sent again without an attempt. While the token
+         *     server gives none, the jobs are held without an attempt. `mtls`: connections are made with a client certificate. A header
+         *     `Authorization` of the job or the topic wins.
          */
         Auth: {
             /** @enum {string} */
@@ -2797,7 +2797,8 @@ export interface components {
             signature?: "standard" | "rfc9421" | "both";
             /**
              * @description An HTTP proxy for the topic's requests, `http://[user:password@]host:port`, as `--egress-proxy` is for all topics.
-             *     Answers show `***` in place of user and password. Only a token for all topics can change this setting.
+             *     Answers show `***` in place of user and password. Only a token for all topics can change this setting. The proxy's
+             *     address must be allowed, as that of `url`.
              */
             egressProxy?: string;
             auth?: components["schemas"]["Auth"];
@@ -8843,6 +8844,7 @@ export interface operations {
                     };
                 };
             };
+            400: components["responses"]["BadQuery"];
         };
     };
     checkPath: {
