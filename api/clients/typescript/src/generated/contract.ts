@@ -8826,6 +8826,20 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "keys": [
+                     *         {
+                     *           "kty": "OKP",
+                     *           "crv": "Ed25519",
+                     *           "x": "wLVOjPDX7ef4UjwDrDPjaQIxEn68K7JqBlzP3W5VhZI",
+                     *           "alg": "EdDSA",
+                     *           "use": "sig",
+                     *           "kid": "XpYuH_GaL0XwSzjaKtwnjl63K7StryXKSozxETSXQM8"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/jwk-set+json": {
                         keys: {
                             /** @enum {string} */
