@@ -124,7 +124,7 @@ def test_every_route_has_its_decision():
         assert "security" in operation.description, f"{operation.name}: who may?"
         assert operation.is_free or (operation.scopes or operation.topics == "own") and set(operation.scopes) <= set(SCOPES), operation.name
         assert operation.is_free or operation.topics in TOKEN_TOPICS, f"{operation.name}: what of a token that is bound to topics?"
-    assert {operation.path for operation in OPERATIONS if operation.is_free} == {"/healthz", "/readyz", "/path-check/{path}"}
+    assert {operation.path for operation in OPERATIONS if operation.is_free} == {"/healthz", "/readyz", "/path-check/{path}", "/.well-known/jwks.json"}
 
 
 @pytest.mark.parametrize("operation", BOUND, ids=ids)
@@ -240,7 +240,7 @@ def test_a_token_for_some_topics_cannot_change_which_limit_they_share(place):
 
     bound = place.client("bound")
     place.make_limit("shared")
-    detail = "Token bound has access to some topics only, and a limit concerns others, too: only a token for all topics can change the setting limit."
+    detail = "Token bound has access to some topics only: only a token for all topics can change the settings limit and egressProxy, which concern others, too."
     assert change(bound, "PATCH", {"limit": "shared"}).expect(403)["detail"] == detail
     change(place.server, "PUT", {"limit": "shared", "weight": 2}).expect(200)
     for method, settings in ("PATCH", {"limit": None}), ("PUT", {"weight": 3}), ("DELETE", None), ("PATCH", {"limit": THEIRS}):
