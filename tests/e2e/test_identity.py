@@ -480,13 +480,15 @@ def test_each_topic_has_its_certificate_and_its_connections(authority, guarded, 
         for name in ("shop", "other"):
             server.schedule(topic=f"{topic}-{name}", jobId=str(i))
             server.wait_for_state(f"{topic}-{name}", str(i), None)
-    server.schedule(topic=topic, jobId="bare", retrySchedule=[0.1] * 9)  # now and then, a reset overtakes the alert
+    server.schedule(topic=topic, jobId="bare", retrySchedule=[0.1] * 3)
     server.wait_for_state(topic, "bare", "dead")
     assert [name for name, _ in front.seen] == ["shop", "other"] * 4
     ports = {name: {port for each, port in front.seen if each == name} for name in ("shop", "other")}
     assert not ports["shop"] & ports["other"] and len(ports["shop"]) < 4  # a connection is used again, unless it was lost
     attempts = server.get(f"/jobs/{topic}/bare/attempts").expect(200)["attempts"]
-    assert any(each["error"] == "tls" and "certificate" in each["errorDetail"] for each in attempts)
+    assert {each["error"] for each in attempts} <= {"tls", "reset"}
+    if version == ssl.TLSVersion.TLSv1_2:  # with TLS 1.3, the reset may overtake each alert
+        assert any(each["error"] == "tls" and "certificate" in each["errorDetail"] for each in attempts)
 
 
 def test_a_certificate_is_not_sent_to_other_origins(authority, guarded, start, topic):
