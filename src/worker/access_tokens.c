@@ -14,7 +14,6 @@
  * the token, the token server has given one more than needed. */
 #include <assert.h>
 #include <ctype.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -22,10 +21,10 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/system.h"
-#include "io/local_address.h"
 #include "io/loop.h"
 #include "job/delivery/digest.h"
 #include "worker/identity.h"
+#include "worker/reach.h"
 
 enum {
     TOKENS_MAX = 256, /* tokens that a reactor keeps */
@@ -228,45 +227,16 @@ static void on_fetched(void *arg, const struct http_outcome *http)
     wipe(&room);
 }
 
-static bool is_allowed(const struct access_token *token, const struct address *address, uint16_t port)
-{
-    const struct access_tokens *tokens = token->tokens;
-    bool is_local =
-        target_policy_asks_local(tokens->targets, port) && address_is_local(address->is_v6, address->bytes);
-    return !target_policy_refuses(tokens->targets, address, port, is_local) &&
-           !store_is_redis(tokens->store, address, port) &&
-           target_policy_permits(tokens->targets, token->url.host, address, port, is_local);
-}
-
-/* Returns whether the server's proxy may be used, as attempts do (attempt_request.c). */
-static bool may_ask_proxy(const struct access_token *token)
-{
-    static const struct address loopback = {false, {127, 0, 0, 1}};
-    const struct url *url = &token->url;
-    if (url->host_is_address)
-        return is_allowed(token, &url->address, url->port);
-    return !url_host_is_localhost(url->host) || is_allowed(token, &loopback, url->port);
-}
-
-static bool may_connect(void *arg, const struct sockaddr *sockaddr)
+static bool may_connect(void *arg, const struct sockaddr *address)
 {
     const struct access_token *token = arg;
-    struct address address = {.is_v6 = sockaddr->sa_family == AF_INET6};
-    uint16_t port = 0;
-    if (http_client_has_proxy(token->tokens->client))
-        return may_ask_proxy(token);
-    if (sockaddr->sa_family == AF_INET) {
-        const struct sockaddr_in *v4 = (const void *)sockaddr;
-        memcpy(address.bytes, &v4->sin_addr, 4);
-        port = ntohs(v4->sin_port);
-    } else if (sockaddr->sa_family == AF_INET6) {
-        const struct sockaddr_in6 *v6 = (const void *)sockaddr;
-        memcpy(address.bytes, &v6->sin6_addr, 16);
-        port = ntohs(v6->sin6_port);
-    } else {
-        return false;
-    }
-    return is_allowed(token, &address, port);
+    const struct access_tokens *tokens = token->tokens;
+    char ignored[TARGET_WHY_SIZE];
+    const struct reach reach = {.targets = tokens->targets,
+                                .store = tokens->store,
+                                .url = &token->url,
+                                .has_proxy = http_client_has_proxy(tokens->client)};
+    return reach_permits(&reach, address, ignored);
 }
 
 static bool may_send(void *arg)

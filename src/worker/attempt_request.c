@@ -1,74 +1,32 @@
 /* attempt_request.c - builds and sends the request of an attempt, checks its target address, and converts its
  * result. */
-#include <netinet/in.h>
-
 #include "base/encoding.h"
 #include "base/system.h"
-#include "io/local_address.h"
 #include "job/lease_text.h"
 #include "job/request.h"
 #include "job/target/url.h"
 #include "worker/attempt_private.h"
+#include "worker/reach.h"
 #include "store/clock.h"
 
 /* ---- allowed addresses ---- */
-
-static bool is_allowed(struct attempt *attempt, struct slice host, const struct address *address,
-                       uint16_t port)
-{
-    const struct target_policy *targets = attempt->context->policy->targets;
-    bool is_local =
-        target_policy_asks_local(targets, port) && address_is_local(address->is_v6, address->bytes);
-    bool is_ours = target_policy_refuses(targets, address, port, is_local) ||
-                   store_is_redis(attempt->context->store, address, port);
-    if (!is_ours && target_policy_permits(targets, host, address, port, is_local))
-        return true;
-    if (is_ours)
-        target_explain_ours(address, port, attempt->refusal);
-    else
-        target_explain(address, attempt->refusal);
-    return false;
-}
-
-/* Returns whether a proxy may be used for the url. The proxy resolves names and checks their addresses. So
- * this function checks only addresses that the url itself contains, and names that always mean this host (RFC
- * 6761, 6.3). */
-static bool may_ask_proxy(struct attempt *attempt)
-{
-    static const struct address loopback = {false, {127, 0, 0, 1}};
-    const struct url *url = &attempt->url;
-    if (url->host_is_address)
-        return is_allowed(attempt, url->host, &url->address, url->port);
-    return !url_host_is_localhost(url->host) || is_allowed(attempt, url->host, &loopback, url->port);
-}
 
 static struct http_client *attempt_client(const struct attempt *attempt)
 {
     return identity_client(attempt->used_identity, attempt->context->identities);
 }
 
-bool attempt_may_connect(void *arg, const struct sockaddr *sockaddr)
+bool attempt_may_connect(void *arg, const struct sockaddr *address)
 {
     struct attempt *attempt = arg;
-    struct address address = {.is_v6 = sockaddr->sa_family == AF_INET6};
-    const struct url *proxy = identity_proxy(attempt->used_identity);
-    struct slice host = proxy ? proxy->host : attempt->url.host;
-    bool has_proxy = http_client_has_proxy(attempt_client(attempt));
-    if (has_proxy && !may_ask_proxy(attempt))
-        return false;
-    if (has_proxy && !proxy) /* the operator has chosen it, and not a client */
-        return true;
-    if (sockaddr->sa_family == AF_INET) {
-        const struct sockaddr_in *v4 = (const void *)sockaddr;
-        memcpy(address.bytes, &v4->sin_addr, 4);
-        return is_allowed(attempt, host, &address, ntohs(v4->sin_port));
-    }
-    if (sockaddr->sa_family == AF_INET6) {
-        const struct sockaddr_in6 *v6 = (const void *)sockaddr;
-        memcpy(address.bytes, &v6->sin6_addr, 16);
-        return v6->sin6_scope_id == 0 && is_allowed(attempt, host, &address, ntohs(v6->sin6_port));
-    }
-    return false;
+    const struct reach reach = {
+        .targets = attempt->context->policy->targets,
+        .store = attempt->context->store,
+        .url = &attempt->url,
+        .has_proxy = http_client_has_proxy(attempt_client(attempt)),
+        .proxy = identity_proxy(attempt->used_identity),
+    };
+    return reach_permits(&reach, address, attempt->refusal);
 }
 
 /* ---- headers ---- */
