@@ -148,7 +148,9 @@ def test_a_401_gets_a_new_token_and_costs_no_attempt_only_if_the_token_is_old(se
     time.sleep(10.5)  # the time after which a token may have been revoked
     server.schedule(topic=topic, jobId="old", retry=0)
     server.wait_for_state(topic, "old", None)
-    assert [(a.attempt, a.headers["authorization"]) for a in receiver.of(topic, "old")] == [(1, "Bearer t1"), (1, "Bearer t2")]
+    *refused, last = [(a.attempt, a.headers["authorization"]) for a in receiver.of(topic, "old")]
+    assert last == (1, "Bearer t2") and set(refused) == {(1, "Bearer t1")}
+    assert len(refused) <= 2  # each reactor that has used the token finds out for itself
     assert len(tokens.requests) == 2
 
 
