@@ -6,6 +6,7 @@
 #define ON      "{\"breaker\":true}"
 #define OFF     "{\"breaker\":false}"
 #define LIMITED "{\"maxInFlight\":9}"
+#define FIFO    "{\"order\":\"fifo\"}"
 
 /* Three held jobs of t, whose holds end in another order than that of their due times, and one held job of
  * u. */
@@ -37,7 +38,13 @@ START_TEST(a_topic_that_turns_its_breaker_off_resumes)
          "jobs: t/a={1} t/b={2}\n",
          "settings t '' " OFF, "1",
          "bucket:t: t/b@now-2000 t/a@now+500\njobs: t/a={1} t/b={2}\n" BELL "topics: t=" OFF
-         "\nturns: t@1\n"}, );
+         "\nturns: t@1\n"},
+        /* The topic also stops being fifo. The head stood in its line, before the time at which it was due,
+         * because the clock had stepped back. */
+        {"bucket:t: t/a@now-5000\ndue: t@now+9001\nheld: t@now-3000\nheld:t: t/a@now-3000\njobs: t/a={1}\n"
+         "lines: t=now+9001,now-5000,t/a\ntopics: t=" FIFO "\n",
+         "settings t " FIFO " " OFF, "1",
+         "bucket:t: t/a@now-3000\njobs: t/a={1}\n" BELL "topics: t=" OFF "\nturns: t@1\n"}, );
 }
 END_TEST
 

@@ -224,12 +224,13 @@ end
 
 -- Resumes jobs of a topic. Does nothing for jobs that are no longer held, because they were cancelled, changed or
 -- claimed since the walk found them. Returns whether a job was resumed.
+local moved = {} -- head of a topic that is no longer fifo -> the time at which Places.finish() will put it
 function Places.resume(topic, ids)
   local has_resumed = false
   if #ids == 0 then return false end
   local dues, places_now = Holds.dues(topic, ids), call('ZMSCORE', bucket_of(topic), unpack(ids))
   for i = 1, #ids do
-    if dues[i] and places_now[i] and tonumber(dues[i]) <= tonumber(places_now[i]) then
+    if dues[i] and places_now[i] and tonumber(dues[i]) <= tonumber(moved[ids[i]] or places_now[i]) then
       Places.put_back(ids[i], dues[i])
       has_resumed = true
     end
@@ -296,6 +297,7 @@ function Places.leave_fifo(topic)
   local place, held_due = call('ZSCORE', bucket_of(topic), id), Holds.dues(topic, {id})[1]
   if place and tonumber(place) == tonumber(score) and tonumber(at) > ms_of(place) then
     Places.put(id, at)
+    moved[id] = at
     if held_due then Holds.add(topic, id, held_due) end
   end
   call('HDEL', LINES, topic)
@@ -356,6 +358,7 @@ function Places.begin()
   if next(Places.new) then Places.new = {} end
   if #deleted > 0 then deleted = {} end
   if next(last_scores) then last_scores, highest_scores = {}, {} end
+  if next(moved) then moved = {} end
 end
 
 return Places
