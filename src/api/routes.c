@@ -20,7 +20,7 @@ exchange_fn lease_handle, complete_handle, retry_handle, bury_handle, extend_han
 exchange_fn lanes_handle, lane_read_handle;
 exchange_fn limits_handle, limit_read_handle, limit_put_handle, limit_patch_handle, limit_delete_handle;
 exchange_fn schedules_handle, topic_schedules_handle, schedule_read_handle, schedule_put_handle,
-    schedule_patch_handle, schedule_delete_handle, schedule_run_handle;
+    schedule_patch_handle, schedule_delete_handle, schedule_run_handle, schedule_preview_handle;
 exchange_fn workflows_handle, workflow_read_handle, workflow_cancel_handle;
 exchange_fn stream_handle;
 exchange_fn alerts_handle, alerts_test_handle;
@@ -277,6 +277,12 @@ static const struct route routes[] = {
         .names = route_names_schedule,
         .methods = {{"POST", "POST /schedules/{topic}/{scheduleId}/run", schedule_run_handle, REACH_TOPIC,
                      SCOPE_SCHEDULE, .body = BODY_NONE}},
+    },
+    {
+        .path = "/schedules/:/:/preview",
+        .names = route_names_schedule,
+        .methods = {{"POST", "POST /schedules/{topic}/{scheduleId}/preview", schedule_preview_handle,
+                     REACH_TOPIC, SCOPE_SCHEDULE, .body = BODY_JSON, .takes_query = true}},
     },
     {
         .path = "/workflows",

@@ -1,4 +1,4 @@
-/* schedules.c - /schedules: lists, and GET, PUT, PATCH, DELETE and run of one schedule; GET /cron */
+/* schedules.c - /schedules: lists, and GET, PUT, PATCH, DELETE, run and preview of one schedule; GET /cron */
 #include "api/api_private.h"
 #include "app/schedules.h"
 #include "base/duration.h"
@@ -361,6 +361,105 @@ HANDLER(schedule_run_handle)
         return;
     struct app_schedule_run call = {.id = exchange->key, .once = buffer_slice(&exchange->once)};
     app_schedule_run(app_of(exchange), &exchange->caller, &call, on_run, exchange);
+}
+
+/* ---- POST /schedules/<topic>/<scheduleId>/preview ---- */
+
+enum { PREVIEW_TIMES = 20 }; /* number of times if the client does not choose one */
+
+struct preview_query {
+    struct app_schedule_preview_call call;
+    struct app_schedule_preview preview;
+    struct job_errors errors;
+    char text[QUERY_BYTES_MAX + 1];
+};
+
+static const char *read_count(void *into, struct slice value)
+{
+    uint64_t count;
+    if (!slice_to_number(value, APP_PREVIEW_TIMES_MAX, &count) || count == 0)
+        return "must be a number from 1 to 100";
+    *(size_t *)into = (size_t)count;
+    return NULL;
+}
+
+static const struct query_parameter preview_parameters[] = {
+    {"count", QUERY_FIELD(read_count, size_t, struct preview_query, call.count)},
+};
+
+static const char *const effect_words[] = {
+    [RECURRENCE_MOVED] = "moved",
+    [RECURRENCE_SKIPPED] = "skipped",
+    [RECURRENCE_ONCE] = "once",
+    [RECURRENCE_TWICE] = "twice",
+};
+
+static const char *const end_words[] = {
+    [APP_PREVIEW_END_AT] = "endAt",
+    [APP_PREVIEW_END_WINDOWS] = "windows",
+    [APP_PREVIEW_END_CALENDAR] = "calendar",
+};
+
+static void put_preview(struct json_writer *json, const struct app_schedule_preview *preview)
+{
+    json_put_object(json);
+    json_add_time(json, "now", preview->now_ms);
+    json_add_text(json, "text", slice_of(preview->words));
+    json_add_bool(json, "paused", preview->is_paused);
+    json_add_text(json, "overlap", preview->is_exclusive ? SLICE("skip") : SLICE("allow"));
+    json_add_array(json, "times");
+    for (size_t i = 0; i < preview->time_count; i++) {
+        const struct app_preview_time *time = &preview->times[i];
+        json_put_object(json);
+        json_add_time(json, "time", time->time_ms);
+        json_add_time(json, "dueAt", time->due_ms);
+        if (time->is_moved)
+            json_add_bool(json, "moved", true);
+        if (time->left_out)
+            json_add_number(json, "outsideWindows", time->left_out);
+        json_end_object(json);
+    }
+    json_end_array(json);
+    if (preview->end != APP_PREVIEW_GOES_ON)
+        json_add_text(json, "endsBy", slice_of(end_words[preview->end]));
+    json_add_array(json, "clockChanges");
+    for (size_t i = 0; i < preview->change_count; i++) {
+        const struct recurrence_change *change = &preview->changes[i];
+        json_put_object(json);
+        json_add_time(json, "at", change->at_ms);
+        json_add_number(json, "seconds", change->skew_s);
+        json_add_number(json, "times", change->times);
+        json_add_text(json, "effect", slice_of(effect_words[change->effect]));
+        json_end_object(json);
+    }
+    json_end_array(json);
+    json_end_object(json);
+}
+
+HANDLER(schedule_preview_handle)
+{
+    struct preview_query *query = NEW(struct preview_query);
+    struct buffer text = buffer_of(query->text, sizeof query->text);
+    struct query_reading reading = {
+        .exchange = exchange, .parameters = preview_parameters, .count = 1, .known = 1};
+    exchange_keep(exchange, query, free);
+    query->call = (struct app_schedule_preview_call){
+        .id = exchange->key, .text = http_request_body(exchange->request), .count = PREVIEW_TIMES};
+    query_read(&reading, query, &text);
+    if (!query_end(&reading))
+        return;
+    enum status status =
+        app_schedule_preview(app_of(exchange), &query->call, &query->preview, &query->errors);
+    if (status == STATUS_INVALID || status == STATUS_NO_MEMORY) {
+        problem_answer_unparsed(exchange, status, "schedule", &query->errors);
+    } else if (status != STATUS_OK) {
+        problem_answer_verdict(exchange, &(struct app_verdict){.end = STATUS_UNAVAILABLE}, &problem_of_read);
+    } else {
+        struct buffer *body = exchange_scratch(exchange);
+        struct json_writer json = json_writer_to(body);
+        put_preview(&json, &query->preview);
+        exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
+    }
 }
 
 /* ---- GET /cron: describes a cron expression in words, with its next times ---- */

@@ -230,4 +230,18 @@ enum status schedule_view_init(struct schedule_view *, const struct app *,
                                const struct store_recurring *) MUST_USE;
 void schedule_view_fini(struct schedule_view *);
 
+/* ---- checks of a definition (schedule_define.c) ---- */
+
+/* Finds the time zone of a definition, and checks what recurring_parse cannot. Adds errors for what is wrong.
+ * INVALID: there is no such zone; else OK, or another failure. */
+enum status schedule_check(const struct app *, struct slice id, const struct recurring *, const struct job *,
+                           bool are_targets_checked, const struct time_zone **, struct job_errors *);
+
+/* Adds the error of a schedule that has no time after now_ms. Changes the recurrence. */
+void schedule_refuse_times(const struct recurring *, struct recurrence *, int64_t now_ms,
+                           struct job_errors *);
+
+/* Appends the times as words, such as "every 15 minutes"; every_ms 0: those of the cron expression. */
+void schedule_write_words(int64_t every_ms, const struct cron *, struct buffer *words);
+
 #endif

@@ -96,9 +96,8 @@ static bool are_times_same(const struct recurring *a, const struct recurring *b)
            slice_equal(a->windows, b->windows);
 }
 
-/* Reports that a schedule with these times would never fire. */
-static void refuse_times(const struct recurring *recurring, struct recurrence *recurrence, int64_t now_ms,
-                         struct job_errors *errors)
+void schedule_refuse_times(const struct recurring *recurring, struct recurrence *recurrence, int64_t now_ms,
+                           struct job_errors *errors)
 {
     char time[TIMESTAMP_SIZE], detail[JOB_ERROR_TEXT_SIZE];
     recurrence->last_ms = RECURRENCE_NEVER_MS;
@@ -130,7 +129,28 @@ static void set_next(struct definition *definition, const struct recurring *recu
     bool has_next = next_ms != RECURRENCE_NEVER_MS;
     definition->next_ms = has_next && !recurring->is_paused ? next_ms : -1;
     if (!has_next && !is_same)
-        refuse_times(recurring, &recurrence, definition->now_ms, errors);
+        schedule_refuse_times(recurring, &recurrence, definition->now_ms, errors);
+}
+
+enum status schedule_check(const struct app *app, struct slice id, const struct recurring *recurring,
+                           const struct job *job, bool are_targets_checked, const struct time_zone **zone,
+                           struct job_errors *errors)
+{
+    struct problem problem;
+    char why[TARGET_WHY_SIZE];
+    struct slice topic, schedule_id;
+    slice_cut(id, '/', &topic, &schedule_id);
+    enum status status = time_zones_find(app->zones, recurring->timezone, zone, &problem);
+    if (status == STATUS_INVALID)
+        job_errors_add(errors, "timezone", problem.text);
+    else if (status != STATUS_OK)
+        return status;
+    if (job->group.size && !recurring->into.size && schedule_id.size > RECURRING_GROUP_ID_MAX)
+        job_errors_add(errors, "job.group", "needs a scheduleId of at most 169 bytes");
+    const char *member = are_targets_checked ? target_refused_member(app, job, why) : NULL;
+    if (member)
+        job_errors_add_named(errors, "job.", slice_of(member), why);
+    return status;
 }
 
 static enum status check_definition(struct definition *definition, struct recurring *recurring,
@@ -138,21 +158,10 @@ static enum status check_definition(struct definition *definition, struct recurr
                                     struct job_errors *errors)
 {
     const struct time_zone *zone = NULL;
-    struct problem problem;
-    char why[TARGET_WHY_SIZE];
-    struct slice topic, schedule_id;
-    slice_cut(definition->call.id, '/', &topic, &schedule_id);
-    enum status status = time_zones_find(definition->app->zones, recurring->timezone, &zone, &problem);
-    if (status == STATUS_INVALID)
-        job_errors_add(errors, "timezone", problem.text);
-    else if (status != STATUS_OK)
+    enum status status = schedule_check(definition->app, definition->call.id, recurring, job,
+                                        !definition->call.has_paused, &zone, errors);
+    if (status != STATUS_OK && status != STATUS_INVALID)
         return status;
-    if (job->group.size && !recurring->into.size && schedule_id.size > RECURRING_GROUP_ID_MAX)
-        job_errors_add(errors, "job.group", "needs a scheduleId of at most 169 bytes");
-    const char *member =
-        definition->call.has_paused ? NULL : target_refused_member(definition->app, job, why);
-    if (member)
-        job_errors_add_named(errors, "job.", slice_of(member), why);
     recurring->created_ms = old ? old->created_ms : definition->now_ms;
     if (status == STATUS_OK)
         set_next(definition, recurring, zone, old, errors);

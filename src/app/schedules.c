@@ -365,6 +365,28 @@ void app_schedules(struct app *app, const struct app_schedule_list *list, app_sc
 
 /* ---- the times of a schedule before it is defined ---- */
 
+void schedule_write_words(int64_t every_ms, const struct cron *cron, struct buffer *words)
+{
+    static const struct {
+        const char *name;
+        int64_t ms;
+    } units[] = {{"day", 86400000}, {"hour", 3600000}, {"minute", 60000}, {"second", 1000}, {"ms", 1}};
+    if (every_ms) {
+        size_t i = 0;
+        while (every_ms % units[i].ms)
+            i++;
+        int64_t count = every_ms / units[i].ms;
+        if (count == 1)
+            buffer_printf(words, "every %s", units[i].name);
+        else
+            buffer_printf(words, "every %lld %s%s", (long long)count, units[i].name,
+                          units[i].ms > 1 ? "s" : "");
+    } else {
+        cron_write_words(cron, words);
+    }
+    buffer_text(words);
+}
+
 static bool read_recurrence(struct app *app, const struct app_cron_call *call, struct recurrence *recurrence,
                             struct job_errors *errors)
 {
@@ -399,26 +421,7 @@ bool app_cron_preview(struct app *app, const struct app_cron_call *call, struct 
     struct buffer words = buffer_of(preview->words, sizeof preview->words);
     if (!read_recurrence(app, call, &recurrence, errors))
         return false;
-    if (call->every_ms) {
-        /* Writes an interval as words, such as "every 15 minutes", in the largest unit that gives a whole
-         * number. */
-        static const struct {
-            const char *name;
-            int64_t ms;
-        } units[] = {{"day", 86400000}, {"hour", 3600000}, {"minute", 60000}, {"second", 1000}, {"ms", 1}};
-        size_t i = 0;
-        while (call->every_ms % units[i].ms)
-            i++;
-        int64_t count = call->every_ms / units[i].ms;
-        if (count == 1)
-            buffer_printf(&words, "every %s", units[i].name);
-        else
-            buffer_printf(&words, "every %lld %s%s", (long long)count, units[i].name,
-                          units[i].ms > 1 ? "s" : "");
-    } else {
-        cron_write_words(&recurrence.cron, &words);
-    }
-    buffer_text(&words);
+    schedule_write_words(call->every_ms, &recurrence.cron, &words);
     preview->time_count = 0;
     for (int64_t at_ms = call->from_ms; preview->time_count < APP_CRON_TIMES;) {
         at_ms = recurrence_next_ms(&recurrence, at_ms);

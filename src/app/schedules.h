@@ -121,4 +121,48 @@ struct app_cron_preview {
 bool app_cron_preview(struct app *, const struct app_cron_call *, struct app_cron_preview *,
                       struct job_errors *);
 
+/* ---- a whole definition ---- */
+
+enum { APP_PREVIEW_TIMES_MAX = 100, APP_PREVIEW_CHANGES_MAX = 16 };
+
+struct app_schedule_preview_call {
+    struct slice id;   /* topic/scheduleId; the jitter depends on it */
+    struct slice text; /* the definition that the client sent */
+    size_t count;      /* maximum number of times, 1 to APP_PREVIEW_TIMES_MAX */
+};
+
+/* Why a schedule has fewer times than the client asked for. */
+enum app_preview_end {
+    APP_PREVIEW_GOES_ON,
+    APP_PREVIEW_END_AT,
+    APP_PREVIEW_END_WINDOWS,
+    APP_PREVIEW_END_CALENDAR
+};
+
+struct app_preview_time {
+    int64_t time_ms, due_ms; /* due_ms: with the jitter */
+    int64_t left_out; /* number of times before this one, later than the time before it, that are outside the
+                         windows */
+    bool is_moved;    /* skipped local times occur now, because clocks are set forward */
+};
+
+struct app_schedule_preview {
+    int64_t now_ms;
+    char words[CRON_WORDS_MAX + 1];
+    bool is_paused;    /* no time is fired as long as the schedule is paused */
+    bool is_exclusive; /* a time is skipped if the job of the last one has not ended: this cannot be known */
+    struct app_preview_time times[APP_PREVIEW_TIMES_MAX];
+    size_t time_count;
+    enum app_preview_end end;
+    /* Changes of the clocks up to the last time. */
+    struct recurrence_change changes[APP_PREVIEW_CHANGES_MAX];
+    size_t change_count;
+};
+
+/* Lists the next times that a schedule with this definition would have, by the clock of this process. Nothing
+ * is written or read. INVALID: errors has the errors that a PUT of the definition would have. UNAVAILABLE:
+ * the time zones cannot be read; or NO_MEMORY. */
+enum status app_schedule_preview(struct app *, const struct app_schedule_preview_call *,
+                                 struct app_schedule_preview *, struct job_errors *);
+
 #endif

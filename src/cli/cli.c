@@ -217,7 +217,7 @@ static const struct command commands[] = {
     {"group", "NAME [ENDPOINT=URL...]", "shows, creates or removes a group", group_run, ARGUMENT_WORDS_MAX,
      "  ENDPOINT=URL          creates the group with these endpoints, or replaces all its endpoints\n"
      "  --remove              removes the group\n"},
-    {"schedules", "[set|show|pause|resume|run|delete TOPIC/ID]", "lists schedules, or changes one",
+    {"schedules", "[set|preview|show|pause|resume|run|delete TOPIC/ID]", "lists schedules, or changes one",
      schedules_run, 2,
      "  --topic TOPIC         lists only schedules of this topic\n"
      "  --paused              lists only schedules that are paused\n"
@@ -229,7 +229,8 @@ static const struct command commands[] = {
      "Options of run, which creates a job now:\n"
      "  --idempotency-key KEY  a repeated command with this key prints the first answer and creates no "
      "second job\n"
-     "Options of set, which creates a schedule or replaces it:\n"
+     "Options of set and preview, where set creates a schedule or replaces it, and preview only lists its "
+     "next times:\n"
      "  --cron '30 4 * * *'   creates a job at these times; also @hourly, @daily, @weekly, @monthly, "
      "@yearly\n"
      "  --every 15m           creates a job every 15 minutes, instead of --cron\n"
@@ -242,6 +243,7 @@ static const struct command commands[] = {
      "  --grace 60s           a time counts as missed if duepost is later than this; default: 60s\n"
      "  --overlap skip        creates no job while the schedule's last job has not ended\n"
      "  --paused              creates no jobs until the schedule is resumed\n"
+     "  --count N             preview: at most N times, 1 to 100; default: 20\n"
      "  --group GROUP         sends each job to each endpoint of this group, instead of "
      "--url\n" NEW_JOB_HELP},
     {"workflows", "[TOPIC/ID]", "lists workflows, the newest first, or shows one", workflows_run, 1,
@@ -552,6 +554,19 @@ static bool wants_help(const struct call *call)
 
 static const char verb_title[] = "Options of ";
 
+/* Returns whether a title such as "set and preview, which ..." names the verb before its first comma, colon
+ * or end of line. */
+static bool is_title_of(const char *title, const char *verb)
+{
+    struct slice words = slice_from(title, strcspn(title, ",:\n")), word;
+    while (words.size) {
+        slice_cut(words, ' ', &word, &words);
+        if (slice_equal(word, slice_of(verb)))
+            return true;
+    }
+    return false;
+}
+
 /* Returns the part of a command's help text that has the options of one verb, such as export. The help text
  * begins with the options of the command without a verb. */
 static struct slice verb_options(const char *help, const char *verb)
@@ -560,7 +575,7 @@ static struct slice verb_options(const char *help, const char *verb)
     while (verb && at) {
         at = strstr(at, verb_title);
         at = at ? at + strlen(verb_title) : NULL;
-        if (at && slice_starts_with(slice_of(at), slice_of(verb)))
+        if (at && is_title_of(at, verb))
             break;
     }
     const char *end = at ? strstr(at, verb_title) : NULL;

@@ -394,6 +394,59 @@ static bool set_schedule(struct call *call)
     return is_done;
 }
 
+/* Prints a line for each time, and one for each change of the clocks. */
+static void print_preview(const json_t *answer)
+{
+    const json_t *one;
+    size_t i;
+    char span[WHEN_SPAN_SIZE];
+    table_print_line(stdout, "%s\n", call_text(answer, "text"));
+    if (json_is_true(json_object_get(answer, "paused")))
+        table_print_line(stdout, "paused: creates no jobs until it is resumed\n");
+    json_array_foreach(json_object_get(answer, "times"), i, one)
+    {
+        const char *due = call_text(one, "dueAt"), *time = call_text(one, "time");
+        json_int_t outside = json_integer_value(json_object_get(one, "outsideWindows"));
+        if (outside)
+            table_print_line(stdout, "  %" JSON_INTEGER_FORMAT " outside the windows\n", outside);
+        table_print_line(stdout, "%s%s%s%s%s%s\n", time, strcmp(due, time) == 0 ? "" : "  due ",
+                         strcmp(due, time) == 0 ? "" : due, when_span(due, span) ? "  " : "", span,
+                         json_is_true(json_object_get(one, "moved")) ? "  moved: clocks skip this time" : "");
+    }
+    const char *end = call_text(answer, "endsBy");
+    if (end[0])
+        table_print_line(stdout, "no later time: %s\n", end);
+    json_array_foreach(json_object_get(answer, "clockChanges"), i, one) table_print_line(
+        stdout,
+        "clocks change by %+" JSON_INTEGER_FORMAT " s at %s: %" JSON_INTEGER_FORMAT " local times, %s\n",
+        json_integer_value(json_object_get(one, "seconds")), call_text(one, "at"),
+        json_integer_value(json_object_get(one, "times")), call_text(one, "effect"));
+}
+
+static bool preview_schedule(struct call *call)
+{
+    struct new_job job;
+    const char *count = call->arguments.values[ARGUMENT_COUNT_OF];
+    char suffix[64] = "/preview";
+    json_t *answer = NULL;
+    if (count && (strlen(count) > 3 || count[strspn(count, "0123456789")])) {
+        problem_set(&call->problem, "--count is %.40s: expected a number from 1 to 100", count);
+        return false;
+    }
+    if (count)
+        snprintf(suffix, sizeof suffix, "/preview?count=%s", count);
+    new_job_init(&job);
+    if (make_schedule(&job, call))
+        answer = ask_schedule(call, "POST", suffix, buffer_text(&job.text));
+    if (answer && call->arguments.is_json)
+        call_print_answer(call);
+    else if (answer)
+        print_preview(answer);
+    json_decref(answer);
+    new_job_fini(&job);
+    return answer;
+}
+
 static bool pause_schedule(struct call *call)
 {
     return send_schedule(call, "PATCH", "{\"paused\":true}");
@@ -412,8 +465,9 @@ bool schedules_run(struct call *call)
         const char *verb;
         bool (*run)(struct call *);
     } verbs[] = {
-        {"set", set_schedule},       {"show", show_schedule}, {"pause", pause_schedule},
-        {"resume", resume_schedule}, {"run", run_schedule},   {"delete", delete_schedule},
+        {"set", set_schedule},       {"preview", preview_schedule}, {"show", show_schedule},
+        {"pause", pause_schedule},   {"resume", resume_schedule},   {"run", run_schedule},
+        {"delete", delete_schedule},
     };
     const char *word = call->arguments.word;
     if (!word) {
@@ -438,6 +492,7 @@ bool schedules_run(struct call *call)
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
         if (strcmp(word, verbs[i].verb) == 0)
             return verbs[i].run(call);
-    problem_set(&call->problem, "%s: expected set, show, pause, resume, run or delete, then TOPIC/ID", word);
+    problem_set(&call->problem,
+                "%s: expected set, preview, show, pause, resume, run or delete, then TOPIC/ID", word);
     return false;
 }

@@ -87,7 +87,7 @@ def test_wrong_usage_is_named(server, topic):
         (["set", name, "--every", "1h", "--header", "x"], "--header x: expected Name: value", 2),
         (["set", topic], "expected a schedule as TOPIC/ID", 2),
         (["show"], "expected a schedule as TOPIC/ID", 2),
-        (["list"], "list: expected set, show, pause, resume, run or delete, then TOPIC/ID", 2),
+        (["list"], "list: expected set, preview, show, pause, resume, run or delete, then TOPIC/ID", 2),
     ]:
         assert fault in ask(server, "schedules", *words, code=code)
     assert "expected RFC 3339" in ask(server, "schedules", "set", name, "--every", "1h", "--start-at", "soon", code=2)

@@ -143,7 +143,7 @@ def test_wrong_values_of_schedule(words, said, listener):
     (["limits", "a", "--limit", "1"], "--limit cannot be combined"), (["limits", "a", "b=1", "--remove"], "--remove cannot be combined"),
     (["groups", "--limit", "x"], "--limit is x"),
     (["group"], "expected a group"), (["group", "a", "b"], "b: expected ENDPOINT=URL"),
-    (["schedules", "list"], "list: expected set, show, pause, resume, run or delete"),
+    (["schedules", "list"], "list: expected set, preview, show, pause, resume, run or delete"),
     (["schedules", "set", "a"], "expected a schedule as TOPIC/ID"),
     (["schedules", "set", "a/b", "--every", "often"], "--every is often: expected a duration"),
     (["schedules", "set", "a/b", "--jitter", "often"], "--jitter is often: expected a duration"),

@@ -121,6 +121,53 @@ START_TEST(a_repeated_time_counts_the_first_time)
 }
 END_TEST
 
+/* Clocks of Berlin are set forward at 01:00 UTC on 29 March and back at 01:00 UTC on 25 October 2026. */
+static void check_change(const char *expression, const struct time_zone *zone, bool is_forward, int64_t times,
+                         enum recurrence_effect effect)
+{
+    struct recurrence_change changes[2];
+    set_cron(expression, zone);
+    size_t count = recurrence_changes(&recurrence, ms_of("2026-01-01T00:00:00Z"),
+                                      ms_of("2026-12-31T00:00:00Z"), changes, 2);
+    const struct recurrence_change *change = &changes[is_forward || count == 1 ? 0 : 1];
+    ck_assert_uint_eq(count, times == 0 ? 0 : 2);
+    if (times == 0)
+        return;
+    ck_assert_int_eq(change->at_ms, ms_of(is_forward ? "2026-03-29T01:00:00Z" : "2026-10-25T01:00:00Z"));
+    ck_assert_int_eq(change->skew_s, is_forward ? 3600 : -3600);
+    ck_assert_int_eq(change->times, times);
+    ck_assert_int_eq(change->effect, effect);
+}
+
+START_TEST(changes_of_the_clocks_are_explained)
+{
+    struct time_zone *zone = zone_from_file(SLICE("Europe/Berlin"));
+    check_change("15,45 2 * * *", zone, true, 2, RECURRENCE_MOVED);
+    check_change("15,45 2 * * *", zone, false, 2, RECURRENCE_ONCE);
+    check_change("*/15 2 * * *", zone, true, 4, RECURRENCE_SKIPPED);
+    check_change("*/15 2 * * *", zone, false, 4, RECURRENCE_TWICE);
+    check_change("30 4 * * *", zone, true, 0, RECURRENCE_MOVED);
+    time_zone_free(zone);
+}
+END_TEST
+
+START_TEST(counts_between_two_times)
+{
+    set_cron("*/5 9-16 * * mon-fri", time_zone_utc());
+    int64_t from_ms = ms_of("2026-11-30T00:00:00Z"); /* a Monday */
+    ck_assert_int_eq(recurrence_count(&recurrence, from_ms, from_ms + 7 * INT64_C(86400000)), 5 * 96);
+    ck_assert_int_eq(
+        recurrence_count(&recurrence, ms_of("2026-11-30T09:00:00Z"), ms_of("2026-11-30T09:05:00Z")), 1);
+    recurrence.last_ms = ms_of("2026-11-30T10:00:00Z");
+    ck_assert_int_eq(recurrence_count(&recurrence, from_ms, RECURRENCE_NEVER_MS), 13);
+    recurrence = (struct recurrence){
+        .every_ms = 7000, .base_ms = from_ms, .first_ms = from_ms, .last_ms = RECURRENCE_NEVER_MS};
+    ck_assert_int_eq(recurrence_count(&recurrence, 0, from_ms - 1), 0);
+    ck_assert_int_eq(recurrence_count(&recurrence, 0, from_ms), 1);
+    ck_assert_int_eq(recurrence_count(&recurrence, from_ms, from_ms + 70000), 10);
+}
+END_TEST
+
 START_TEST(milliseconds_round_up)
 {
     set_cron("* * * * * *", time_zone_utc());
@@ -249,6 +296,7 @@ START_TEST(times_are_later_and_none_is_left_out)
                 continue;
             set_cron(text, zone);
             int64_t at_ms = ms_of("2011-01-01T00:00:00Z") + roll(1 << 20) * INT64_C(700000);
+            int64_t began_ms = at_ms;
             for (size_t k = 0; k < 30; k++) {
                 int64_t next_ms = recurrence_next_ms(&recurrence, at_ms), local_s = 0;
                 if (next_ms == RECURRENCE_NEVER_MS)
@@ -261,6 +309,9 @@ START_TEST(times_are_later_and_none_is_left_out)
                 bool matches = cron_next(&recurrence.cron, next_ms / 1000 + span.offset_s - 1,
                                          next_ms / 1000 + span.offset_s + 1, &local_s);
                 ck_assert_msg(matches || next_ms / 1000 == span.from_s, "%s", text);
+                ck_assert_msg(recurrence_count(&recurrence, at_ms, next_ms) == 1, "%s", text);
+                ck_assert_msg(recurrence_count(&recurrence, at_ms, next_ms - 1) == 0, "%s", text);
+                ck_assert_msg(recurrence_count(&recurrence, began_ms, next_ms) == (int64_t)k + 1, "%s", text);
                 at_ms = next_ms;
             }
         }
@@ -279,6 +330,8 @@ Suite *suite(void)
     tcase_add_test(tests, windows_without_times_are_searched_for_a_moment);
     tcase_add_test(tests, several_skipped_times_are_one);
     tcase_add_test(tests, a_repeated_time_counts_the_first_time);
+    tcase_add_test(tests, changes_of_the_clocks_are_explained);
+    tcase_add_test(tests, counts_between_two_times);
     tcase_add_test(tests, milliseconds_round_up);
     tcase_add_test(tests, every_counts_from_its_base);
     tcase_add_test(tests, keeps_within_its_bounds);

@@ -239,6 +239,12 @@ static int find_time(const struct cron *cron, int from)
     return -1;
 }
 
+static bool day_matches(const struct cron *cron, int64_t days, struct date date)
+{
+    bool is_day = cron->days >> date.day & 1, is_weekday = cron->weekdays >> date_weekday(days) & 1;
+    return cron->is_any_day || cron->is_any_weekday ? is_day && is_weekday : is_day || is_weekday;
+}
+
 bool cron_next(const struct cron *cron, int64_t after_s, int64_t limit_s, int64_t *next_s)
 {
     int64_t start_s = after_s + 1;
@@ -248,10 +254,7 @@ bool cron_next(const struct cron *cron, int64_t after_s, int64_t limit_s, int64_
     while (days * DAY_S < limit_s) {
         int length = date_month_days(date.year, date.month);
         bool is_month = cron->months >> date.month & 1;
-        bool is_day = cron->days >> date.day & 1, is_weekday = cron->weekdays >> date_weekday(days) & 1;
-        bool is_match =
-            cron->is_any_day || cron->is_any_weekday ? is_day && is_weekday : is_day || is_weekday;
-        int time = is_month && is_match ? find_time(cron, from) : -1;
+        int time = is_month && day_matches(cron, days, date) ? find_time(cron, from) : -1;
         if (time >= 0) {
             *next_s = days * DAY_S + time;
             return *next_s < limit_s;
@@ -264,4 +267,38 @@ bool cron_next(const struct cron *cron, int64_t after_s, int64_t limit_s, int64_
             date = (struct date){date.year + (date.month == 12), date.month % 12 + 1, 1};
     }
     return false;
+}
+
+/* ---- counting ---- */
+
+/* Returns how many of the values below end match. */
+static int64_t count_below(uint64_t bits, int end)
+{
+    return __builtin_popcountll(bits & ((UINT64_C(1) << end) - 1));
+}
+
+/* Returns how many seconds before the second "end" of a matching day match. */
+static int64_t count_of_day(const struct cron *cron, int end)
+{
+    int hour = end / 3600, minute = end / 60 % 60;
+    int64_t seconds = __builtin_popcountll(cron->seconds);
+    int64_t count = count_below(cron->hours, hour) * __builtin_popcountll(cron->minutes) * seconds;
+    if (cron->hours >> hour & 1) {
+        count += count_below(cron->minutes, minute) * seconds;
+        count += cron->minutes >> minute & 1 ? count_below(cron->seconds, end % 60) : 0;
+    }
+    return count;
+}
+
+int64_t cron_count(const struct cron *cron, int64_t from_s, int64_t limit_s)
+{
+    int64_t count = 0;
+    for (int64_t days = from_s / DAY_S - (from_s % DAY_S < 0); days * DAY_S < limit_s; days++) {
+        struct date date = date_from_days(days);
+        int64_t from = from_s - days * DAY_S, end = limit_s - days * DAY_S;
+        if (cron->months >> date.month & 1 && day_matches(cron, days, date))
+            count += count_of_day(cron, (int)(end < DAY_S ? end : DAY_S)) -
+                     count_of_day(cron, (int)(from > 0 ? from : 0));
+    }
+    return count;
 }

@@ -38,6 +38,10 @@ enum status cron_parse(struct slice text, struct cron *, struct problem *) MUST_
  * is no such time. after_s must be in the years 1 to 9999. */
 bool cron_next(const struct cron *, int64_t after_s, int64_t limit_s, int64_t *next_s);
 
+/* Counts the matching times from from_s on that are earlier than limit_s. The time that this takes grows with
+ * the number of days, and not with that of the times. */
+int64_t cron_count(const struct cron *, int64_t from_s, int64_t limit_s);
+
 /* ---- words ----
  *
  * A cron expression in English words: "every 15 minutes from 09:00 to 17:45, on Monday to

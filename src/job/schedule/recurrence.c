@@ -136,6 +136,80 @@ int64_t recurrence_next_ms(const struct recurrence *recurrence, int64_t after_ms
     return next_ms;
 }
 
+/* ---- counts ---- */
+
+static int64_t recurrence_max(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Counts the times of the cron expression from from_s on that are earlier than until_s. At the beginning of a
+ * span, skipped times count as one time, as in find_fixed. */
+static int64_t cron_count_in_zone(const struct cron *cron, const struct time_zone *zone, int64_t from_s,
+                                  int64_t until_s)
+{
+    int64_t count = 0;
+    while (from_s < until_s) {
+        struct time_zone_span span = time_zone_span(zone, from_s);
+        int64_t end_s = recurrence_min(span.until_s, until_s), local_s = from_s + span.offset_s;
+        int64_t skew_s = cron->is_wild ? 0 : skew_of(zone, &span);
+        if (skew_s > 0 && skew_s <= GAP_MAX_S && from_s == span.from_s &&
+            cron_count(cron, local_s - skew_s, local_s) > 0) {
+            count++;
+            local_s++; /* a time at the moment of the change is the same one */
+        }
+        if (skew_s < 0)
+            local_s = recurrence_max(local_s, span.from_s + span.offset_s - skew_s);
+        if (local_s < end_s + span.offset_s)
+            count += cron_count(cron, local_s, end_s + span.offset_s);
+        from_s = end_s;
+    }
+    return count;
+}
+
+int64_t recurrence_count(const struct recurrence *recurrence, int64_t after_ms, int64_t until_ms)
+{
+    int64_t every_ms = recurrence->every_ms, base_ms = recurrence->base_ms;
+    after_ms = recurrence_max(after_ms, recurrence->first_ms - 1);
+    until_ms = recurrence_min(until_ms, recurrence_min(recurrence->last_ms, TIMESTAMP_MAX_MS));
+    if (after_ms >= until_ms)
+        return 0;
+    if (every_ms)
+        return (until_ms < base_ms ? 0 : (until_ms - base_ms) / every_ms + 1) -
+               (after_ms < base_ms ? 0 : (after_ms - base_ms) / every_ms + 1);
+    return cron_count_in_zone(&recurrence->cron, recurrence->zone,
+                              after_ms / SECOND_MS - (after_ms % SECOND_MS < 0) + 1,
+                              until_ms / SECOND_MS - (until_ms % SECOND_MS < 0) + 1);
+}
+
+size_t recurrence_changes(const struct recurrence *recurrence, int64_t after_ms, int64_t until_ms,
+                          struct recurrence_change *changes, size_t max)
+{
+    const struct cron *cron = &recurrence->cron;
+    int64_t until_s = recurrence_min(until_ms, TIMESTAMP_MAX_MS) / SECOND_MS;
+    size_t count = 0;
+    if (recurrence->every_ms)
+        return 0;
+    for (int64_t at_s = time_zone_span(recurrence->zone, after_ms / SECOND_MS).until_s;
+         at_s <= until_s && count < max;) {
+        struct time_zone_span span = time_zone_span(recurrence->zone, at_s);
+        int64_t skew_s = skew_of(recurrence->zone, &span), local_s = at_s + span.offset_s;
+        int64_t times = skew_s > 0 ? cron_count(cron, local_s - skew_s, local_s)
+                                   : cron_count(cron, local_s, local_s - skew_s);
+        bool is_moved = !cron->is_wild && skew_s <= GAP_MAX_S;
+        if (times > 0)
+            changes[count++] = (struct recurrence_change){
+                .at_ms = at_s * SECOND_MS,
+                .skew_s = skew_s,
+                .times = times,
+                .effect = skew_s > 0 ? (is_moved ? RECURRENCE_MOVED : RECURRENCE_SKIPPED)
+                                     : (cron->is_wild ? RECURRENCE_TWICE : RECURRENCE_ONCE),
+            };
+        at_s = span.until_s;
+    }
+    return count;
+}
+
 /* Mixes the bits of a number, so that similar numbers have independent results. This is the finalizer of
  * MurmurHash3. */
 static uint64_t mix(uint64_t bits)
@@ -245,11 +319,6 @@ static int64_t cut_times(const struct recurrence *recurrence, int64_t after_ms, 
 static int64_t last_time(const struct recurrence *recurrence, int64_t first_ms, int64_t last_ms)
 {
     return cut_times(recurrence, first_ms - 1, last_ms, 0);
-}
-
-static int64_t recurrence_max(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
 }
 
 /* ---- progress ---- */

@@ -53,6 +53,30 @@ uint64_t recurrence_seed(struct slice id);
 /* Returns the first time that is later than after_ms, or RECURRENCE_NEVER_MS. */
 int64_t recurrence_next_ms(const struct recurrence *, int64_t after_ms);
 
+/* Counts the times that are later than after_ms and not later than until_ms, also those outside the windows
+ * of the schedule. The time that this takes grows with the number of days, and not with that of the times. */
+int64_t recurrence_count(const struct recurrence *, int64_t after_ms, int64_t until_ms);
+
+/* Says what becomes of the local times of a cron expression that a change of the clocks skips or repeats. */
+enum recurrence_effect {
+    RECURRENCE_MOVED,   /* skipped times: they occur once, at the change */
+    RECURRENCE_SKIPPED, /* skipped times: they do not occur */
+    RECURRENCE_ONCE,    /* repeated times: they occur only before the change */
+    RECURRENCE_TWICE,   /* repeated times: they occur before and after the change */
+};
+
+struct recurrence_change {
+    int64_t at_ms;  /* time of the change */
+    int64_t skew_s; /* seconds by which clocks are set forward; negative: back */
+    int64_t times;  /* number of the local times that are skipped or repeated */
+    enum recurrence_effect effect;
+};
+
+/* Lists the changes of the clocks later than after_ms and not later than until_ms that skip or repeat times
+ * of the schedule, at most max. Returns their number. */
+size_t recurrence_changes(const struct recurrence *, int64_t after_ms, int64_t until_ms,
+                          struct recurrence_change *, size_t max);
+
 /* Returns the jitter of the occurrence with the time at_ms: the number of ms from at_ms to the due time of
  * its job. The jitter is at most jitter_ms, and less than the gap to the next time. All processes compute the
  * same jitter. */
