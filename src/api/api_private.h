@@ -227,6 +227,9 @@ void view_add_result(struct json_writer *, const struct attempt_result *);
 void view_add_headers(struct json_writer *, const struct topic_settings *, const struct job *,
                       bool is_hidden);
 
+/* Adds the progress of the job with this id, as it is stored. */
+void view_add_progress(struct json_writer *, struct slice id, struct slice value);
+
 /* Writes a job as an object. Members that the job does not have come from the settings of its topic.
  * fallback: the retry schedule if neither the job nor the topic has one. */
 void view_put_job(struct json_writer *, const struct stored_job *, const struct retry_schedule *fallback);

@@ -158,9 +158,12 @@ static void on_event(void *arg, struct slice topic, const struct app_event *even
     if (event->key.size)
         json_add_text(&json, "key", event->key);
     json_add_time(&json, "at", event->at_ms);
-    if (slice_equal(event->type, SLICE("progress")))
-        json_add_raw(&json, "progress", event->data);
-    else if (slice_equal(event->type, SLICE("fired")))
+    if (slice_equal(event->type, SLICE("progress"))) {
+        char room[JOB_KEY_MAX + 1];
+        struct buffer id = buffer_of(room, sizeof room);
+        buffer_printf(&id, "%.*s/%.*s", SLICE_ARG(topic), SLICE_ARG(event->job_id));
+        view_add_progress(&json, buffer_slice(&id), event->data);
+    } else if (slice_equal(event->type, SLICE("fired")))
         json_add_raw(&json, "scheduleId", event->data);
     else
         put_line(&json, event->data);

@@ -120,12 +120,19 @@ static void put_job(struct json_writer *json, const struct stored_job *stored, c
     add_body(json, stored, job);
     /* The record does not count the attempt that delivered the job, so it is added here. */
     json_add_number(json, "attempts", job->attempts + (stored->state == JOB_STATE_DELIVERED));
-    if (stored->progress.size) {
-        json_put_name(json, "progress");
-        json_put_raw(json, stored->progress);
-    }
+    if (stored->progress.size)
+        view_add_progress(json, stored->id, stored->progress);
     add_last_attempt(json, stored, job);
     json_end_object(json);
+}
+
+void view_add_progress(struct json_writer *json, struct slice id, struct slice value)
+{
+    struct buffer text;
+    buffer_init(&text, value.size + 1);
+    buffer_reserve(&text, value.size);
+    json_add_raw(json, "progress", job_value_open(id, JOB_PROGRESS, value, &text));
+    buffer_fini(&text);
 }
 
 void view_put_job(struct json_writer *json, const struct stored_job *stored,

@@ -127,7 +127,9 @@ static void run_fire(struct schedule_run *run)
         .kind = run->fit == STATUS_OK ? FIRED_DONE : FIRED_UNSENDABLE,
         .time_ms = run->now_ms,
         .job = buffer_slice(&run->job),
-        .record = run->made.count ? SLICE("") : recurring_job_record(&run->recurring, &run->job_record),
+        .record = run->made.count
+                      ? SLICE("")
+                      : recurring_job_record(&run->recurring, buffer_slice(&run->job), &run->job_record),
         .once = run->call.once,
         .group = run->recurring.group,
         .mark = slice_of(run->mark),

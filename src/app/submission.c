@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "app/app_private.h"
+#include "base/seal.h"
 #include "app/wait.h"
 #include "base/memory.h"
 #include "base/system.h"
@@ -38,7 +39,8 @@ bool app_submission_admit(struct app_submission *submission, const struct app_ca
         return false;
     /* Reserves room for the id and the record. The record may be longer than the request, because it may
      * write numbers and times with more characters. */
-    buffer_reserve(&submission->stored, JOB_KEY_MAX + text_bytes + SPELLING_MAX);
+    size_t bytes = text_bytes + SPELLING_MAX;
+    buffer_reserve(&submission->stored, JOB_KEY_MAX + bytes + (seal_is_on() ? SEAL_SIZE(bytes) : 0));
     if (submission->stored.failed) {
         use_case_refuse(STATUS_NO_MEMORY, submission->fn, submission->arg);
         return false;

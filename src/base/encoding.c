@@ -121,23 +121,38 @@ void base64url_append(struct buffer *out, struct slice bytes)
     }
 }
 
+/* The same for base64url. */
+static inline unsigned url_digit_value(char digit)
+{
+    static const uint8_t last[2] = {62, 63};
+    if (digit == '-' || digit == '_')
+        return last[digit == '_'];
+    return digit == '+' || digit == '/' ? 255 : digit_values[(unsigned char)digit] - 1U;
+}
+
 bool base64url_decode(struct slice text, struct buffer *out)
 {
-    uint32_t bits = 0;
-    unsigned count = 0;
-    for (size_t i = 0; i < text.size; i++) {
-        const char *digit = text.data[i] ? strchr(url_alphabet, text.data[i]) : NULL;
-        if (!digit)
-            return false;
-        bits = bits << 6 | (uint32_t)(digit - url_alphabet);
-        count += 6;
-        if (count >= 8) {
-            count -= 8;
-            buffer_append_byte(out, (char)(bits >> count));
-        }
+    size_t whole = text.size / 4, left = text.size % 4;
+    unsigned bad = left == 1 ? 64 : 0, values[4] = {0};
+    char *at = buffer_extend(out, 3 * whole + (left ? left - 1 : 0));
+    if (!at || bad)
+        return text.size == 0;
+    for (size_t i = 0; i < whole; i++, at += 3) {
+        for (size_t digit = 0; digit < 4; digit++)
+            bad |= values[digit] = url_digit_value(text.data[4 * i + digit]);
+        at[0] = (char)(values[0] << 2 | values[1] >> 4);
+        at[1] = (char)(values[1] << 4 | values[2] >> 2);
+        at[2] = (char)(values[2] << 6 | values[3]);
     }
+    for (size_t digit = 0; digit < left; digit++)
+        bad |= values[digit] = url_digit_value(text.data[4 * whole + digit]);
+    if (left)
+        at[0] = (char)(values[0] << 2 | values[1] >> 4);
+    if (left == 3)
+        at[1] = (char)(values[1] << 4 | values[2] >> 2);
     /* The unused bits of the last digit must be zero, so that the same bytes always have the same text. */
-    return count < 6 && (bits & ((1U << count) - 1)) == 0 && !out->failed;
+    bool is_exact = left == 0 || (values[left - 1] & (left == 2 ? 15 : 3)) == 0;
+    return bad < 64 && is_exact;
 }
 
 /* ---- percent-encoding ---- */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/json_writer.h"
+#include "base/memory.h"
 #include "base/timestamp.h"
 #include "base/utf8.h"
 #include "job/attempt_line.h"
@@ -21,6 +22,7 @@ void history_parse_init(struct history_parse *parse)
 {
     *parse = (struct history_parse){.labels = {.count = 0}};
     buffer_init(&parse->rest, REST_MAX);
+    buffer_init(&parse->resealed, REST_MAX);
     buffer_init(&parse->attempt_log, LOG_MAX);
 }
 
@@ -28,6 +30,7 @@ void history_parse_fini(struct history_parse *parse)
 {
     job_fini(&parse->job);
     buffer_fini(&parse->rest);
+    buffer_fini(&parse->resealed);
     buffer_fini(&parse->attempt_log);
 }
 
@@ -48,7 +51,10 @@ static void put_attempt(struct json_writer *json, const struct attempt_line *lin
     json_add_number(json, "at", line->result.at_ms);
     json_add_number(json, "durationMs", line->result.duration_ms);
     attempt_result_add(json, &line->result);
-    attempt_line_add_answer(json, line);
+    if (attempt_line_is_sealed(line))
+        json_add_raw(json, "answer", line->answer);
+    else
+        attempt_line_add_answer(json, line);
     if (line->base64.size)
         json_add_text(json, "answerBase64", line->base64);
     if (line->is_answer_cut)
@@ -294,14 +300,33 @@ static void split_record(struct history_parse *parse, struct slice record)
     columns->rest = buffer_slice(rest);
 }
 
-static bool read_record(struct history_parse *parse, struct slice id, struct slice record)
+/* Writes the record of a sealed job without its body. */
+static struct slice seal_without_body(struct history_parse *parse)
+{
+    struct job *job = NEW(struct job);
+    *job = parse->job;
+    job->body = job->body_base64 = SLICE("");
+    job->has_body_base64 = false;
+    job_write(job, &parse->resealed);
+    free(job);
+    parse->columns.is_body_left_out = true;
+    return buffer_slice(&parse->resealed);
+}
+
+/* A sealed record stays sealed: its seal is in the column rest. */
+static bool read_record(struct history_parse *parse, struct slice id, struct slice record, bool keeps_body)
 {
     struct history_columns *columns = &parse->columns;
     if (!is_utf8_without_nul(record) || job_read(id, record, &parse->job) != STATUS_OK)
         return false;
     struct job *job = &parse->job;
+    bool is_sealed = job->opened.data;
+    if (is_sealed && !keeps_body && (job->body.size || job->has_body_base64))
+        record = seal_without_body(parse);
     split_record(parse, record);
     columns->url = job->url;
+    if (is_sealed)
+        slice_cut(job->url, '?', &columns->url, &(struct slice){NULL, 0});
     columns->method = slice_of(job_method_word(job->method));
     columns->due_at = job_due_ms(job, columns->created_at);
     columns->reason = job->reason;
@@ -312,7 +337,8 @@ static bool read_record(struct history_parse *parse, struct slice id, struct sli
         columns->error = slice_of(failure_word(job->last_attempt.error));
         columns->duration_ms = job->last_attempt.duration_ms;
     }
-    parse->labels = job->labels;
+    if (columns->labels.size) /* labels that are not sealed */
+        parse->labels = job->labels;
     if (job->key.size) {
         struct buffer lane = buffer_of(parse->lane_room, sizeof parse->lane_room);
         buffer_append(&lane, SLICE(HISTORY_LANE));
@@ -326,11 +352,15 @@ static bool read_record(struct history_parse *parse, struct slice id, struct sli
            (!columns->labels.size || is_valid_json(columns->labels));
 }
 
-static void leave_out_body(struct history_columns *columns, enum history_bodies bodies)
+static bool keeps_body(const struct history_columns *columns, enum history_bodies bodies)
 {
-    bool is_kept = bodies == HISTORY_BODIES_ON ||
-                   (bodies == HISTORY_BODIES_ERRORS && columns->outcome != JOB_STATE_DELIVERED);
-    if (is_kept || !columns->has_body)
+    return bodies == HISTORY_BODIES_ON ||
+           (bodies == HISTORY_BODIES_ERRORS && columns->outcome != JOB_STATE_DELIVERED);
+}
+
+static void leave_out_body(struct history_columns *columns)
+{
+    if (!columns->has_body)
         return;
     columns->body = SLICE("");
     columns->has_body = columns->is_base64 = false;
@@ -387,12 +417,15 @@ bool history_parse_entry(struct history_parse *parse, const struct history_entry
     ended.ended_at = is_split ? parts.at_ms : now_ms;
     ended.lost_consumers = is_split ? parts.losses : 0;
     *columns = ended;
-    if (!is_split || !read_record(parse, entry->id, parts.record))
+    bool is_body_kept = keeps_body(&ended, bodies);
+    buffer_clear(&parse->resealed);
+    if (!is_split || !read_record(parse, entry->id, parts.record, is_body_kept))
         take_unreadable(parse, &ended, is_split ? parts.record : entry->text);
     read_lines(parse, parts.lines);
     if (columns->outcome == JOB_STATE_DEAD && columns->reason.size == 0)
         columns->reason = SLICE("consumer_lost"); /* lists that are read from Redis show the same reason */
-    leave_out_body(columns, bodies);
+    if (!is_body_kept)
+        leave_out_body(columns);
     columns->bytes =
         (int64_t)(ROW_BYTES + 2 * (columns->topic.size + columns->job_id.size) + columns->url.size +
                   columns->labels.size * 3 + parse->lane.size * 3 + columns->headers.size +

@@ -43,6 +43,7 @@ struct history_parse {
     struct slice lane; /* HISTORY_LANE and the job's key; empty: the job has no key */
     struct job job;
     struct buffer rest, attempt_log;
+    struct buffer resealed; /* the record of a sealed job whose body is left out */
 };
 
 void history_parse_init(struct history_parse *);

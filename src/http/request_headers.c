@@ -226,7 +226,7 @@ static bool is_running(struct list *bucket, struct slice field)
 void idempotency_write(struct buffer *once, struct slice topic, struct slice content, struct slice key)
 {
     char fingerprint[FINGERPRINT_SIZE];
-    fingerprint_make(content, fingerprint);
+    fingerprint_make_secret(content, fingerprint);
     buffer_printf(once, "%s %.*s/%.*s", fingerprint, SLICE_ARG(topic), SLICE_ARG(key));
 }
 

@@ -4,6 +4,7 @@
 #include "base/timestamp.h"
 #include "base/utf8.h"
 #include "job/text/json.h"
+#include "job/text/sealed.h"
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 #define BYTES       "\"\\u001f"    /* begins a JSON string that has bytes as base64 */
@@ -49,7 +50,6 @@ static void put_answer(struct buffer *out, struct slice answer, bool is_cut)
 {
     char room[3 * ATTEMPT_ANSWER_MAX + 1];
     struct buffer text = buffer_of(room, sizeof room);
-    buffer_append_byte(out, ' ');
     if (show_answer(answer, is_cut, &text)) {
         buffer_append_json(out, buffer_slice(&text));
     } else {
@@ -57,6 +57,19 @@ static void put_answer(struct buffer *out, struct slice answer, bool is_cut)
         base64_append(out, answer);
         buffer_append_byte(out, '"');
     }
+}
+
+/* Writes the answer, sealed if the process has keys. The owner is the beginning of the line. */
+static void put_sealed_answer(struct buffer *out, size_t line, struct slice answer, bool is_cut)
+{
+    char room[ATTEMPT_OWNER_MAX];
+    struct buffer value, owner = buffer_of(room, sizeof room);
+    buffer_append(&owner, slice_skip(buffer_slice(out), line));
+    buffer_append_byte(out, ' ');
+    buffer_init(&value, ATTEMPT_LINE_MAX);
+    put_answer(&value, answer, is_cut);
+    sealed_value_append(out, buffer_slice(&owner), buffer_slice(&value));
+    buffer_fini(&value);
     if (is_cut)
         buffer_append_byte(out, '+');
 }
@@ -64,6 +77,7 @@ static void put_answer(struct buffer *out, struct slice answer, bool is_cut)
 void attempt_line_write(struct buffer *out, int round, int number, const struct attempt_result *result,
                         struct slice answer, bool is_answer_cut)
 {
+    size_t line = out->size;
     buffer_append_number(out, number);
     if (round > 1) {
         buffer_append_byte(out, '@');
@@ -76,8 +90,10 @@ void attempt_line_write(struct buffer *out, int round, int number, const struct 
     buffer_append_byte(out, ' ');
     if (result->error != FAILURE_NONE) {
         buffer_append(out, slice_of(failure_word(result->error)));
-        if (result->detail.size)
+        if (result->detail.size) {
+            buffer_append_byte(out, ' ');
             put_answer(out, result->detail, false);
+        }
         return;
     }
     buffer_append_number(out, result->status);
@@ -86,7 +102,7 @@ void attempt_line_write(struct buffer *out, int round, int number, const struct 
         is_answer_cut = true;
     }
     if (answer.size || is_answer_cut)
-        put_answer(out, answer, is_answer_cut);
+        put_sealed_answer(out, line, answer, is_answer_cut);
 }
 
 /* ---- reading ---- */
@@ -115,15 +131,23 @@ static bool read_number(struct slice word, struct attempt_line *line)
     return true;
 }
 
+static void set_base64(struct attempt_line *line)
+{
+    if (slice_starts_with(line->answer, SLICE(BYTES)))
+        line->base64 = slice_from(line->answer.data + sizeof BYTES - 1, line->answer.size - sizeof BYTES);
+}
+
 bool attempt_line_take(struct slice *lines, struct attempt_line *line)
 {
     struct slice rest, word;
+    const char *start = lines->data;
     *line = (struct attempt_line){.number = 0};
     if (!slice_cut(*lines, '\n', &rest, lines) || !slice_cut(rest, ' ', &word, &rest) ||
         !read_number(word, line) || !take_number(&rest, TIMESTAMP_MAX_MS, &line->result.at_ms) ||
         !take_number(&rest, TIMESTAMP_MAX_MS, &line->result.duration_ms))
         return false;
     bool has_answer = slice_cut(rest, ' ', &word, &rest);
+    line->owner = slice_from(start, (size_t)(slice_end(word) - start));
     uint64_t status;
     if (slice_to_number(word, 999, &status))
         line->result.status = (int)status;
@@ -138,8 +162,7 @@ bool attempt_line_take(struct slice *lines, struct attempt_line *line)
         line->answer = slice_from(rest.data, rest.size - line->is_answer_cut);
         if (!json_is_text(line->answer) || json_check(line->answer, &limits, &ignored) != STATUS_OK)
             return false;
-        if (slice_starts_with(line->answer, SLICE(BYTES)))
-            line->base64 = slice_from(line->answer.data + sizeof BYTES - 1, line->answer.size - sizeof BYTES);
+        set_base64(line);
     }
     if (line->result.error != FAILURE_NONE) {
         line->result.detail = attempt_detail(line->answer);
@@ -148,7 +171,27 @@ bool attempt_line_take(struct slice *lines, struct attempt_line *line)
     return true;
 }
 
-struct slice attempt_line_bytes(const struct attempt_line *line, struct buffer *scratch)
+bool attempt_line_is_sealed(const struct attempt_line *line)
+{
+    return sealed_value_is(line->answer);
+}
+
+/* Opens the answer into value, which must be empty, if it is sealed. */
+static struct attempt_line opened(const struct attempt_line *line, struct buffer *value)
+{
+    struct attempt_line open = *line;
+    buffer_init(value, ATTEMPT_LINE_MAX);
+    if (attempt_line_is_sealed(line)) {
+        buffer_reserve(value, ATTEMPT_LINE_MAX);
+        open.answer = sealed_value_open(line->owner, line->answer, value);
+        if (!json_is_text(open.answer))
+            open.answer = SLICE("");
+        set_base64(&open);
+    }
+    return open;
+}
+
+static struct slice open_bytes(const struct attempt_line *line, struct buffer *scratch)
 {
     size_t first = scratch->size;
     if (line->answer.size == 0)
@@ -160,28 +203,56 @@ struct slice attempt_line_bytes(const struct attempt_line *line, struct buffer *
     return slice_from(scratch->data + first, scratch->size - first);
 }
 
-struct slice attempt_line_text(const struct attempt_line *line, struct buffer *scratch)
+static struct slice open_text(const struct attempt_line *line, struct buffer *scratch)
 {
     struct buffer bytes;
     size_t first = scratch->size;
     if (line->base64.size == 0)
-        return attempt_line_bytes(line, scratch);
+        return open_bytes(line, scratch);
     buffer_init_fallible(&bytes, ATTEMPT_LINE_MAX);
-    (void)show_answer(attempt_line_bytes(line, &bytes), line->is_answer_cut, scratch);
+    (void)show_answer(open_bytes(line, &bytes), line->is_answer_cut, scratch);
     buffer_fini(&bytes);
     bool is_empty = scratch->failed || scratch->size == first;
     return is_empty ? SLICE("") : slice_from(scratch->data + first, scratch->size - first);
 }
 
+/* Returns the text or the bytes of a line. Those of a sealed answer are copied to scratch. */
+static struct slice answer_of(const struct attempt_line *line, struct buffer *scratch,
+                              struct slice (*fn)(const struct attempt_line *, struct buffer *))
+{
+    struct buffer value, decoded;
+    if (!attempt_line_is_sealed(line))
+        return fn(line, scratch);
+    const struct attempt_line open = opened(line, &value);
+    size_t first = scratch->size;
+    buffer_init_fallible(&decoded, ATTEMPT_LINE_MAX);
+    buffer_append(scratch, fn(&open, &decoded));
+    buffer_fini(&decoded);
+    buffer_fini(&value);
+    bool is_empty = scratch->failed || scratch->size == first;
+    return is_empty ? SLICE("") : slice_from(scratch->data + first, scratch->size - first);
+}
+
+struct slice attempt_line_bytes(const struct attempt_line *line, struct buffer *scratch)
+{
+    return answer_of(line, scratch, open_bytes);
+}
+
+struct slice attempt_line_text(const struct attempt_line *line, struct buffer *scratch)
+{
+    return answer_of(line, scratch, open_text);
+}
+
 void attempt_line_add_answer(struct json_writer *json, const struct attempt_line *line)
 {
-    struct buffer text;
-    if (line->base64.size == 0) {
-        if (line->answer.size)
-            json_add_raw(json, "answer", line->answer);
-        return;
+    struct buffer text, value;
+    const struct attempt_line open = opened(line, &value);
+    if (open.base64.size) {
+        buffer_init_fallible(&text, ATTEMPT_LINE_MAX);
+        json_add_text(json, "answer", open_text(&open, &text));
+        buffer_fini(&text);
+    } else if (open.answer.size) {
+        json_add_raw(json, "answer", open.answer);
     }
-    buffer_init_fallible(&text, ATTEMPT_LINE_MAX);
-    json_add_text(json, "answer", attempt_line_text(line, &text));
-    buffer_fini(&text);
+    buffer_fini(&value);
 }

@@ -20,8 +20,9 @@
 #include "job/job.h"
 
 enum {
-    ATTEMPT_ANSWER_MAX = 1024, /* maximum size of the answer's body in a line */
-    ATTEMPT_LINE_MAX = 3 * ATTEMPT_ANSWER_MAX + 128,
+    ATTEMPT_ANSWER_MAX = 1024,                       /* maximum size of the answer's body in a line */
+    ATTEMPT_LINE_MAX = 4 * ATTEMPT_ANSWER_MAX + 320, /* also for a sealed answer */
+    ATTEMPT_OWNER_MAX = 128,
 };
 
 struct attempt_line {
@@ -30,6 +31,7 @@ struct attempt_line {
                  */
     struct attempt_result result;
     struct slice answer; /* a JSON string, with its quotes, or empty; read it with the functions below */
+    struct slice owner;  /* the line up to the answer, for which the answer may be sealed (text/sealed.h) */
     struct slice base64; /* the bytes of a body that is not UTF-8, else empty */
     bool is_answer_cut;
 };
@@ -42,6 +44,9 @@ void attempt_line_write(struct buffer *, int round, int number, const struct att
 /* Takes the first line from *lines. The result's slices point into the text of *lines. Returns false if there
  * are no more lines, or if duepost did not write the line. */
 bool attempt_line_take(struct slice *lines, struct attempt_line *);
+
+/* Returns whether the answer is sealed. Its base64 is not known then. */
+bool attempt_line_is_sealed(const struct attempt_line *);
 
 /* Returns the body as a text, in which U+FFFD replaces bytes that are not UTF-8, or the body's bytes. scratch
  * needs room for ATTEMPT_LINE_MAX bytes. */

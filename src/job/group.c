@@ -457,6 +457,21 @@ static enum status apply_endpoint(struct group_jobs *jobs, const struct group_wa
     return jobs->field ? STATUS_INVALID : STATUS_OK;
 }
 
+/* Writes the job of an endpoint: its id has the name of the endpoint, see scripts/lib/sends.lua. */
+static void write_endpoint_job(struct slice endpoint, const struct job *job, struct buffer *text)
+{
+    char room[JOB_ID_MAX + 1];
+    struct buffer id = buffer_of(room, sizeof room);
+    struct job *copy = NEW(struct job);
+    buffer_append(&id, job->job_id);
+    buffer_append_byte(&id, '~');
+    buffer_append(&id, endpoint);
+    *copy = *job;
+    copy->job_id = buffer_slice(&id);
+    job_write(copy, text);
+    free(copy);
+}
+
 enum status group_jobs_add(struct group_jobs *jobs, struct slice endpoint, const struct job *job)
 {
     struct buffer *text = &jobs->text;
@@ -470,7 +485,7 @@ enum status group_jobs_add(struct group_jobs *jobs, struct slice endpoint, const
     jobs->parts[jobs->count].name = text->size;
     buffer_append(text, endpoint);
     jobs->parts[jobs->count].record = text->size;
-    job_write(job, text);
+    write_endpoint_job(endpoint, job, text);
     jobs->parts[jobs->count].end = text->size;
     jobs->count++;
     if (text->failed)
@@ -520,7 +535,7 @@ enum status group_jobs_mark(const struct job *job, char mark[FINGERPRINT_SIZE])
     job_write_plain(copy, &text); /* earlier versions made the same mark of the same job */
     bool has_memory = !text.failed;
     if (has_memory)
-        fingerprint_make(buffer_slice(&text), mark);
+        fingerprint_make_secret(buffer_slice(&text), mark);
     buffer_fini(&text);
     free(copy);
     return has_memory ? STATUS_OK : STATUS_NO_MEMORY;

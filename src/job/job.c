@@ -46,6 +46,7 @@ void job_init(struct job *job)
 void job_fini(struct job *job)
 {
     buffer_fini(&job->text);
+    buffer_fini(&job->opened);
 }
 
 int64_t job_due_ms(const struct job *job, int64_t created_ms)

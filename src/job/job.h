@@ -6,7 +6,10 @@
  * reason, answerHeaders, traceparent, tracestate); body is last, byte for byte as the client sent it. topic
  * and jobId are not in the record, because they are the name of the field under which the HASH "jobs" in
  * Redis holds the record. Members that the client left out are not in the record. So duepost can distinguish
- * a repeated request for the same job from a request for another job with the same id. */
+ * a repeated request for the same job from a request for another job with the same id.
+ *
+ * If the process has keys (base/seal.h), the members with MEMBER_SEALED, such as body and headers, and the
+ * url with its query are encrypted together in the last member, sealed, whose owner is topic/jobId. */
 #ifndef DUEPOST_JOB_JOB_H
 #define DUEPOST_JOB_JOB_H
 
@@ -87,6 +90,8 @@ enum {
 #define JOB_TIMEOUT_MS     (INT64_C(30) * 1000) /* timeout of a job without the member timeout */
 
 #define JOB_NEVER_MS INT64_MAX
+
+#define JOB_LACKS_KEY "encryption key "
 
 /* Returns the text of value, a JSON string with its quotes that holds the detail of an error. Returns an
  * empty slice if the text is longer than ATTEMPT_DETAIL_MAX or has escapes. */
@@ -227,9 +232,10 @@ struct job {
 #ifdef DUEPOST_TEST_NEXT
     struct slice next; /* stands for a member that a later version adds; only in builds for tests */
 #endif
-    struct slice lacks; /* the first name in "needs" (unknown_members.h) that this version does not know;
-                           empty: none */
-    struct buffer text; /* owned: unescaped strings */
+    struct slice lacks;   /* the first name in "needs" (unknown_members.h) that this version does not know, or
+                             JOB_LACKS_KEY and the name of a key that this process lacks; empty: none */
+    struct buffer text;   /* owned: unescaped strings */
+    struct buffer opened; /* owned: the text in the member sealed of a record */
 
     /* Lists, last in the struct: of these, job_init sets only the numbers of items, because zeroing all of
      * them would be a large part of the work for a job. */
@@ -253,6 +259,11 @@ enum status job_parse(struct slice text, int64_t now_ms, struct job *, struct jo
 enum status job_parse_named(struct slice id, struct slice text, int64_t now_ms, struct job *,
                             struct job_errors *) MUST_USE;
 
+/* Write and open a value that scripts keep for a job, and add to its record as the member progress or result
+ * (text/sealed.h). */
+void job_value_write(struct slice id, enum job_member, struct slice value, struct buffer *);
+struct slice job_value_open(struct slice id, enum job_member, struct slice value, struct buffer *text);
+
 /* Reads a record that job_write of this or another version wrote for the job with this id, topic/jobId.
  * INVALID means that duepost did not write the record. The job borrows id and record. If job->lacks is not
  * empty, the job needs a later version: it must not be run or rewritten, and its other members may be
@@ -269,8 +280,11 @@ void job_fini(struct job *);
  * script writes them and completes the head, because it knows Redis's time (scripts/lib/records.lua). */
 void job_write(const struct job *, struct buffer *);
 
-/* Does what job_write does, without the head. For definitions of schedules. */
+/* Does what job_write does, without the head, and never sealed. For comparisons. */
 void job_write_plain(const struct job *, struct buffer *);
+
+/* The same for the definition of a schedule, which may be sealed for its owner. */
+void job_write_definition(const struct job *, struct slice owner, struct buffer *);
 
 /* Completes the record of a new job as the script has done. written: JOB_OPENING_MAX free bytes, and the text
  * that job_write wrote. Changes written in place, and returns the record, a part of it. */

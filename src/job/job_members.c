@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/seal.h"
 #include "base/time_zone.h"
 #include "base/timestamp.h"
 #include "job/job.h"
@@ -11,6 +12,7 @@
 #include "job/request.h"
 #include "job/retry.h"
 #include "job/text/json.h"
+#include "job/text/sealed.h"
 #include "job/unknown_members.h"
 
 /* ---- rules for a client's job that the kinds of members (members.h) do not cover ---- */
@@ -261,6 +263,7 @@ static bool is_trace_state_sound(const void *of)
 #define STORED        .flags = MEMBER_STORED
 #define SENT          .flags = MEMBER_SENT
 #define KEPT          .flags = MEMBER_STORED | MEMBER_RESOLVED
+#define SEALED        .flags = MEMBER_SENT | MEMBER_PATCHED | MEMBER_STORED | MEMBER_RESOLVED | MEMBER_SEALED
 
 static const struct member throttle_rows[] = {
     {MEMBER_NAMED("throttle.", "key"), MEMBER_TEXT, .flags = MEMBER_SENT | MEMBER_REQUIRED,
@@ -316,7 +319,7 @@ static const struct member rows[] = {
                         .is_sound = is_retry_wait_sound},
     [JOB_TIMEOUT] = {NAMED("timeout"), MEMBER_SECONDS, RESOLVED, FIELD(timeout_ms), HAS(has_timeout),
                      .min = JOB_TIMEOUT_MIN_MS, .max = JOB_TIMEOUT_MAX_MS, .fallback = JOB_TIMEOUT_MS},
-    [JOB_HEADERS] = {NAMED("headers"), MEMBER_HEADERS, RESOLVED, FIELD(headers), HAS(has_headers),
+    [JOB_HEADERS] = {NAMED("headers"), MEMBER_HEADERS, SEALED, FIELD(headers), HAS(has_headers),
                      .count = offsetof(struct job, header_count), .max = JOB_HEADERS_MAX},
     [JOB_KEY] = {NAMED("key"), MEMBER_TEXT,
                  .flags = MEMBER_SENT | MEMBER_STORED | MEMBER_SHOWN | MEMBER_SCHEDULED, FIELD(key),
@@ -331,18 +334,18 @@ static const struct member rows[] = {
     [JOB_IDEMPOTENCY_KEY] = {NAMED("idempotencyKey"), MEMBER_TEXT, SENT, FIELD(idempotency_key),
                              HAS(idempotency_key.size), .min = 1, .max = JOB_IDEMPOTENCY_KEY_MAX,
                              .check = check_idempotency_key},
-    [JOB_LABELS] = {NAMED("labels"), MEMBER_LABELS, .flags = MEMBER_EVERYWHERE, FIELD(labels),
+    [JOB_LABELS] = {NAMED("labels"), MEMBER_LABELS, .flags = MEMBER_EVERYWHERE | MEMBER_SEALED, FIELD(labels),
                     HAS(labels.count), .max = JOB_LABELS_MAX},
-    [JOB_ON_DELIVERED] = {NAMED("onDelivered"), MEMBER_CALLBACK, .flags = MEMBER_EVERYWHERE,
+    [JOB_ON_DELIVERED] = {NAMED("onDelivered"), MEMBER_CALLBACK, .flags = MEMBER_EVERYWHERE | MEMBER_SEALED,
                           FIELD(on_delivered), HAS(on_delivered.size)},
-    [JOB_ON_DEAD] = {NAMED("onDead"), MEMBER_CALLBACK, .flags = MEMBER_EVERYWHERE, FIELD(on_dead),
-                     HAS(on_dead.size)},
-    [JOB_ON_ATTEMPT] = {NAMED("onAttempt"), MEMBER_CALLBACK, .flags = MEMBER_EVERYWHERE, FIELD(on_attempt),
-                        HAS(on_attempt.size)},
+    [JOB_ON_DEAD] = {NAMED("onDead"), MEMBER_CALLBACK, .flags = MEMBER_EVERYWHERE | MEMBER_SEALED,
+                     FIELD(on_dead), HAS(on_dead.size)},
+    [JOB_ON_ATTEMPT] = {NAMED("onAttempt"), MEMBER_CALLBACK, .flags = MEMBER_EVERYWHERE | MEMBER_SEALED,
+                        FIELD(on_attempt), HAS(on_attempt.size)},
     [JOB_FORM] = {NAMED("form"), MEMBER_TEXT, .flags = MEMBER_STORED | MEMBER_SHOWN, FIELD(form),
                   HAS(form.size), .is_sound = is_form_sound},
-    [JOB_FORM_DATA] = {NAMED("formData"), MEMBER_JSON, STORED, FIELD(form_data), HAS(form_data.size),
-                       .is_sound = is_form_data_sound},
+    [JOB_FORM_DATA] = {NAMED("formData"), MEMBER_JSON, .flags = MEMBER_STORED | MEMBER_SEALED,
+                       FIELD(form_data), HAS(form_data.size), .is_sound = is_form_data_sound},
     [JOB_WORKFLOW] = {NAMED("workflow"), MEMBER_TEXT, .flags = MEMBER_STORED | MEMBER_SHOWN, FIELD(workflow),
                       HAS(workflow.size), .is_sound = is_workflow_sound},
     [JOB_ATTEMPTS] = {NAMED("attempts"), MEMBER_INTEGER, KEPT, FIELD(attempts), HAS(attempts),
@@ -357,12 +360,13 @@ static const struct member rows[] = {
                   .max = TIMESTAMP_MAX_MS},
     [JOB_ALONE] = {NAMED("alone"), MEMBER_BOOL, STORED, FIELD(is_alone), HAS(is_alone)},
     [JOB_REASON] = {NAMED("reason"), MEMBER_TEXT, KEPT, FIELD(reason), HAS(reason.size)},
-    [JOB_ANSWER_HEADERS] = {NAMED("answerHeaders"), MEMBER_TEXT, STORED, FIELD(answer_headers),
-                            HAS(answer_headers.size), .is_sound = is_answer_headers_sound},
-    [JOB_PROGRESS] = {NAMED("progress"), MEMBER_JSON, .flags = MEMBER_STORED | MEMBER_SHOWN, FIELD(progress),
-                      HAS(progress.size)},
-    [JOB_RESULT] = {NAMED("result"), MEMBER_JSON, .flags = MEMBER_STORED | MEMBER_SHOWN, FIELD(result),
-                    HAS(result.size)},
+    [JOB_ANSWER_HEADERS] = {NAMED("answerHeaders"), MEMBER_TEXT, .flags = MEMBER_STORED | MEMBER_SEALED,
+                            FIELD(answer_headers), HAS(answer_headers.size),
+                            .is_sound = is_answer_headers_sound},
+    [JOB_PROGRESS] = {NAMED("progress"), MEMBER_JSON, .flags = MEMBER_STORED | MEMBER_SHOWN | MEMBER_SEALED,
+                      FIELD(progress), HAS(progress.size)},
+    [JOB_RESULT] = {NAMED("result"), MEMBER_JSON, .flags = MEMBER_STORED | MEMBER_SHOWN | MEMBER_SEALED,
+                    FIELD(result), HAS(result.size)},
     [JOB_TRACE_PARENT] = {NAMED("traceparent"), MEMBER_TEXT, STORED, FIELD(trace_parent),
                           HAS(trace_parent.size), .is_sound = is_trace_parent_sound},
     [JOB_TRACE_STATE] = {NAMED("tracestate"), MEMBER_TEXT, STORED, FIELD(trace_state), HAS(trace_state.size),
@@ -371,9 +375,9 @@ static const struct member rows[] = {
     [JOB_NEXT] = {NAMED("next"), MEMBER_TEXT, .flags = MEMBER_SENT | MEMBER_PATCHED | MEMBER_STORED,
                   FIELD(next), HAS(next.size)},
 #endif
-    [JOB_BODY_BASE64] = {NAMED("bodyBase64"), MEMBER_BASE64, RESOLVED, FIELD(body_base64),
-                         HAS(has_body_base64), .check = check_body},
-    [JOB_BODY] = {NAMED("body"), MEMBER_JSON, RESOLVED, FIELD(body), HAS(body.size), .rival = JOB_BODY_BASE64,
+    [JOB_BODY_BASE64] = {NAMED("bodyBase64"), MEMBER_BASE64, SEALED, FIELD(body_base64), HAS(has_body_base64),
+                         .check = check_body},
+    [JOB_BODY] = {NAMED("body"), MEMBER_JSON, SEALED, FIELD(body), HAS(body.size), .rival = JOB_BODY_BASE64,
                   .check = check_body},
 };
 
@@ -388,7 +392,7 @@ const struct members job_members = {MEMBER_ROWS(rows), .noun = "field", .prefix 
 
 /* Writes the names of the features that earlier versions must not ignore. If this version does not know one
  * of the names that the job already has, writes nothing: then the member "needs" is carried unchanged. */
-static void put_needs(const struct job *job, struct json_writer *json)
+static void put_needs(const struct job *job, bool is_sealed, struct json_writer *json)
 {
     struct needs_writer needs = {json, false};
     if (job->lacks.size)
@@ -409,6 +413,8 @@ static void put_needs(const struct job *job, struct json_writer *json)
     if (slice_starts_with(job->next, SLICE("needed")))
         needs_add(&needs, "next");
 #endif
+    if (is_sealed)
+        needs_add(&needs, "sealed");
     needs_end(&needs);
 }
 
@@ -425,7 +431,7 @@ enum {
  * the head of a new job: it replaces "+<ttl>" by the time at which the job expires.
  *
  * Priority and key are in the head only of jobs that have one of them: the first flag is then k. */
-static void insert_head(const struct job *job, size_t at, struct buffer *out)
+static void insert_head(const struct job *job, size_t at, bool is_sealed, struct buffer *out)
 {
     char head[HEAD_MAX], flags[8], key_text[HEAD_KEY_MAX + 1];
     struct buffer key = buffer_of(key_text, sizeof key_text);
@@ -436,7 +442,8 @@ static void insert_head(const struct job *job, size_t at, struct buffer *out)
     buffer_append_json(&key, job->key);
     assert(!key.failed);
     snprintf(flags, sizeof flags, "%s%s%s%s%s", is_in_lane ? "k" : "", job->url.size ? "" : "u",
-             job->on_delivered.size || job->on_attempt.size ? "c" : "", job->labels.count ? "l" : "",
+             job->on_delivered.size || job->on_attempt.size ? "c" : "",
+             job->labels.count && !(is_sealed && seal_has_labels()) ? "l" : "",
              job->last_attempt.at_ms ? "a" : "");
     if (out->failed)
         return;
@@ -474,52 +481,192 @@ struct slice job_record_complete(struct buffer *written, int64_t created_ms)
     return slice_skip(buffer_slice(written), first);
 }
 
+/* ---- sealed members ---- */
+
+static bool is_member_sealed(size_t row)
+{
+    return job_members.rows[row].flags & MEMBER_SEALED && (row != JOB_LABELS || seal_has_labels());
+}
+
+/* Writes the members that are to be sealed as an object, or nothing if the job has none. The url is among
+ * them if it has a query. */
+static void write_secrets(const struct job *job, struct buffer *out)
+{
+    struct json_writer json = json_writer_to(out);
+    json_put_object(&json);
+    if (job->url.size && memchr(job->url.data, '?', job->url.size))
+        members_put(&job_members.rows[JOB_URL], job, MEMBERS_FOR_REDIS, &json);
+    for (size_t i = 0; i < job_members.count; i++)
+        if (is_member_sealed(i))
+            members_put(&job_members.rows[i], job, MEMBERS_FOR_REDIS, &json);
+    json_end_object(&json);
+    if (out->size == sizeof "{}" - 1)
+        buffer_clear(out);
+}
+
+/* Writes the members that are not sealed, from topic up to the body. */
+static void write_open_members(const struct job *job, struct json_writer *json)
+{
+    struct slice base;
+    slice_cut(job->url, '?', &base, &(struct slice){NULL, 0});
+    for (size_t i = JOB_TOPIC; i < JOB_BODY_BASE64; i++) {
+        if (i == JOB_URL)
+            json_add_text(json, "url", base);
+        else if (!is_member_sealed(i) && job_members.rows[i].flags & MEMBER_STORED)
+            members_put(&job_members.rows[i], job, MEMBERS_FOR_REDIS, json);
+    }
+}
+
+/* Opens the sealed text, and reads its members. A job whose key the process lacks is one that this process
+ * does not run: job->lacks names the key. */
+static bool read_secrets(struct record_reading *reading, struct slice owner, struct slice sealed,
+                         struct job *job)
+{
+    char name[SEAL_NAME_SIZE];
+    buffer_init(&job->opened, sealed.size);
+    switch (seal_open(sealed, owner, &job->opened)) {
+    case SEAL_DAMAGED:
+        return false;
+    case SEAL_NO_KEY:
+        if (!job->text.data)
+            buffer_reserve(&job->text, job->text.max);
+        size_t at = job->text.size;
+        buffer_printf(&job->text, JOB_LACKS_KEY "%s", seal_name(sealed, name) ? name : "");
+        job->lacks = slice_skip(buffer_slice(&job->text), at);
+        return !job->text.failed;
+    case SEAL_OPENED:
+        break;
+    }
+    reading->next = 0;
+    reading->is_read &= ~(UINT64_C(1) << JOB_URL);
+    return members_read(reading, buffer_slice(&job->opened));
+}
+
+/* Writes the owner of a value that a script adds to the record of a job. */
+static struct slice write_value_owner(struct slice id, enum job_member member, char text[JOB_KEY_MAX + 16])
+{
+    struct buffer owner = buffer_of(text, JOB_KEY_MAX + 16);
+    buffer_append(&owner, id);
+    buffer_append_byte(&owner, ' ');
+    buffer_append(&owner, job_members.rows[member].name);
+    assert(!owner.failed);
+    return buffer_slice(&owner);
+}
+
+static void open_value(struct slice id, enum job_member member, struct slice *value, struct job *job)
+{
+    char owner[JOB_KEY_MAX + 16];
+    if (!sealed_value_is(*value))
+        return;
+    if (!job->text.data)
+        buffer_reserve(&job->text, job->text.max);
+    *value = sealed_value_open(write_value_owner(id, member, owner), *value, &job->text);
+}
+
+void job_value_write(struct slice id, enum job_member member, struct slice value, struct buffer *out)
+{
+    char owner[JOB_KEY_MAX + 16];
+    sealed_value_append(out, write_value_owner(id, member, owner), value);
+}
+
+struct slice job_value_open(struct slice id, enum job_member member, struct slice value, struct buffer *text)
+{
+    char owner[JOB_KEY_MAX + 16];
+    return sealed_value_open(write_value_owner(id, member, owner), value, text);
+}
+
+bool job_members_read(struct slice owner, struct slice record, const struct json_limits *limits,
+                      struct job *job, bool *has_broken_json)
+{
+    struct slice sealed = {NULL, 0};
+    struct record_reading reading = {.table = &job_members,
+                                     .of = job,
+                                     .text = &job->text,
+                                     .unknown = &job->unknown,
+                                     .lacks = &job->lacks,
+                                     .sealed = &sealed,
+                                     .checked = limits};
+    buffer_init(&job->text, record.size + sizeof JOB_LACKS_KEY + SEAL_NAME_SIZE);
+    bool is_read = members_read(&reading, record);
+    if (is_read && sealed.data && job->lacks.size == 0)
+        is_read = read_secrets(&reading, owner, sealed, job);
+    if (is_read && job->progress.size)
+        open_value(owner, JOB_PROGRESS, &job->progress, job);
+    if (is_read && job->result.size)
+        open_value(owner, JOB_RESULT, &job->result, job);
+    *has_broken_json = reading.has_broken_json;
+    return is_read;
+}
+
 /* ---- records ---- */
 
-static void write_record(const struct job *job, bool has_head, struct buffer *out)
+static void write_record(const struct job *job, bool has_head, struct slice owner, struct buffer *out)
 {
     const struct members before_body = {.rows = job_members.rows + JOB_TOPIC,
                                         .count = JOB_BODY_BASE64 - JOB_TOPIC};
     struct json_writer json = json_writer_to(out);
+    struct buffer secrets;
+    bool is_sealing = owner.size && seal_is_on();
+    buffer_init(&secrets, (size_t)2 * JOB_RECORD_MAX);
+    if (is_sealing)
+        write_secrets(job, &secrets);
     if (job->created_ms) {
         json_put_object(&json);
         members_put(&job_members.rows[JOB_CREATED_AT], job, MEMBERS_FOR_REDIS, &json);
     }
     size_t at = out->size;
-    members_write(&before_body, job, MEMBERS_FOR_REDIS, &json);
-    put_needs(job, &json);
+    if (is_sealing)
+        write_open_members(job, &json);
+    else
+        members_write(&before_body, job, MEMBERS_FOR_REDIS, &json);
+    put_needs(job, secrets.size > 0, &json);
     unknown_members_write(&job->unknown, &json); /* unknown members come before the body */
     if (has_head)
-        insert_head(job, at, out);
-    members_put(&job_members.rows[JOB_BODY_BASE64], job, MEMBERS_FOR_REDIS, &json);
-    members_put(&job_members.rows[JOB_BODY], job, MEMBERS_FOR_REDIS, &json);
+        insert_head(job, at, is_sealing, out);
+    if (secrets.size) {
+        json_put_name(&json, "sealed");
+        buffer_append_byte(json_put(&json), '"');
+        seal_append(out, owner, buffer_slice(&secrets));
+        buffer_append_byte(out, '"');
+    } else if (!is_sealing) {
+        members_put(&job_members.rows[JOB_BODY_BASE64], job, MEMBERS_FOR_REDIS, &json);
+        members_put(&job_members.rows[JOB_BODY], job, MEMBERS_FOR_REDIS, &json);
+    }
     json_end_object(&json);
+    buffer_fini(&secrets);
 }
 
 void job_write(const struct job *job, struct buffer *out)
 {
-    write_record(job, true, out);
+    char room[JOB_KEY_MAX + 1];
+    struct buffer owner = buffer_of(room, sizeof room);
+    if (seal_is_on()) {
+        buffer_append(&owner, job->topic);
+        buffer_append_byte(&owner, '/');
+        buffer_append(&owner, job->job_id);
+        assert(!owner.failed && job->topic.size && job->job_id.size);
+    }
+    write_record(job, true, buffer_slice(&owner), out);
+}
+
+void job_write_definition(const struct job *job, struct slice owner, struct buffer *out)
+{
+    write_record(job, false, owner, out);
 }
 
 void job_write_plain(const struct job *job, struct buffer *out)
 {
-    write_record(job, false, out);
+    write_record(job, false, SLICE(""), out);
 }
 
 /* Reads a record. If limits are given, a record whose body is not JSON within these limits is INVALID. */
 static enum status read_record(struct slice id, struct slice record, const struct json_limits *limits,
                                struct job *job)
 {
-    struct record_reading reading = {.table = &job_members,
-                                     .of = job,
-                                     .text = &job->text,
-                                     .unknown = &job->unknown,
-                                     .lacks = &job->lacks,
-                                     .checked = limits};
+    bool has_broken_json;
     job_init(job);
-    buffer_init(&job->text, record.size);
     bool is_id = job_key_parse(id, &job->topic, &job->job_id);
-    bool is_read = members_read(&reading, record);
+    bool is_read = job_members_read(id, record, limits, job, &has_broken_json);
     if (is_id && is_read && job->created_ms &&
         job->url.data) /* each record has the member url, even if it is empty */
         return STATUS_OK;
@@ -528,7 +675,7 @@ static enum status read_record(struct slice id, struct slice record, const struc
      * unknown name in "needs" are read. */
     job_init(job);
     job_key_parse(id, &job->topic, &job->job_id);
-    return !reading.has_broken_json && needs_find(record, &job->lacks) ? STATUS_OK : STATUS_INVALID;
+    return !has_broken_json && needs_find(record, &job->lacks) ? STATUS_OK : STATUS_INVALID;
 }
 
 enum status job_read(struct slice id, struct slice record, struct job *job)

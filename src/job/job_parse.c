@@ -168,6 +168,7 @@ enum status job_patch(const struct job_patch *patch, struct buffer *text, struct
                       struct job_errors *errors)
 {
     struct member_values old, values;
+    struct buffer plain;
     job_errors_clear(errors);
     if (job_read(patch->id, patch->record, &patched->old) != STATUS_OK)
         return STATUS_UNREADABLE;
@@ -175,15 +176,22 @@ enum status job_patch(const struct job_patch *patch, struct buffer *text, struct
         job_fini(&patched->old);
         return STATUS_LACKING;
     }
-    enum status status = job_parse_document(patch->text, errors);
+    struct slice record = patch->record;
+    buffer_init_fallible(&plain, JOB_RECORD_MAX);
+    if (patched->old.opened.data) { /* the record is sealed */
+        job_write_plain(&patched->old, &plain);
+        record = buffer_slice(&plain);
+    }
+    enum status status = plain.failed ? STATUS_NO_MEMORY : job_parse_document(patch->text, errors);
     if (status == STATUS_OK) {
-        members_find(&job_members, MEMBER_PATCHED, patch->record, &old, NULL);
+        members_find(&job_members, MEMBER_PATCHED, record, &old, NULL);
         members_find(&job_members, MEMBER_PATCHED, patch->text, &values, errors);
         members_merge(&job_members, &old, &values, text, errors);
         status = job_parse_changed(patch->id, buffer_slice(text), patch->now_ms, &patched->job, errors);
     }
     if (status != STATUS_OK) {
         job_fini(&patched->old);
+        buffer_fini(&plain);
         return status;
     }
     members_keep(&job_members, &patched->job, &patched->old);
@@ -198,6 +206,7 @@ enum status job_patch(const struct job_patch *patch, struct buffer *text, struct
         member_is_changed(&old, &values, JOB_DELAY) || member_is_changed(&old, &values, JOB_DUE_AT);
     blame_times(&old, &values, patched);
     job_patch_check_hidden(&old, &values, patched, errors);
+    buffer_fini(&plain);
     if (errors->count > 0)
         job_patched_fini(patched);
     return errors->count > 0 ? STATUS_INVALID : STATUS_OK;

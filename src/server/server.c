@@ -353,6 +353,7 @@ static enum status prepare(void *arg, struct options *options, struct problem *p
     if (!shared.failed)
         live_board_set_settings(server->live, buffer_slice(&shared));
     buffer_fini(&shared);
+    seal_use(options->encryption_keys, options->encrypts_labels);
     return STATUS_OK;
 }
 

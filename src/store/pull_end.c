@@ -6,6 +6,7 @@
  * token is that lease's nonce. */
 #include <stdio.h>
 
+#include "base/seal.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "store/pull.h"
@@ -18,7 +19,8 @@ struct pull_call {
     struct lease_end what;
     struct lease lease;
     struct lease_ended ended;
-    struct buffer result; /* a newline and the result for complete.lua, or empty */
+    struct buffer result;   /* a newline and the result for complete.lua, or empty */
+    struct buffer progress; /* for renew.lua */
     /* The token is that of an attempt. first: the consumer's lease, which may be the worker's by now;
      * was_taken: it is, because of this call */
     bool is_of_attempt, was_taken;
@@ -35,6 +37,7 @@ static void pull_call_end(struct pull_call *call, enum status status)
     bool has_result = status_is_done(status) || status == STATUS_STALE;
     call->fn(call->arg, status, has_result ? &call->ended : NULL);
     buffer_fini(&call->result);
+    buffer_fini(&call->progress);
     free(call);
 }
 
@@ -224,7 +227,8 @@ static void on_pull_changed(void *arg, enum status status, int64_t code, int64_t
 
 static void pull_call_run(struct pull_call *call)
 {
-    struct shard_end end = {.attempt = buffer_slice(&call->result), .progress = call->what.progress};
+    struct shard_end end = {.attempt = buffer_slice(&call->result),
+                            .progress = buffer_slice(&call->progress)};
     switch (call->what.kind) {
     case LEASE_END_COMPLETE:
         lease_confirm(call->shard, LEASE_END_COMPLETE, &call->lease, 0, &end, on_pull_completed, call);
@@ -282,16 +286,19 @@ void store_pull_end(struct store *store, const struct lease_end *what, store_pul
 {
     struct pull_call *call = NEW(struct pull_call);
     call->shard = store_shard_of(store, what->id);
-    buffer_init_fallible(&call->result, what->result.size + 1);
+    buffer_init_fallible(&call->result, SEAL_SIZE(what->result.size) + 16);
+    buffer_init_fallible(&call->progress, SEAL_SIZE(what->progress.size) + 16);
     if (what->result.size) {
         buffer_append_byte(&call->result, '\n');
-        buffer_append(&call->result, what->result);
+        job_value_write(what->id, JOB_RESULT, what->result, &call->result);
     }
+    if (what->progress.size)
+        job_value_write(what->id, JOB_PROGRESS, what->progress, &call->progress);
     call->what = *what;
     call->lease.id = what->id;
     call->fn = fn;
     call->arg = arg;
-    if (call->result.failed)
+    if (call->result.failed || call->progress.failed)
         pull_call_end(call, STATUS_NO_MEMORY);
     else if (read_attempt_token(call) || read_token(what->token, &call->lease.nonce))
         pull_call_run(call);

@@ -3,6 +3,7 @@
 #include "base/buffer.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/seal.h"
 #include "base/system.h"
 #include "io/time_zones.h"
 #include "job/group.h"
@@ -233,12 +234,13 @@ static void on_fired(void *arg, enum status status, struct slice job, int64_t du
 }
 
 /* Adds the job of an occurrence to the call, or several jobs if the occurrence is sent to a group. */
-static void add_jobs(struct shooting *shooting, struct store_fire *call)
+static void add_jobs(struct shooting *shooting, struct slice job, struct store_fire *call)
 {
     struct sending *sending = shooting->sending;
     if (!sending) {
-        call->record = shooting->record.size ? buffer_slice(&shooting->record)
-                                             : recurring_job_record(&shooting->recurring, &shooting->record);
+        bool is_written = shooting->record.size && !seal_is_on(); /* a sealed record belongs to its job */
+        call->record = is_written ? buffer_slice(&shooting->record)
+                                  : recurring_job_record(&shooting->recurring, job, &shooting->record);
         return;
     }
     call->group = shooting->recurring.group;
@@ -263,7 +265,7 @@ static void send_item(struct shooting *shooting, const struct store_fire *call,
         recurring_occurrence_id(recurring_base(&shooting->recurring, shooting->id), call->time_ms,
                                 &occurrence->job);
         occurrence->call.job = buffer_slice(&occurrence->job);
-        add_jobs(shooting, &occurrence->call);
+        add_jobs(shooting, buffer_slice(&occurrence->job), &occurrence->call);
     }
     if (recurrence_progress_differs(&shooting->progress, progress)) {
         size_t id_bytes = occurrence->job.size;

@@ -164,7 +164,7 @@ START_TEST(the_job_becomes_the_record_of_an_occurrence)
     buffer_init(&record, 1000);
     buffer_init(&scratch, 1000);
     ck_assert_int_eq(recurring_read(slice_of(text), &recurring), STATUS_OK);
-    struct slice rest = recurring_job_record(&recurring, &scratch);
+    struct slice rest = recurring_job_record(&recurring, SLICE("orders/a"), &scratch);
     ck_assert(slice_equal(
         rest, SLICE("\"head\":\"1 0 0 0 - 29 \",\"url\":\"http://h/\",\"taste\":1,\"body\":[1]}")));
     buffer_printf(&record, "{\"createdAt\":1893456000000,%.*s", SLICE_ARG(rest));

@@ -360,9 +360,11 @@ static void begin_document(struct json_writer *json, const struct alert_rule *ru
     json_add_time(json, "at", facts->now_ms);
 }
 
-static void write_record(const struct alert_rule *rule, struct slice document, struct buffer *record)
+static void write_record(const struct alert_rule *rule, struct slice id, struct slice document,
+                         struct buffer *record)
 {
     struct job job = {.url = rule->url, .body = document, .timeout_ms = JOB_TIMEOUT_MS};
+    slice_cut(id, '/', &job.topic, &job.job_id);
     job_write(&job, record);
 }
 
@@ -389,7 +391,7 @@ void alert_job_write(const struct alert_rule *rule, const struct alert_facts *fa
     alert_name_write(rule, facts->subject, name);
     snprintf(id, ALERT_ID_SIZE, ALERT_TOPIC "/%s~%016" PRIx64 "~%" PRId64 "~%s", alert_kind_word(rule->kind),
              hash_long_of(slice_of(name)), episode->since_ms, state);
-    write_record(rule, buffer_slice(&document), record);
+    write_record(rule, slice_of(id), buffer_slice(&document), record);
     buffer_fini(&text);
     buffer_fini(&document);
 }
@@ -411,7 +413,7 @@ void alert_test_write(const struct alert_rule *rule, struct slice subject, int64
         json_end_object(&json);
     }
     snprintf(id, ALERT_ID_SIZE, ALERT_TOPIC "/%s~%016" PRIx64 "~test", alert_kind_word(rule->kind), number);
-    write_record(rule, buffer_slice(&document), record);
+    write_record(rule, slice_of(id), buffer_slice(&document), record);
     buffer_fini(&text);
     buffer_fini(&document);
 }

@@ -198,10 +198,11 @@ static void write_id(struct buffer *id, enum callback_event event, const struct 
     buffer_append(id, report->nonce);
 }
 
-static void write_record(struct buffer *record, const struct callback *to, struct slice document,
-                         const struct callback_report *report)
+static void write_record(struct slice id, struct buffer *record, const struct callback *to,
+                         struct slice document, const struct callback_report *report)
 {
     struct job job = {.url = to->url, .method = to->method, .body = document, .timeout_ms = JOB_TIMEOUT_MS};
+    slice_cut(id, '/', &job.topic, &job.job_id);
     job.has_headers = to->header_count > 0;
     job.header_count = to->header_count;
     memcpy(job.headers, to->headers, to->header_count * sizeof *to->headers);
@@ -225,7 +226,7 @@ static bool write_standard(struct callback_job *job, enum callback_event event, 
     buffer_init_fallible(&document, JOB_RECORD_MAX);
     write_document(&document, event, to->has_body, report);
     write_id(&job->id, event, report);
-    write_record(&job->record, to, buffer_slice(&document), report);
+    write_record(buffer_slice(&job->id), &job->record, to, buffer_slice(&document), report);
     bool is_whole = !document.failed && !job->record.failed;
     buffer_fini(&document);
     return is_whole;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/encoding.h"
+#include "base/seal.h"
 
 enum { BLOCK_BYTES = 64 };
 
@@ -81,4 +82,16 @@ void digest_make(struct slice bytes, char text[DIGEST_TEXT_SIZE])
 void fingerprint_make(struct slice bytes, char text[FINGERPRINT_SIZE])
 {
     hash_to_hex(bytes, USED_BYTES, text);
+}
+
+void fingerprint_make_secret(struct slice bytes, char text[FINGERPRINT_SIZE])
+{
+    unsigned char digest[SEAL_DIGEST_BYTES];
+    if (!seal_is_on()) {
+        fingerprint_make(bytes, text);
+        return;
+    }
+    seal_digest(bytes, digest);
+    hex_write(text, digest, USED_BYTES);
+    text[FINGERPRINT_SIZE - 1] = '\0';
 }

@@ -23,4 +23,8 @@ enum { DIGEST_TEXT_SIZE = 65 }; /* all of SHA-256 in hex, and a NUL */
 void digest_make(struct slice bytes, char text[DIGEST_TEXT_SIZE]);
 void fingerprint_make(struct slice bytes, char text[FINGERPRINT_SIZE]);
 
+/* The same for bytes that must not be guessed from what is stored: if the process has keys (base/seal.h), the
+ * fingerprint depends on one of them. */
+void fingerprint_make_secret(struct slice bytes, char text[FINGERPRINT_SIZE]);
+
 #endif

@@ -1,5 +1,6 @@
 #include "job/delivery/ending.h"
 
+#include "base/seal.h"
 #include "base/json_writer.h"
 #include "base/utf8.h"
 #include "job/attempt_line.h"
@@ -184,7 +185,7 @@ enum { RESULT_TEXT_MAX = 6 * LEASE_RESULT_MAX + 2 /* bytes; JSON may need six fo
 void ending_texts_init(struct ending_texts *texts)
 {
     buffer_init_fallible(&texts->record, JOB_RECORD_MAX);
-    buffer_init_fallible(&texts->line, ATTEMPT_LINE_MAX + 1 + RESULT_TEXT_MAX);
+    buffer_init_fallible(&texts->line, ATTEMPT_LINE_MAX + 1 + SEAL_SIZE(RESULT_TEXT_MAX) + 16);
     callback_jobs_init(&texts->callbacks);
 }
 
@@ -254,19 +255,25 @@ static void write_result(const struct ending_input *input, struct buffer *line)
     struct slice answer = input->answer;
     bool is_kept = input->settings && input->settings->are_results_kept && !input->is_answer_cut;
     size_t start = line->size;
+    struct buffer result;
     if (input->own_result.size == 0 && (!is_kept || slice_trim(answer).size == 0))
         return;
+    buffer_init_fallible(&result, RESULT_TEXT_MAX);
     buffer_append_byte(line, '\n');
     if (input->own_result.size) {
-        buffer_append(line, input->own_result);
+        buffer_append(&result, input->own_result);
     } else if (json_check(answer, &limits, &fault) == STATUS_OK) {
-        buffer_append(line, slice_trim(answer));
+        buffer_append(&result, slice_trim(answer));
     } else if (utf8_is_sound_text(answer.data, answer.size)) {
-        struct json_writer json = json_writer_to(line);
+        struct json_writer json = json_writer_to(&result);
         json_put_text(&json, answer);
-    } else {
-        line->size = start;
     }
+    line->failed |= result.failed;
+    if (result.size)
+        job_value_write(input->id, JOB_RESULT, buffer_slice(&result), line);
+    else
+        line->size = start;
+    buffer_fini(&result);
 }
 
 bool ending_write(const struct ending *ending, const struct ending_input *input, struct job *job,

@@ -243,7 +243,8 @@ struct patching {
     struct member_values old_values, values;         /* values of the definition */
     struct member_values old_job_values, job_values; /* values of its job */
     struct slice old_group;                          /* JSON; empty: none */
-    struct buffer job_text;                          /* the merged job */
+    struct buffer job_text;
+    struct buffer plain; /* the old job without its seal */ /* the merged job */
     struct job_errors job_errors;
 };
 
@@ -318,13 +319,22 @@ enum status recurring_patch(struct slice topic, struct slice record, struct slic
         recurring_fini(&patching.old);
         return patching.old.lacks.size ? STATUS_LACKING : STATUS_UNREADABLE;
     }
+    buffer_init_fallible(&patching.plain, JOB_RECORD_MAX);
+    if (patching.jobs.old.opened.data) { /* the job is sealed */
+        buffer_append_byte(&patching.plain, '{');
+        job_write_plain(&patching.jobs.old, &patching.plain);
+        patching.old.job = buffer_slice(&patching.plain);
+    }
     buffer_init_fallible(&patching.job_text, patching.old.job.size + patch.size + JOB_URL_MAX);
     enum status status = patching.jobs.old.lacks.size ? STATUS_LACKING : job_parse_document(patch, errors);
+    if (patching.plain.failed)
+        status = STATUS_NO_MEMORY;
     if (status == STATUS_OK)
         status = patch_old(&patching, record, patch, now_ms, text, recurring, errors);
     if (status == STATUS_OK)
         *job = patching.jobs.job;
     buffer_fini(&patching.job_text);
+    buffer_fini(&patching.plain);
     job_fini(&patching.jobs.old);
     recurring_fini(&patching.old);
     return status;

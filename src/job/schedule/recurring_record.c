@@ -116,13 +116,21 @@ enum status recurring_read(struct slice record, struct recurring *recurring)
     return needs_find(record, &recurring->lacks) ? STATUS_OK : STATUS_INVALID;
 }
 
+/* The owner of a sealed job: the schedule's creation, which is in the same record. */
+enum { OWNER_SIZE = 32 };
+
+static struct slice owner_of(const struct recurring *recurring, char text[OWNER_SIZE])
+{
+    int size = snprintf(text, OWNER_SIZE, "schedule %lld", (long long)recurring->created_ms);
+    return slice_from(text, (size_t)size);
+}
+
 enum status recurring_read_job(const struct recurring *recurring, struct slice topic, struct job *job)
 {
-    struct record_reading reading = {
-        .table = &job_members, .of = job, .text = &job->text, .unknown = &job->unknown, .lacks = &job->lacks};
+    char owner[OWNER_SIZE];
+    bool ignored;
     *job = (struct job){.timeout_ms = JOB_TIMEOUT_MS, .topic = topic};
-    buffer_init(&job->text, recurring->job.size);
-    if (members_read(&reading, recurring->job)) {
+    if (job_members_read(owner_of(recurring, owner), recurring->job, NULL, job, &ignored)) {
         job->group = recurring->group;
         return STATUS_OK;
     }
@@ -134,6 +142,7 @@ enum status recurring_read_job(const struct recurring *recurring, struct slice t
 void recurring_write(const struct recurring *recurring, const struct job *job, struct buffer *out)
 {
     struct members before_job = recurring_members;
+    char owner[OWNER_SIZE];
     struct needs_writer needs;
     struct json_writer json = json_writer_to(out);
     assert(recurring->created_ms && job->created_ms == 0);
@@ -152,7 +161,7 @@ void recurring_write(const struct recurring *recurring, const struct job *job, s
     unknown_members_write(&recurring->unknown, &json);
     json_put_name(&json, "job");
     buffer_append_byte(json_put(&json), '{');
-    job_write_plain(job, out); /* this also writes the closing brace */
+    job_write_definition(job, owner_of(recurring, owner), out); /* this also writes the closing brace */
     json_end_object(&json);
 }
 
@@ -177,11 +186,14 @@ enum status recurring_send(const struct recurring *recurring, struct slice id, s
     return status;
 }
 
-struct slice recurring_job_record(const struct recurring *recurring, struct buffer *text)
+struct slice recurring_job_record(const struct recurring *recurring, struct slice id, struct buffer *text)
 {
+    struct slice topic, job_id;
     struct job job;
-    if (recurring_read_job(recurring, SLICE(""), &job) != STATUS_OK)
+    slice_cut(id, '/', &topic, &job_id);
+    if (recurring_read_job(recurring, topic, &job) != STATUS_OK)
         return slice_skip(recurring->job, 1);
+    job.job_id = job_id;
     buffer_clear(text);
     if (job.lacks.size == 0)
         job_write(&job, text);

@@ -52,6 +52,7 @@ enum {
     MEMBER_PLAIN = 64,      /* a text that must have no escapes, because scripts copy it unchanged */
     MEMBER_INHERITED = 128, /* a topic's setting that also applies to its sibling topics */
     MEMBER_SCHEDULED = 256, /* allowed in a client's patch of a schedule's job */
+    MEMBER_SEALED = 1024,   /* encrypted in Redis, if the process has keys (base/seal.h) */
     MEMBER_OR_OFF = 512,    /* SECONDS: the value may also be the text "off", which is stored so */
 };
 
@@ -133,7 +134,8 @@ struct record_reading {
     void *of;            /* the struct to fill */
     struct buffer *text; /* for decoded strings; has room for all, and never moves */
     struct unknown_members *unknown;
-    struct slice *lacks; /* becomes the first name in "needs" that this version does not know */
+    struct slice *lacks;  /* becomes the first name in "needs" that this version does not know */
+    struct slice *sealed; /* becomes the text of the member "sealed"; NULL: the member is an unknown one */
     /* Limits of the clients' own JSON (the members of the kind MEMBER_JSON that clients send). If set, this
      * JSON is checked as it is read. Otherwise only its end is found. */
     const struct json_limits *checked;

@@ -123,6 +123,7 @@ static bool write_message(const struct message_request *request, struct callback
     const char *fault = message_job_make(request, SLICE(TOPIC), 0, &texts, &job);
     assert(!fault); /* only callbacks and times can be refused, and this message has neither */
     callback->delay_ms = job.delay_ms;
+    slice_cut(buffer_slice(&callback->id), '/', &job.topic, &job.job_id);
     job_write(&job, &callback->record);
     bool is_whole = !texts.base64.failed && !callback->record.failed;
     message_texts_fini(&texts);

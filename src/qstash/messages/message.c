@@ -427,7 +427,7 @@ static bool write_once(struct message *message, const struct message_request *re
         buffer_append(&text, SLICE("\n\n"));
         buffer_append(&text, request->body);
     }
-    fingerprint_make(buffer_slice(&text), hash);
+    fingerprint_make_secret(buffer_slice(&text), hash);
     is_whole = !text.failed;
     buffer_fini(&text);
     snprintf(message->once, sizeof message->once, "same@600000 %s/%s-%s", QSTASH_TOPIC,

@@ -278,6 +278,27 @@ static enum status read_identity_keys(const struct loading *loading)
                                : place_problem(loading, OPTION_IDENTITY_KEY_FILE, setting, problem.text);
 }
 
+static enum status read_encryption_keys(const struct loading *loading)
+{
+    struct options *options = loading->options;
+    const struct option_setting *setting = &options->settings[OPTION_ENCRYPTION_KEYS];
+    struct buffer content;
+    struct problem problem, what;
+    if (!setting->text)
+        return STATUS_OK;
+    enum status status = file_read(setting->text, SEAL_FILE_MAX, &content, &problem);
+    if (status == STATUS_OK &&
+        (status = seal_keys_parse(buffer_slice(&content), &options->encryption_keys, &what)) != STATUS_OK)
+        problem_set(&problem, "%.200s: %.250s", setting->text, what.text);
+    if (status == STATUS_OK)
+        warn_of_readers(options, OPTION_ENCRYPTION_KEYS);
+    if (content.size)
+        explicit_bzero(content.data, content.size);
+    buffer_fini(&content);
+    return status == STATUS_OK ? STATUS_OK
+                               : place_problem(loading, OPTION_ENCRYPTION_KEYS, setting, problem.text);
+}
+
 /* Stores a computed default as text, so that --print-config can show it. */
 static void option_settle(struct option_setting *setting, int64_t value)
 {
@@ -456,11 +477,12 @@ static enum status check_together(const struct loading *loading)
     struct options *options = loading->options;
     if (read_redis_password(loading) != STATUS_OK || read_sentinel_access(loading) != STATUS_OK ||
         read_redis_tls(loading) != STATUS_OK || read_signing_keys(loading) != STATUS_OK ||
-        read_identity_keys(loading) != STATUS_OK || settle_shards(loading) != STATUS_OK ||
-        read_tokens(loading) != STATUS_OK || read_certificate(loading) != STATUS_OK ||
-        settle_history(loading) != STATUS_OK || check_clock(loading) != STATUS_OK ||
-        check_trust(loading) != STATUS_OK || check_qstash_dev(loading) != STATUS_OK ||
-        settle_otlp(loading) != STATUS_OK || check_heartbeat(loading) != STATUS_OK)
+        read_identity_keys(loading) != STATUS_OK || read_encryption_keys(loading) != STATUS_OK ||
+        settle_shards(loading) != STATUS_OK || read_tokens(loading) != STATUS_OK ||
+        read_certificate(loading) != STATUS_OK || settle_history(loading) != STATUS_OK ||
+        check_clock(loading) != STATUS_OK || check_trust(loading) != STATUS_OK ||
+        check_qstash_dev(loading) != STATUS_OK || settle_otlp(loading) != STATUS_OK ||
+        check_heartbeat(loading) != STATUS_OK)
         return STATUS_INVALID;
     struct option_setting *setting = &options->settings[OPTION_MAX_CONNECTIONS_PER_ADDRESS];
     if (!setting->text) {

@@ -148,6 +148,7 @@ void options_fini(struct options *options)
                            options->log,
                            options->signing_secret_file,
                            options->identity_key_file,
+                           options->encryption_keys_file,
                            options->tls_cert,
                            options->tls_key,
                            options->egress_proxy,
@@ -165,6 +166,7 @@ void options_fini(struct options *options)
     http_tls_release(options->tls);
     redis_tls_free(options->redis_tls);
     identity_keys_free(options->identity_keys);
+    seal_keys_free(options->encryption_keys);
     redis_address_fini(&options->redis_address);
     target_policy_free(options->targets);
     for (enum option_id id = 0; id < OPTION_COUNT; id++)

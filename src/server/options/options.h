@@ -11,6 +11,7 @@
 #include "history/history.h"
 #include "io/http/tls.h"
 #include "io/redis/redis.h"
+#include "base/seal.h"
 #include "job/delivery/identity.h"
 #include "job/delivery/signature.h"
 #include "job/retry.h"
@@ -95,6 +96,8 @@ enum option_id {
     OPTION_RECEIVER_CA,
     OPTION_SIGNING_SECRET_FILE,
     OPTION_IDENTITY_KEY_FILE,
+    OPTION_ENCRYPTION_KEYS,
+    OPTION_ENCRYPT_LABELS,
     OPTION_PREFIX,
     OPTION_LOG,
     OPTION_LOG_FORMAT,
@@ -196,6 +199,9 @@ struct options {
     char *signing_secret_file;
     struct signing_keys signing_keys; /* the keys in signing_secret_file */
     char *identity_key_file;
+    char *encryption_keys_file;
+    struct seal_keys *encryption_keys; /* the keys in encryption_keys_file; owned; NULL: none */
+    bool encrypts_labels;
     struct identity_keys *identity_keys; /* the keys in identity_key_file; owned; NULL: none */
     char *prefix;
     char *log;

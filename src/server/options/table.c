@@ -766,6 +766,32 @@ const struct option option_table[OPTION_COUNT] = {
                 "be able to read the file. SIGHUP reads it again.",
             .may_reload = true,
         },
+    [OPTION_ENCRYPTION_KEYS] =
+        {
+            .name = "encryption-keys",
+            .placeholder = "FILE",
+            .kind = OPTION_KIND_TEXT,
+            .offset = MEMBER(encryption_keys_file),
+            .help = "file with the keys that encrypt bodies, headers and secrets in Redis and the history",
+            .text =
+                "One key per line, at most 16: 64 hexadecimal digits, or base64 of 32 random bytes, as\n"
+                "\"openssl rand -hex 32\" prints them. The first key encrypts, and all of them decrypt. To\n"
+                "rotate: add the new key at the end for all processes, move it to the front, run\n"
+                "\"duepost rekey\", and remove the old one a day later. Only you should be able to read\n"
+                "the file. Without it the data cannot be read, so keep a copy. SIGHUP reads it again.",
+            .may_reload = true,
+        },
+    [OPTION_ENCRYPT_LABELS] =
+        {
+            .name = "encrypt-labels",
+            .placeholder = "on|off",
+            .kind = OPTION_KIND_ON_OFF,
+            .offset = MEMBER(encrypts_labels),
+            .fallback = "off",
+            .help = "encrypt the labels of jobs, too; lists then cannot be filtered by labels",
+            .may_reload = true,
+            .is_shared = true,
+        },
     [OPTION_PREFIX] =
         {
             .name = "prefix",
