@@ -6,6 +6,7 @@
 #include "app/topics.h"
 #include "base/memory.h"
 #include "base/system.h"
+#include "job/topic/topic_sealed.h"
 #include "store/alert.h"
 
 /* ---- alerts that have begun ---- */
@@ -158,7 +159,7 @@ void app_alerts_test(struct app *app, const struct app_caller *caller, struct sl
     call->each = each;
     call->fn = fn;
     call->arg = arg;
-    buffer_init(&call->text, TOPIC_LAYERS_BYTES_MAX * 3);
+    buffer_init(&call->text, TOPIC_STORED_BYTES_MAX);
     if (topic_pattern_is_open(topic))
         app_patterns(app, caller, topic, on_topic, on_read, call);
     else

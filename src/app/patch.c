@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "job/delivery/ending.h"
 #include "job/job_parse.h"
+#include "job/topic/topic_sealed.h"
 
 enum { TRIES_MAX = 20, MORE_MAX = 1024 };
 
@@ -250,7 +251,7 @@ void app_patch(struct app *app, const struct app_caller *caller, const struct ap
     struct patch *patch = NEW(struct patch);
     *patch = (struct patch){.app = app, .caller = caller, .call = *call, .fn = fn, .arg = arg};
     buffer_init_fallible(&patch->record, JOB_RECORD_MAX);
-    buffer_init(&patch->settings, TOPIC_SETTINGS_BYTES_MAX);
+    buffer_init(&patch->settings, TOPIC_STORED_BYTES_MAX);
     ending_texts_init(&patch->texts);
     read_job(patch);
 }

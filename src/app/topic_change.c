@@ -1,3 +1,5 @@
+#include <assert.h>
+
 #include "app/app_private.h"
 #include "app/topics.h"
 #include "base/memory.h"
@@ -7,6 +9,7 @@
 #include "job/schedule/windows.h"
 #include "job/text/job_errors.h"
 #include "job/topic/topic_patterns.h"
+#include "job/topic/topic_sealed.h"
 #include "job/topic/topic_settings.h"
 
 enum { TRIES_MAX = 5 };
@@ -21,7 +24,8 @@ struct change {
     struct slice text; /* text that the client sent */
     app_verdict_fn *fn;
     void *arg;
-    struct buffer old_settings, new_settings;
+    struct buffer old_settings, new_settings; /* old_settings of a topic: as Redis has them */
+    struct buffer stored;                     /* the new settings of a topic, sealed */
     int tries;
     bool is_pattern;
     struct pattern_set patterns; /* change of a pattern: the settings of all patterns */
@@ -34,6 +38,7 @@ static void change_free(struct change *change)
 {
     buffer_fini(&change->old_settings);
     buffer_fini(&change->new_settings);
+    buffer_fini(&change->stored);
     pattern_set_fini(&change->patterns);
     free(change);
 }
@@ -253,9 +258,13 @@ static void on_settings(void *arg, enum status status, const struct topic *topic
     }
     buffer_clear(&change->old_settings);
     buffer_append(&change->old_settings, topic->own);
-    if (change_old(change))
-        store_set_topic(change->app->store, change->name, buffer_slice(&change->old_settings),
-                        buffer_slice(&change->new_settings), on_set, change);
+    if (!change_old(change))
+        return;
+    buffer_clear(&change->stored);
+    topic_settings_seal(change->name, buffer_slice(&change->new_settings), &change->stored);
+    assert(!change->stored.failed);
+    store_set_topic(change->app->store, change->name, buffer_slice(&change->old_settings),
+                    buffer_slice(&change->stored), on_set, change);
 }
 
 /* ---- change of a pattern ---- */
@@ -354,8 +363,9 @@ void app_topic_change(struct app *app, const struct app_caller *caller, struct s
     change->fn = fn;
     change->arg = arg;
     change->is_pattern = is_pattern;
-    buffer_init(&change->old_settings, TOPIC_LAYERS_BYTES_MAX);
+    buffer_init(&change->old_settings, TOPIC_STORED_BYTES_MAX);
     buffer_init(&change->new_settings, TOPIC_SETTINGS_BYTES_MAX);
+    buffer_init(&change->stored, TOPIC_STORED_BYTES_MAX);
     read_settings(change);
 }
 
@@ -370,7 +380,7 @@ struct sibling_change {
     app_sibling_fn *change;
     app_verdict_fn *fn;
     void *arg;
-    struct buffer old_settings, new_settings;
+    struct buffer old_settings, new_settings, stored; /* stored: the new settings, sealed */
     int tries;
 };
 
@@ -380,6 +390,7 @@ static void sibling_change_free(struct sibling_change *change)
 {
     buffer_fini(&change->old_settings);
     buffer_fini(&change->new_settings);
+    buffer_fini(&change->stored);
     free(change);
 }
 
@@ -418,13 +429,19 @@ static void on_sibling_set(void *arg, enum status status)
         sibling_end(change, status);
 }
 
-static void sibling_write(struct sibling_change *change)
+/* Writes the new settings, unless they are equal to the old ones as they were before they were sealed. */
+static void sibling_write(struct sibling_change *change, struct slice opened)
 {
-    struct slice old = buffer_slice(&change->old_settings), new = buffer_slice(&change->new_settings);
-    if (slice_equal(old, new))
+    struct slice new = buffer_slice(&change->new_settings);
+    buffer_clear(&change->stored);
+    topic_settings_seal(change->topic, new, &change->stored);
+    if (slice_equal(opened, new))
         sibling_done(change, new);
+    else if (change->stored.failed)
+        sibling_refuse(change, STATUS_TOO_LARGE);
     else
-        store_set_topic(change->app->store, change->topic, old, new, on_sibling_set, change);
+        store_set_topic(change->app->store, change->topic, buffer_slice(&change->old_settings),
+                        buffer_slice(&change->stored), on_sibling_set, change);
 }
 
 /* Creates the new settings from those that were read. */
@@ -439,6 +456,9 @@ static void sibling_make(struct sibling_change *change, int64_t now_ms)
         sibling_refuse(change, status == STATUS_NO_MEMORY ? STATUS_NO_MEMORY : STATUS_UNREADABLE);
         return;
     }
+    struct buffer before; /* the old settings, as they are written if nothing changes */
+    buffer_init(&before, TOPIC_SETTINGS_BYTES_MAX);
+    topic_settings_write(&settings, &before);
     enum app_sibling_change what = change->change(change->arg, &settings, old.size > 0, now_ms);
     buffer_clear(&change->new_settings);
     if (what == APP_SIBLING_WRITE)
@@ -451,7 +471,8 @@ static void sibling_make(struct sibling_change *change, int64_t now_ms)
     else if (what == APP_SIBLING_KEEP)
         sibling_done(change, old);
     else
-        sibling_write(change);
+        sibling_write(change, buffer_slice(&before));
+    buffer_fini(&before);
 }
 
 static void on_sibling_read(void *arg, enum status status, const struct topic *topic, size_t count,
@@ -482,8 +503,9 @@ void app_sibling_change(struct app *app, const struct app_caller *caller, struct
     struct sibling_change *change = NEW(struct sibling_change);
     *change = (struct sibling_change){
         .app = app, .caller = caller, .topic = topic, .change = make, .fn = fn, .arg = arg};
-    buffer_init(&change->old_settings, TOPIC_SETTINGS_BYTES_MAX);
+    buffer_init(&change->old_settings, TOPIC_STORED_BYTES_MAX);
     buffer_init(&change->new_settings, TOPIC_SETTINGS_BYTES_MAX);
+    buffer_init(&change->stored, TOPIC_STORED_BYTES_MAX);
     sibling_read(change);
 }
 

@@ -522,7 +522,6 @@ static void write_open_members(const struct job *job, struct json_writer *json)
 static bool read_secrets(struct record_reading *reading, struct slice owner, struct slice sealed,
                          struct job *job)
 {
-    char name[SEAL_NAME_SIZE];
     buffer_init(&job->opened, sealed.size);
     switch (seal_open(sealed, owner, &job->opened)) {
     case SEAL_DAMAGED:
@@ -531,7 +530,7 @@ static bool read_secrets(struct record_reading *reading, struct slice owner, str
         if (!job->text.data)
             buffer_reserve(&job->text, job->text.max);
         size_t at = job->text.size;
-        buffer_printf(&job->text, JOB_LACKS_KEY "%s", seal_name(sealed, name) ? name : "");
+        sealed_lacks(sealed, &job->text);
         job->lacks = slice_skip(buffer_slice(&job->text), at);
         return !job->text.failed;
     case SEAL_OPENED:
@@ -624,10 +623,7 @@ static void write_record(const struct job *job, bool has_head, struct slice owne
     if (has_head)
         insert_head(job, at, is_sealing, out);
     if (secrets.size) {
-        json_put_name(&json, "sealed");
-        buffer_append_byte(json_put(&json), '"');
-        seal_append(out, owner, buffer_slice(&secrets));
-        buffer_append_byte(out, '"');
+        sealed_put(&json, owner, buffer_slice(&secrets));
     } else if (!is_sealing) {
         members_put(&job_members.rows[JOB_BODY_BASE64], job, MEMBERS_FOR_REDIS, &json);
         members_put(&job_members.rows[JOB_BODY], job, MEMBERS_FOR_REDIS, &json);

@@ -456,7 +456,7 @@ void store_set_topic(struct store *, struct slice topic, struct slice old_settin
  * callback returns. */
 struct store_pattern {
     struct slice name; /* such as "orders-*" */
-    struct slice text; /* see topic_patterns.h */
+    struct slice text; /* see topic_layers.h */
 };
 struct store_patterns {
     int64_t version;

@@ -606,7 +606,9 @@ static enum status settings_share_find(struct settings_shares *shares, struct sl
                                        struct slice written, struct settings_share **share)
 {
     struct settings_share **place = &shares->items[hash_of(topic) % SETTINGS_SHARES_MAX];
-    bool is_same = *place && slice_equal((*place)->topic, topic) && slice_equal((*place)->written, written);
+    /* Settings that lack a key are read anew, because a reload may bring the key. */
+    bool is_same = *place && slice_equal((*place)->topic, topic) && slice_equal((*place)->written, written) &&
+                   (*place)->settings.lacks.size == 0;
     enum status status = is_same ? STATUS_OK : settings_share_read(topic, written, share);
     if (status != STATUS_OK)
         return status;

@@ -11,6 +11,7 @@
 #include "job/target/url.h"
 #include "job/text/member.h"
 #include "job/topic/topic_patterns.h"
+#include "job/topic/topic_sealed.h"
 
 /* ---- the tables ---- */
 
@@ -19,6 +20,8 @@
 #define HAS(member)   MEMBER_HAS(struct topic_settings, member)
 #define EVERYWHERE    .flags = MEMBER_EVERYWHERE
 #define INHERITED     .flags = MEMBER_EVERYWHERE | MEMBER_INHERITED
+#define SEALED        .flags = MEMBER_EVERYWHERE | MEMBER_SEALED
+#define SEALED_BOTH   .flags = MEMBER_EVERYWHERE | MEMBER_INHERITED | MEMBER_SEALED
 
 static const struct member rate_rows[] = {
     {MEMBER_NAMED("rate.", "jobs"), MEMBER_INTEGER, .flags = MEMBER_EVERYWHERE | MEMBER_REQUIRED,
@@ -268,25 +271,25 @@ static const struct member rows[] = {
      .max = TOPIC_JITTER_MAX_PPM},
     {NAMED("url"), MEMBER_URL, .flags = MEMBER_EVERYWHERE | MEMBER_INHERITED | MEMBER_PLAIN, FIELD(url),
      HAS(url.size), .max = JOB_URL_MAX},
-    {NAMED("headers"), MEMBER_HEADERS, INHERITED, FIELD(headers), HAS(header_count),
+    {NAMED("headers"), MEMBER_HEADERS, SEALED_BOTH, FIELD(headers), HAS(header_count),
      .count = offsetof(struct topic_settings, header_count), .max = JOB_HEADERS_MAX},
-    {NAMED("egressProxy"), MEMBER_PROXY, INHERITED, FIELD(egress_proxy), HAS(egress_proxy.size)},
-    {NAMED("auth"), MEMBER_OBJECT, INHERITED, HAS(has_auth), .object = &topic_auth_members,
+    {NAMED("egressProxy"), MEMBER_PROXY, SEALED_BOTH, FIELD(egress_proxy), HAS(egress_proxy.size)},
+    {NAMED("auth"), MEMBER_OBJECT, SEALED_BOTH, HAS(has_auth), .object = &topic_auth_members,
      .unknown = offsetof(struct topic_settings, auth_unknown), .check = topic_auth_check},
-    {NAMED("onDelivered"), MEMBER_CALLBACK, EVERYWHERE, FIELD(on_delivered), HAS(on_delivered.size)},
-    {NAMED("onDead"), MEMBER_CALLBACK, EVERYWHERE, FIELD(on_dead), HAS(on_dead.size)},
-    {NAMED("onAttempt"), MEMBER_CALLBACK, EVERYWHERE, FIELD(on_attempt), HAS(on_attempt.size)},
-    {NAMED("alerts"), MEMBER_JSON, EVERYWHERE, FIELD(alerts), HAS(alerts.size), .check = check_alerts,
+    {NAMED("onDelivered"), MEMBER_CALLBACK, SEALED, FIELD(on_delivered), HAS(on_delivered.size)},
+    {NAMED("onDead"), MEMBER_CALLBACK, SEALED, FIELD(on_dead), HAS(on_dead.size)},
+    {NAMED("onAttempt"), MEMBER_CALLBACK, SEALED, FIELD(on_attempt), HAS(on_attempt.size)},
+    {NAMED("alerts"), MEMBER_JSON, SEALED, FIELD(alerts), HAS(alerts.size), .check = check_alerts,
      .show = alert_rules_show},
     {NAMED("breaker"), MEMBER_BOOL, EVERYWHERE, FIELD(is_breaker_on), HAS(has_breaker)},
     {NAMED("retention"), MEMBER_SECONDS, INHERITED, FIELD(retention_ms), HAS(retention_ms),
      .min = TOPIC_RETENTION_MIN_MS, .max = TOPIC_RETENTION_MAX_MS},
-    {NAMED("secrets"), MEMBER_KEYS, INHERITED, FIELD(secrets), HAS(secrets.count), .max = SIGNING_KEYS_MAX},
+    {NAMED("secrets"), MEMBER_KEYS, SEALED_BOTH, FIELD(secrets), HAS(secrets.count), .max = SIGNING_KEYS_MAX},
     {NAMED("signature"), MEMBER_TEXT, .flags = MEMBER_EVERYWHERE | MEMBER_INHERITED | MEMBER_PLAIN,
      FIELD(signature), HAS(signature.size), .min = 1, .max = sizeof "standard" - 1, .check = check_signature},
-    {NAMED("note"), MEMBER_JSON, .flags = MEMBER_STORED, FIELD(note), HAS(note.size)},
-    {NAMED("formKeys"), MEMBER_JSON, .flags = MEMBER_STORED | MEMBER_INHERITED, FIELD(form_keys),
-     HAS(form_keys.size)},
+    {NAMED("note"), MEMBER_JSON, .flags = MEMBER_STORED | MEMBER_SEALED, FIELD(note), HAS(note.size)},
+    {NAMED("formKeys"), MEMBER_JSON, .flags = MEMBER_STORED | MEMBER_INHERITED | MEMBER_SEALED,
+     FIELD(form_keys), HAS(form_keys.size)},
 #ifdef DUEPOST_TEST_NEXT
     {NAMED("next"), MEMBER_TEXT, .flags = MEMBER_EVERYWHERE | MEMBER_PLAIN, FIELD(next), HAS(next.size)},
 #endif
@@ -366,27 +369,74 @@ enum status key_settings_read(struct slice text, struct topic_settings *settings
     return parse_text(&key_members, text.size ? text : SLICE("{}"), settings, &errors, true);
 }
 
-enum status topic_settings_read(struct slice text, struct topic_settings *settings)
+/* Reads a text that is not sealed. If OK, the settings have taken over "opened", whose text this is, or freed
+ * it. */
+static enum status read_open(struct slice text, struct buffer *opened, struct topic_settings *settings)
 {
     struct job_errors errors;
     struct buffer united;
     job_errors_clear(&errors);
-    if (text.size == 0 || text.data[0] != '[')
-        return parse_text(&topic_settings_members, text.size ? text : SLICE("{}"), settings, &errors, true);
+    if (text.size == 0 || text.data[0] != '[') {
+        enum status status =
+            parse_text(&topic_settings_members, text.size ? text : SLICE("{}"), settings, &errors, true);
+        if (status == STATUS_OK)
+            settings->united = *opened;
+        return status;
+    }
     buffer_init(&united, TOPIC_LAYERS_BYTES_MAX);
     enum status status = topic_layers_unite(text, &united) ? STATUS_OK : STATUS_INVALID;
     if (status == STATUS_OK)
         status = parse_text(&topic_settings_members, buffer_slice(&united), settings, &errors, true);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK) {
         settings->united = united;
-    else
+        buffer_fini(opened);
+    } else {
         buffer_fini(&united);
+    }
     return status;
+}
+
+/* Reads the settings of a topic, or of any topic if its name is empty. */
+static enum status read_any(struct slice topic, struct slice text, struct topic_settings *settings)
+{
+    struct buffer opened = {.data = NULL}, lacks;
+    enum status status = STATUS_INVALID;
+    if (!topic_settings_are_sealed(text))
+        return read_open(text, &opened, settings);
+    buffer_init(&opened, TOPIC_STORED_BYTES_MAX);
+    buffer_init(&lacks, sizeof JOB_LACKS_KEY + SEAL_NAME_SIZE);
+    switch (topic_settings_open(topic, text, &opened, &lacks)) {
+    case SEAL_OPENED:
+        status = read_open(buffer_slice(&opened), &opened, settings);
+        break;
+    case SEAL_NO_KEY:
+        *settings = (struct topic_settings){.lacks = buffer_slice(&lacks), .text = lacks};
+        buffer_fini(&opened);
+        return STATUS_OK;
+    case SEAL_DAMAGED: /* a later version may seal in another way */
+        buffer_clear(&opened);
+        status = read_open(text, &opened, settings);
+        if (status == STATUS_OK && settings->lacks.size == 0) {
+            topic_settings_fini(settings);
+            opened = (struct buffer){.data = NULL};
+            status = STATUS_INVALID;
+        }
+        break;
+    }
+    if (status != STATUS_OK)
+        buffer_fini(&opened);
+    buffer_fini(&lacks);
+    return status;
+}
+
+enum status topic_settings_read(struct slice text, struct topic_settings *settings)
+{
+    return read_any(SLICE(""), text, settings);
 }
 
 enum status topic_settings_read_for(struct slice topic, struct slice text, struct topic_settings *settings)
 {
-    enum status status = topic_settings_read(text, settings);
+    enum status status = read_any(topic, text, settings);
     if (status == STATUS_OK && topic_is_sibling(topic))
         members_limit(&topic_settings_members, settings, MEMBER_INHERITED);
     return status;
@@ -653,13 +703,24 @@ void pattern_set_fini(struct pattern_set *set)
     set->count = 0;
 }
 
+/* A text that does not open stays as it is. */
+static void open_pattern(struct slice text, struct buffer *out)
+{
+    char room[sizeof JOB_LACKS_KEY + SEAL_NAME_SIZE];
+    struct buffer ignored = buffer_of(room, sizeof room);
+    if (topic_settings_open(SLICE(""), text, out, &ignored) == SEAL_OPENED)
+        return;
+    buffer_clear(out);
+    buffer_append(out, text);
+}
+
 static void add_pattern(struct pattern_set *set, struct slice name, struct slice text)
 {
     struct pattern *pattern = &set->patterns[set->count++];
     buffer_init(&pattern->name, name.size);
-    buffer_init(&pattern->text, text.size > TOPIC_LAYERS_BYTES_MAX ? text.size : TOPIC_LAYERS_BYTES_MAX);
+    buffer_init(&pattern->text, text.size > TOPIC_STORED_BYTES_MAX ? text.size : TOPIC_STORED_BYTES_MAX);
     buffer_append(&pattern->name, name);
-    buffer_append(&pattern->text, text);
+    open_pattern(text, &pattern->text);
 }
 
 bool pattern_set_add(struct pattern_set *set, struct slice name, struct slice text)
@@ -735,19 +796,43 @@ static const struct pattern *parent_of(const struct pattern_set *set, size_t ind
     return NULL;
 }
 
-static bool inherit(struct pattern_set *set, size_t index)
+/* Returns why a text did not open. */
+static enum pattern_set_end lack_of(const struct buffer *text)
+{
+    return topic_settings_service(buffer_slice(text)) == TOPIC_LACKING ? PATTERN_SET_LACKING
+                                                                       : PATTERN_SET_UNREADABLE;
+}
+
+static enum pattern_set_end inherit(struct pattern_set *set, size_t index)
 {
     const struct pattern *parent = parent_of(set, index);
     struct buffer *text = &set->patterns[index].text, merged;
     if (!parent)
-        return true;
+        return PATTERN_SET_DONE;
+    if (topic_settings_are_sealed(buffer_slice(&parent->text)))
+        return lack_of(&parent->text);
     buffer_init(&merged, TOPIC_LAYERS_BYTES_MAX);
     bool is_merged = topic_layers_merge(buffer_slice(text), buffer_slice(&parent->text),
                                         buffer_slice(&parent->name), &merged);
     buffer_clear(text);
     buffer_append(text, buffer_slice(&merged));
     buffer_fini(&merged);
-    return is_merged && !text->failed;
+    return is_merged && !text->failed ? PATTERN_SET_DONE : PATTERN_SET_UNREADABLE;
+}
+
+/* Replaces the texts by those that Redis is to have. */
+static bool seal_all(struct pattern_set *set)
+{
+    bool is_whole = true;
+    for (size_t i = 0; i < set->count && seal_is_on(); i++) {
+        struct buffer sealed, *text = &set->patterns[i].text;
+        buffer_init(&sealed, text->max);
+        topic_settings_seal(name_of(set, i), buffer_slice(text), &sealed);
+        is_whole = is_whole && !sealed.failed;
+        buffer_fini(text);
+        *text = sealed;
+    }
+    return is_whole;
 }
 
 enum pattern_set_end pattern_set_change(struct pattern_set *set, struct slice name, struct slice own)
@@ -768,8 +853,11 @@ enum pattern_set_end pattern_set_change(struct pattern_set *set, struct slice na
     if (own.size)
         add_pattern(set, name, own);
     qsort(set->patterns, set->count, sizeof *set->patterns, compare_patterns);
-    for (size_t i = 0; i < set->count; i++)
-        if (topic_pattern_contains(name, name_of(set, i)) && !inherit(set, i))
-            return PATTERN_SET_UNREADABLE;
-    return PATTERN_SET_DONE;
+    for (size_t i = 0; i < set->count; i++) {
+        bool is_changed = topic_pattern_contains(name, name_of(set, i));
+        enum pattern_set_end end = is_changed ? inherit(set, i) : PATTERN_SET_DONE;
+        if (end != PATTERN_SET_DONE)
+            return end;
+    }
+    return seal_all(set) ? PATTERN_SET_DONE : PATTERN_SET_UNREADABLE;
 }

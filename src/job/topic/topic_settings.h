@@ -9,7 +9,7 @@
  *
  * Processes of several versions share the texts, as they share records (job.h). Members that only a later
  * version knows are carried unchanged. The member "needs" has the names of the features that a process must
- * know to serve the topic (unknown_members.h). */
+ * know to serve the topic (unknown_members.h). The secret members may be encrypted (topic_sealed.h). */
 #ifndef DUEPOST_JOB_TOPIC_TOPIC_SETTINGS_H
 #define DUEPOST_JOB_TOPIC_TOPIC_SETTINGS_H
 
@@ -17,6 +17,7 @@
 #include "job/job.h"
 #include "job/text/members.h"
 #include "job/topic/topic_auth.h"
+#include "job/topic/topic_layers.h"
 #include "job/topic/topic_patterns.h"
 
 enum {
@@ -86,7 +87,8 @@ struct topic_settings {
     struct job_header headers[JOB_HEADERS_MAX]; /* each is sent with jobs that have no header of this name */
     size_t header_count;
     struct buffer text;   /* owned: decoded headers */
-    struct buffer united; /* owned: the text into which several layers were merged, see topic_patterns.h */
+    struct buffer united; /* owned: the text into which several layers were merged, see topic_layers.h, or
+                             that was sealed */
     struct signing_keys secrets; /* keys that sign deliveries; empty: the keys of the server sign */
     bool has_auth;
     struct topic_auth auth;    /* how requests say who sends them */
@@ -111,8 +113,10 @@ struct topic_settings {
     bool has_defer, is_deferring;       /* receivers may end an attempt later, see lease_text.h */
     bool has_results, are_results_kept; /* the answer that delivers a job is kept with it */
     bool has_events, are_events_kept;   /* what happens to jobs can be read as a stream (app/stream.h) */
-    struct slice lacks;    /* the first name in "needs" that this version does not know; empty: none */
-    int64_t batch_size;    /* maximum number of jobs that are delivered together; 0: each job alone */
+    struct slice lacks; /* the first name in "needs" that this version does not know; or JOB_LACKS_KEY and the
+                           name of a key that this process lacks; empty: none. Valid as long as the text
+                           and the settings */
+    int64_t batch_size; /* maximum number of jobs that are delivered together; 0: each job alone */
     int64_t batch_wait_ms; /* how long the first of them waits for others */
     int64_t batch_bytes;   /* maximum size of their request; 0: TOPIC_BATCH_BYTES */
     struct unknown_members unknown, rate_unknown, batch_unknown,
@@ -127,18 +131,19 @@ extern const struct members topic_settings_members;
 enum status topic_settings_parse(struct slice text, struct topic_settings *, struct job_errors *) MUST_USE;
 
 /* Reads a text that topic_settings_write of this or another version wrote, or the layers of a topic
- * (topic_patterns.h). If the text is empty, no setting is set. If OK, the settings borrow text. INVALID means
+ * (topic_layers.h). If the text is empty, no setting is set. If OK, the settings borrow text. INVALID means
  * that duepost did not write the text; the settings then have nothing to free. */
 enum status topic_settings_read(struct slice text, struct topic_settings *) MUST_USE;
 
-/* Works like topic_settings_read, but reads only the settings that apply to jobs of this topic. A sibling
- * topic gets parts of its owner's settings: the signing secrets, the retention, the headers, and the url,
- * because the headers are sent only to the url's scheme, host and port. */
+/* Works like topic_settings_read, but reads only the settings that apply to jobs of this topic, and refuses
+ * secrets that were sealed for another one. A sibling topic gets parts of its owner's settings: the signing
+ * secrets, the retention, the headers, and the url, because the headers are sent only to the url's scheme,
+ * host and port. */
 enum status topic_settings_read_for(struct slice topic, struct slice text, struct topic_settings *) MUST_USE;
 
 void topic_settings_fini(struct topic_settings *);
 
-/* Writes the text, or nothing if no setting is set. */
+/* Writes the text, or nothing if no setting is set. Before it is stored, it must pass topic_settings_seal. */
 void topic_settings_write(const struct topic_settings *, struct buffer *);
 
 /* Writes the known settings as clients may see them: values of headers and queries of urls are masked. */
@@ -221,7 +226,7 @@ size_t topic_defaults_headers(const struct topic_settings *settings, const struc
 
 /* ---- the set of all patterns ----
  *
- * All patterns of topics, with the texts of their settings (topic_patterns.h). One change can
+ * All patterns of topics, with the texts of their settings (topic_layers.h). One change can
  * affect the texts of several patterns. */
 
 enum { PATTERN_SET_MAX = 100 };
@@ -236,22 +241,22 @@ struct pattern_set {
 
 void pattern_set_fini(struct pattern_set *);
 
-/* Adds a pattern that Redis has. Returns false if the set is full. */
+/* Adds a pattern that Redis has, and opens its text. Returns false if the set is full. */
 bool pattern_set_add(struct pattern_set *, struct slice name, struct slice text);
 
-/* Returns the pattern's text, or "" if it has no settings. */
+/* Returns the pattern's text, or "" if it has no settings. A text that does not open is still sealed. */
 struct slice pattern_set_text(const struct pattern_set *, struct slice name);
 
 enum pattern_set_end {
     PATTERN_SET_DONE,
     PATTERN_SET_FULL,       /* the set already has PATTERN_SET_MAX patterns */
     PATTERN_SET_UNREADABLE, /* duepost did not write the text of the pattern, or of a longer pattern */
-    PATTERN_SET_LACKING,    /* a longer pattern needs a later version */
+    PATTERN_SET_LACKING,    /* a longer pattern needs a later version, or a key that the process lacks */
 };
 
 /* Sets the pattern's own settings, or removes the pattern if "own" is empty. Then writes the texts of all
- * longer patterns that match some of its topics, because these texts contain its settings. If the result is
- * not DONE, the caller must not use the set any more. */
+ * longer patterns that match some of its topics, because these texts contain its settings. Then seals all
+ * texts, if the process has keys. If the result is not DONE, the caller must not use the set any more. */
 enum pattern_set_end pattern_set_change(struct pattern_set *, struct slice name, struct slice own) MUST_USE;
 
 #endif

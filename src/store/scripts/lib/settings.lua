@@ -17,7 +17,7 @@ end
 
 -- A pattern, such as orders-*, has settings for all topics whose names match. If a topic does not have a setting
 -- itself, the setting of the longest pattern that matches the topic's name applies. The text of a pattern already
--- contains the settings of shorter patterns (see topic_patterns.h), so scripts read one pattern only. Here, patterns do
+-- contains the settings of shorter patterns (see topic_layers.h), so scripts read one pattern only. Here, patterns do
 -- not match sibling topics, such as orders~callbacks.
 
 -- pattern_sizes: the different lengths of the patterns without their '*', the longest length first.
