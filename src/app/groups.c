@@ -5,14 +5,23 @@
 #include "app/app_private.h"
 #include "base/memory.h"
 #include "job/group.h"
+#include "job/group_sealed.h"
+#include "job/text/sealed.h"
 
 enum { TRIES_MAX = 5 };
 
 static const char *const change_events[] = {"group_replaced", "group_changed", "group_removed"};
 
+/* The tag of a sealed text is that of the text as it was before, so that it changes with the group only. */
 void app_group_tag(struct slice text, char tag[JOB_TAG_SIZE])
 {
-    job_tag_make(SLICE("group"), 0, text, tag);
+    struct slice ignored;
+    char room[sizeof JOB_LACKS_KEY + SEAL_NAME_SIZE];
+    struct buffer opened, lacks = buffer_of(room, sizeof room);
+    buffer_init(&opened, GROUP_BYTES_MAX);
+    bool is_opened = sealed_find(text, &ignored) && group_open(text, &opened, &lacks) == SEAL_OPENED;
+    job_tag_make(SLICE("group"), 0, is_opened ? buffer_slice(&opened) : text, tag);
+    buffer_fini(&opened);
 }
 
 /* Reads one group, and passes it to fn as a page of topics. */
@@ -62,7 +71,8 @@ struct change {
     struct app_group_change call;
     app_verdict_fn *fn;
     void *arg;
-    struct buffer old_text, new_text;
+    struct buffer old_text, new_text; /* old_text: as Redis has it */
+    struct buffer stored;             /* new_text, sealed */
     int tries;
 };
 
@@ -72,6 +82,7 @@ static void change_free(struct change *change)
 {
     buffer_fini(&change->old_text);
     buffer_fini(&change->new_text);
+    buffer_fini(&change->stored);
     free(change);
 }
 
@@ -117,7 +128,8 @@ static enum status make_text(struct change *change, struct job_errors *errors)
     if (status == STATUS_OK) {
         struct group group;
         struct group_walk *walk = NEW(struct group_walk);
-        if (group_read(buffer_slice(&change->new_text), &group) == STATUS_OK && group.lacks.size == 0) {
+        bool is_read = group_read(buffer_slice(&change->new_text), &group) == STATUS_OK;
+        if (is_read && group.lacks.size == 0) {
             group_walk_init(walk, &group);
             while (group_walk_next(walk)) {
                 char why[TARGET_WHY_SIZE], field[GROUP_ENDPOINT_NAME_MAX + sizeof ".url"];
@@ -128,6 +140,8 @@ static enum status make_text(struct change *change, struct job_errors *errors)
             }
             group_walk_fini(walk);
         }
+        if (is_read)
+            group_fini(&group);
         free(walk);
     }
     return status == STATUS_OK && errors->count > 0 ? STATUS_INVALID : status;
@@ -165,8 +179,11 @@ static bool make_change(struct change *change)
     }
     if (status == STATUS_OK && is_there && old.lacks.size) {
         end_change(change, &(struct app_verdict){.end = STATUS_LACKING, .why = old.lacks});
+        group_fini(&old);
         return false;
     }
+    if (status == STATUS_OK && is_there)
+        group_fini(&old);
     if (status != STATUS_NO_MEMORY)
         status = make_text(change, &errors);
     if (status == STATUS_INVALID)
@@ -191,11 +208,19 @@ static void on_old(void *arg, enum status status, const struct topic *found, siz
     buffer_clear(&change->old_text);
     if (count)
         buffer_append(&change->old_text, found->settings);
-    if (change->old_text.failed)
+    if (change->old_text.failed) {
         refuse_change(change, STATUS_NO_MEMORY);
-    else if (make_change(change))
+        return;
+    }
+    if (!make_change(change))
+        return;
+    buffer_clear(&change->stored);
+    group_seal(change->call.name, buffer_slice(&change->new_text), &change->stored);
+    if (change->stored.failed)
+        refuse_change(change, STATUS_NO_MEMORY);
+    else
         store_set_group(change->app->store, change->call.name, buffer_slice(&change->old_text),
-                        buffer_slice(&change->new_text), on_set, change);
+                        buffer_slice(&change->stored), on_set, change);
 }
 
 void app_group_change(struct app *app, const struct app_caller *caller, const struct app_group_change *call,
@@ -207,5 +232,6 @@ void app_group_change(struct app *app, const struct app_caller *caller, const st
     *change = (struct change){.app = app, .caller = caller, .call = *call, .fn = fn, .arg = arg};
     buffer_init_fallible(&change->old_text, (size_t)2 * GROUP_BYTES_MAX);
     buffer_init_fallible(&change->new_text, (size_t)2 * GROUP_BYTES_MAX);
+    buffer_init_fallible(&change->stored, (size_t)2 * GROUP_BYTES_MAX);
     read_group(app, call->name, on_old, change);
 }

@@ -4,9 +4,11 @@
 #include <stdio.h>
 
 #include "base/memory.h"
+#include "job/group_sealed.h"
 #include "job/job_id.h"
 #include "job/job_parse.h"
 #include "job/text/member.h"
+#include "job/text/sealed.h"
 
 enum { PATCH_ENDPOINTS_MAX = 2 * GROUP_ENDPOINTS_MAX };
 
@@ -20,13 +22,12 @@ static const struct member endpoint_rows[] = {
      .max = JOB_URL_MAX},
     {NAMED("method"), MEMBER_METHOD, .flags = MEMBER_EVERYWHERE, MEMBER_FIELD(struct group_endpoint, method),
      MEMBER_HAS(struct group_endpoint, method)},
-    {NAMED("headers"), MEMBER_HEADERS, .flags = MEMBER_EVERYWHERE,
+    {NAMED("headers"), MEMBER_HEADERS, .flags = MEMBER_EVERYWHERE | MEMBER_SEALED,
      MEMBER_FIELD(struct group_endpoint, headers), MEMBER_HAS(struct group_endpoint, header_count),
      .count = offsetof(struct group_endpoint, header_count), .max = JOB_HEADERS_MAX},
 };
 
-static const struct members group_endpoint_members = {MEMBER_ROWS(endpoint_rows), .noun = "field",
-                                                      .prefix = ""};
+const struct members group_endpoint_members = {MEMBER_ROWS(endpoint_rows), .noun = "field", .prefix = ""};
 
 static const struct member group_rows[] = {
     {NAMED("endpoints"), MEMBER_JSON, .flags = MEMBER_EVERYWHERE | MEMBER_REQUIRED,
@@ -210,7 +211,8 @@ enum status group_parse(struct slice text, struct buffer *out, struct job_errors
     return status == STATUS_OK ? write_group(text, out, errors, false) : status;
 }
 
-enum status group_read(struct slice text, struct group *group)
+/* Reads a text that is not sealed. */
+static enum status read_open_group(struct slice text, struct group *group)
 {
     struct job_errors errors;
     job_errors_clear(&errors);
@@ -220,6 +222,41 @@ enum status group_read(struct slice text, struct group *group)
         return status;
     parse_top(text, group, &errors, true);
     return errors.count && group->lacks.size == 0 ? STATUS_INVALID : STATUS_OK;
+}
+
+enum status group_read(struct slice text, struct group *group)
+{
+    struct slice ignored;
+    struct buffer opened, lacks;
+    enum status status;
+    if (!sealed_find(text, &ignored))
+        return read_open_group(text, group);
+    buffer_init_fallible(&opened, GROUP_BYTES_MAX);
+    buffer_init(&lacks, sizeof JOB_LACKS_KEY + SEAL_NAME_SIZE);
+    switch (group_open(text, &opened, &lacks)) {
+    case SEAL_OPENED:
+        status = opened.failed ? STATUS_NO_MEMORY : read_open_group(buffer_slice(&opened), group);
+        break;
+    case SEAL_NO_KEY:
+        *group = (struct group){.lacks = buffer_slice(&lacks), .opened = lacks};
+        buffer_fini(&opened);
+        return STATUS_OK;
+    default: /* a later version may seal in another way */
+        status = read_open_group(text, group);
+        if (status == STATUS_OK && group->lacks.size == 0)
+            status = STATUS_INVALID;
+    }
+    buffer_fini(&lacks);
+    if (status == STATUS_OK)
+        group->opened = opened;
+    else
+        buffer_fini(&opened);
+    return status;
+}
+
+void group_fini(struct group *group)
+{
+    buffer_fini(&group->opened);
 }
 
 /* ---- the walk ---- */
@@ -255,12 +292,15 @@ void group_show_endpoints(struct slice text, struct json_writer *json)
     struct group group;
     struct group_walk *walk = NEW(struct group_walk);
     json_put_object(json);
-    if (group_read(text, &group) == STATUS_OK && group.lacks.size == 0) {
+    bool is_read = group_read(text, &group) == STATUS_OK;
+    if (is_read && group.lacks.size == 0) {
         group_walk_init(walk, &group);
         while (group_walk_next(walk))
             put_endpoint(json, walk->name, &walk->endpoint, MEMBERS_FOR_PEOPLE);
         group_walk_fini(walk);
     }
+    if (is_read)
+        group_fini(&group);
     json_end_object(json);
     free(walk);
 }
@@ -397,13 +437,13 @@ enum status group_patch(struct slice old, struct slice patch, struct buffer *out
     struct group group;
     struct buffer merged;
     job_errors_clear(errors);
-    enum status status = group_read(old, &group);
-    if (status == STATUS_OK && patch.size > GROUP_PATCH_MAX) {
+    if (patch.size > GROUP_PATCH_MAX) {
         job_errors_add(errors, "", "must be at most 524288 bytes");
         return STATUS_INVALID;
     }
+    enum status status = job_parse_document(patch, errors);
     if (status == STATUS_OK)
-        status = job_parse_document(patch, errors);
+        status = group_read(old, &group);
     if (status != STATUS_OK)
         return status;
     buffer_init_fallible(&merged, old.size + patch.size + GROUP_BYTES_MAX);
@@ -411,6 +451,7 @@ enum status group_patch(struct slice old, struct slice patch, struct buffer *out
     if (status == STATUS_OK)
         status = write_group(buffer_slice(&merged), out, errors, true);
     buffer_fini(&merged);
+    group_fini(&group);
     return status;
 }
 
@@ -513,14 +554,25 @@ static enum status add_jobs(struct group_jobs *jobs, const struct group *group, 
     return status;
 }
 
+enum status group_jobs_lack(struct group_jobs *jobs, struct slice lacks)
+{
+    buffer_append(&jobs->text, lacks);
+    jobs->lacks = buffer_slice(&jobs->text);
+    return jobs->text.failed ? STATUS_NO_MEMORY : STATUS_LACKING;
+}
+
 enum status group_jobs_write(struct group_jobs *jobs, struct slice text, const struct job *job)
 {
     struct group group;
     enum status status = group_read(text, &group);
     if (status != STATUS_OK)
         return status == STATUS_NO_MEMORY ? STATUS_NO_MEMORY : STATUS_UNREADABLE;
-    jobs->lacks = group.lacks;
-    return group.lacks.size ? STATUS_LACKING : add_jobs(jobs, &group, job);
+    if (group.lacks.size)
+        status = group_jobs_lack(jobs, group.lacks);
+    else
+        status = add_jobs(jobs, &group, job);
+    group_fini(&group);
+    return status;
 }
 
 enum status group_jobs_mark(const struct job *job, char mark[FINGERPRINT_SIZE])

@@ -42,14 +42,17 @@ enum status group_patch(struct slice old, struct slice patch, struct buffer *out
 struct group {
     struct slice endpoints; /* the object */
     size_t count;
-    struct slice lacks; /* the first name in "needs" that this version does not know; empty: none */
+    struct slice lacks; /* the first name in "needs" that this version does not know; or JOB_LACKS_KEY and the
+                           name of a key that this process lacks; empty: none */
+    struct buffer opened; /* owned: the text that was sealed */
     struct unknown_members unknown;
 };
 
 /* Reads a text that group_parse or group_patch of this or another version wrote. The group borrows text.
- * INVALID means that duepost did not write the text. If lacks is not empty, the other members may be
- * missing. */
+ * INVALID means that duepost did not write the text; the group then has nothing to free. If lacks is not
+ * empty, the other members may be missing. */
 enum status group_read(struct slice text, struct group *) MUST_USE;
+void group_fini(struct group *);
 
 /* Visits the endpoints of a group one after the other, in the order of the group's text. The slices are valid
  * until the next endpoint is read, and only as long as the group's text. */
@@ -94,8 +97,7 @@ struct group_jobs {
         size_t name, record, end; /* positions in text */
     } parts[GROUP_ENDPOINTS_MAX];
     struct buffer text; /* owned: names of the endpoints and records, one after another */
-    struct slice lacks; /* If LACKING: the name in the group's "needs" that this version does not know; valid
-                           as long as the group's text */
+    struct slice lacks; /* If LACKING: lacks of the group; in text */
     /* If INVALID: the member of the job that does not fit an endpoint, and the reason. */
     const char *field;
     char detail[JOB_ERROR_TEXT_SIZE];
@@ -108,6 +110,9 @@ void group_jobs_fini(struct group_jobs *);
  * INVALID: the job does not fit an endpoint. FULL: all records together are over GROUP_JOBS_BYTES_MAX.
  * UNREADABLE: the group cannot be read. LACKING: the group needs a later version. */
 enum status group_jobs_write(struct group_jobs *, struct slice text, const struct job *job) MUST_USE;
+
+/* Ends a group that this process cannot use. Copies lacks, and returns LACKING or NO_MEMORY. */
+enum status group_jobs_lack(struct group_jobs *, struct slice lacks) MUST_USE;
 
 /* Adds one job, with the id <topic>/<jobId>~<endpoint>. The statuses INVALID, FULL and NO_MEMORY are as for
  * group_jobs_write. */

@@ -387,8 +387,8 @@ enum status group_messages_write(const struct job *message, struct slice text, s
     struct topic_settings settings;
     if (topic_settings_read(text, &settings) != STATUS_OK)
         return STATUS_UNREADABLE;
-    jobs->lacks = settings.lacks;
-    enum status status = settings.lacks.size ? STATUS_LACKING : add_messages(message, settings.note, jobs);
+    enum status status = settings.lacks.size ? group_jobs_lack(jobs, settings.lacks)
+                                             : add_messages(message, settings.note, jobs);
     topic_settings_fini(&settings);
     return status;
 }
