@@ -156,6 +156,18 @@ static void add_last(struct json_writer *json, const struct app_schedule *schedu
     json_end_object(json);
 }
 
+static void add_expectation(struct json_writer *json, const struct app_schedule *schedule)
+{
+    if (!schedule->recurring || !schedule->recurring->expect_by_ms)
+        return;
+    if (schedule->missed_ms >= 0) {
+        json_add_time(json, "expectedUntil", schedule->missed_ms);
+        json_add_bool(json, "missed", schedule->is_missed);
+    }
+    if (schedule->delivered_ms)
+        json_add_time(json, "deliveredAt", schedule->delivered_ms);
+}
+
 static void put_schedule(struct json_writer *json, const struct app_schedule *schedule)
 {
     struct slice topic, schedule_id;
@@ -174,6 +186,7 @@ static void put_schedule(struct json_writer *json, const struct app_schedule *sc
         json_put_time(json, schedule->times_ms[i]);
     json_end_array(json);
     add_last(json, schedule);
+    add_expectation(json, schedule);
     json_end_object(json);
 }
 

@@ -27,8 +27,9 @@ static int compare_since(const void *a, const void *b)
 
 static bool may_see(const struct app_caller *caller, const struct app_alert *alert)
 {
-    return alert_kind_is_of_topic(alert->kind) ? app_caller_reaches(caller, alert->subject)
-                                               : caller->topics.size == 0;
+    struct slice topic, rest;
+    slice_cut(alert->subject, '/', &topic, &rest);
+    return alert_kind_is_of_topic(alert->kind) ? app_caller_reaches(caller, topic) : caller->topics.size == 0;
 }
 
 static void on_episodes(void *arg, enum status status, const struct store_episode *episodes, size_t count)

@@ -8,7 +8,7 @@
 /* An alert that has begun. */
 struct app_alert {
     enum alert_kind kind;
-    struct slice subject; /* topic, receiver, or number of the shard */
+    struct slice subject; /* topic, topic/scheduleId, receiver, or number of the shard */
     int64_t since_ms;
     int64_t count; /* DIED: how many jobs have died since then */
 };

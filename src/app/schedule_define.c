@@ -24,6 +24,7 @@ struct definition {
     char old_tag[RECURRING_TAG_SIZE], new_tag[RECURRING_TAG_SIZE];
     bool was_there;
     int64_t now_ms, old_next_ms, next_ms;
+    int64_t expect_by_ms, jitter_ms; /* members of the new definition */
     int tries;
 };
 
@@ -52,6 +53,7 @@ static void end_done(struct definition *definition)
             definition->next_ms == STORE_RECURRING_KEEP ? definition->old_next_ms : definition->next_ms,
         .now_ms = definition->now_ms,
         .tag = slice_of(definition->new_tag),
+        .missed_ms = -1,
     };
     struct schedule_view view;
     if (schedule_view_init(&view, definition->app, &stored) != STATUS_OK) {
@@ -168,6 +170,8 @@ static enum status check_definition(struct definition *definition, struct recurr
     if (errors->count > 0)
         return STATUS_INVALID;
     buffer_clear(&definition->new_record);
+    definition->expect_by_ms = recurring->expect_by_ms;
+    definition->jitter_ms = recurring->jitter_ms + recurring->delay_ms;
     recurring_write(recurring, job, &definition->new_record);
     if (definition->new_record.failed)
         return STATUS_NO_MEMORY;
@@ -278,6 +282,8 @@ static void definition_make(struct definition *definition)
             .tag = slice_of(definition->was_there ? definition->old_tag : ""),
             .record = buffer_slice(&definition->new_record),
             .next_ms = definition->next_ms,
+            .expect_by_ms = definition->expect_by_ms,
+            .jitter_ms = definition->jitter_ms,
         };
         store_define(definition->app->store, &call, on_defined, definition);
     }

@@ -49,7 +49,14 @@ enum status schedule_view_init(struct schedule_view *view, const struct app *app
                                const struct store_recurring *stored)
 {
     struct app_schedule *schedule = &view->schedule;
-    *schedule = (struct app_schedule){.id = stored->id, .tag = stored->tag, .last = stored->last};
+    *schedule = (struct app_schedule){
+        .id = stored->id,
+        .tag = stored->tag,
+        .last = stored->last,
+        .missed_ms = stored->missed_ms,
+        .delivered_ms = stored->delivered_ms,
+        .is_missed = stored->missed_ms >= 0 && stored->missed_ms <= stored->now_ms,
+    };
     enum status status = read_definition(view, stored);
     schedule->needs_later = status == STATUS_LACKING;
     if (status == STATUS_OK) {

@@ -23,6 +23,11 @@ struct app_schedule {
     int64_t times_ms[APP_SCHEDULE_TIMES]; /* next times, without jitter */
     size_t time_count;
     struct recurring_last last;
+    /* With expectBy: */
+    int64_t missed_ms;    /* when the schedule is missed unless an occurrence is delivered; -1: it is not
+                             expected,    or the schedule was not read */
+    int64_t delivered_ms; /* when an occurrence was last delivered; 0: never, or unknown */
+    bool is_missed;
     struct stored_job last_job; /* current state of its job; id is empty if the job is unknown or gone */
     /* If the last occurrence was sent to a group: its jobs; last_job is then not used */
     const struct sent_job *sent;

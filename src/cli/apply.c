@@ -59,7 +59,8 @@ static void write_target(const struct declared_object *object, struct buffer *ta
  * not the topic's own. from: where the settings are from, or NULL. */
 static void copy_members(struct slice text, const json_t *from, struct buffer *out)
 {
-    static const char *const ours[] = {"topic", "scheduleId", "createdAt", "next", "nextAt", "group", "last"};
+    static const char *const ours[] = {"topic", "scheduleId", "createdAt",     "next",   "nextAt",
+                                       "group", "last",       "expectedUntil", "missed", "deliveredAt"};
     struct json_cursor members;
     struct slice key, value;
     struct json_writer json = json_writer_to(out);

@@ -57,6 +57,7 @@ static const struct {
     [ARGUMENT_GRACE] = {"--grace", NULL, ARGUMENT_DURATION},
     [ARGUMENT_MISFIRE] = {"--misfire", NULL, ARGUMENT_TEXT},
     [ARGUMENT_OVERLAP] = {"--overlap", NULL, ARGUMENT_TEXT},
+    [ARGUMENT_EXPECT_BY] = {"--expect-by", NULL, ARGUMENT_DURATION},
     [ARGUMENT_PARALLEL] = {"--parallel", NULL, ARGUMENT_TEXT},
     [ARGUMENT_LEASE] = {"--lease", NULL, ARGUMENT_DURATION},
     [ARGUMENT_SOURCE] = {"--source", "source", ARGUMENT_TEXT},

@@ -242,6 +242,7 @@ static const struct command commands[] = {
      "all\n"
      "  --grace 60s           a time counts as missed if duepost is later than this; default: 60s\n"
      "  --overlap skip        creates no job while the schedule's last job has not ended\n"
+     "  --expect-by 10m       the alert missed begins if no job is delivered so soon after it was due\n"
      "  --paused              creates no jobs until the schedule is resumed\n"
      "  --count N             preview: at most N times, 1 to 100; default: 20\n"
      "  --group GROUP         sends each job to each endpoint of this group, instead of "

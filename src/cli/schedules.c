@@ -357,6 +357,7 @@ static bool make_schedule(struct new_job *job, struct call *call)
     job_add_seconds(&json, call, "every", ARGUMENT_EVERY);
     job_add_seconds(&json, call, "jitter", ARGUMENT_JITTER);
     job_add_seconds(&json, call, "grace", ARGUMENT_GRACE);
+    job_add_seconds(&json, call, "expectBy", ARGUMENT_EXPECT_BY);
     json_add_object(&json, "job");
     if (!job_add_members(job, &json, call))
         return false;

@@ -8,7 +8,16 @@
 #include "store/store_private.h"
 
 /* Positions in the replies of symptoms.lua. */
-enum { AT_PERIOD = 1, AT_ALL, AT_OUTBOX, AT_TOPICS, AT_RECEIVERS, TOPIC_PARTS = 8, RECEIVER_PARTS = 2 };
+enum {
+    AT_PERIOD = 1,
+    AT_ALL,
+    AT_OUTBOX,
+    AT_TOPICS,
+    AT_RECEIVERS,
+    AT_SCHEDULES,
+    TOPIC_PARTS = 8,
+    RECEIVER_PARTS = 2
+};
 
 static struct shard *shard_of_alerts(const struct store *store)
 {
@@ -93,11 +102,20 @@ static void read_record(struct slice name, struct slice record, struct store_fac
     fact->facts.cause = receiver.cause;
 }
 
+static void read_schedule(const struct redis_reply *reply, struct store_fact *fact)
+{
+    fact->facts.about = ALERT_OF_SCHEDULE;
+    fact->facts.subject = redis_reply_text(redis_reply_at(reply, 0));
+    fact->settings = redis_reply_text(redis_reply_at(reply, 1));
+    fact->facts.missed_ms = redis_reply_integer(redis_reply_at(reply, 2));
+    fact->facts.delivered_ms = redis_reply_integer(redis_reply_at(reply, 3));
+}
+
 static void symptoms_end(struct store_call *call, enum status status, const struct redis_reply *reply)
 {
     char number[24];
     int64_t now_us = redis_reply_integer(redis_reply_at(reply, 0));
-    if (status == STATUS_OK && redis_reply_size(reply) <= AT_RECEIVERS)
+    if (status == STATUS_OK && redis_reply_size(reply) <= AT_SCHEDULES)
         status = reply_refuse("symptoms");
     if (status != STATUS_OK) {
         CALL_FN(call, shard_symptoms_fn)(call->arg, status, 0, NULL, 0);
@@ -105,10 +123,11 @@ static void symptoms_end(struct store_call *call, enum status status, const stru
     }
     const struct redis_reply *topics = redis_reply_at(reply, AT_TOPICS);
     const struct redis_reply *receivers = redis_reply_at(reply, AT_RECEIVERS);
+    const struct redis_reply *schedules = redis_reply_at(reply, AT_SCHEDULES);
     struct slice all = redis_reply_text(redis_reply_at(reply, AT_ALL));
-    size_t topic_count = redis_reply_size(topics),
-           receiver_count = redis_reply_size(receivers) / RECEIVER_PARTS;
-    size_t count = topic_count + receiver_count + 1;
+    size_t topic_count = redis_reply_size(topics), schedule_count = redis_reply_size(schedules);
+    size_t receiver_count = redis_reply_size(receivers) / RECEIVER_PARTS;
+    size_t count = topic_count + receiver_count + schedule_count + 1;
     struct store_fact *facts = NEW_ARRAY(struct store_fact, count);
     for (size_t i = 0; i < topic_count; i++)
         read_topic(redis_reply_at(topics, i), &facts[i]);
@@ -117,6 +136,8 @@ static void symptoms_end(struct store_call *call, enum status status, const stru
         read_record(redis_reply_text(redis_reply_at(receivers, 2 * i)),
                     redis_reply_text(redis_reply_at(receivers, 2 * i + 1)), &facts[topic_count + i]);
     }
+    for (size_t i = 0; i < schedule_count; i++)
+        read_schedule(redis_reply_at(schedules, i), &facts[topic_count + receiver_count + i]);
     snprintf(number, sizeof number, "%zu", shard_number(call->shard));
     facts[count - 1] = (struct store_fact){.settings = all};
     facts[count - 1].facts.about = ALERT_OF_SHARD;
@@ -130,15 +151,21 @@ static void symptoms_end(struct store_call *call, enum status status, const stru
     free(facts);
 }
 
-void shard_symptoms(struct shard *shard, const struct slice *topics, size_t topic_count,
-                    const struct slice *receivers, size_t receiver_count, shard_symptoms_fn *fn, void *arg)
+static void add_names(struct store_call *call, const struct store_alert_names *names)
+{
+    for (size_t i = 0; i < names->count; i++)
+        store_call_text(call, names->items[i]);
+}
+
+void shard_symptoms(struct shard *shard, const struct store_alert_subjects *subjects, shard_symptoms_fn *fn,
+                    void *arg)
 {
     struct store_call *call =
         store_call_alone(shard, SCRIPT_SYMPTOMS, shard->reads, symptoms_end, ANY_FN(fn), arg);
-    store_call_number(call, (int64_t)topic_count);
-    for (size_t i = 0; i < topic_count; i++)
-        store_call_text(call, topics[i]);
-    for (size_t i = 0; i < receiver_count; i++)
-        store_call_text(call, receivers[i]);
+    store_call_number(call, (int64_t)subjects->topics.count);
+    store_call_number(call, (int64_t)subjects->schedules.count);
+    add_names(call, &subjects->topics);
+    add_names(call, &subjects->schedules);
+    add_names(call, &subjects->receivers);
     store_call_send(call);
 }

@@ -10,7 +10,7 @@
 enum {
     STORE_EPISODES_MAX = 1000,     /* maximum number of alerts that have begun, in all shards */
     STORE_ALERT_CHANGES_MAX = 100, /* maximum number of changes in one call */
-    STORE_ALERT_NAMES_MAX = 200,   /* maximum number of topics, and of receivers, that a caller names */
+    STORE_ALERT_NAMES_MAX = 200,   /* maximum number of topics that a caller names; also of others */
 };
 
 struct store_episode {
@@ -23,8 +23,9 @@ void store_alerts(struct store *, store_alerts_fn *, void *arg);
 
 struct store_fact {
     struct alert_facts facts;
-    struct slice
-        settings; /* settings of the topic, or those of the pattern "*" for receivers and the shard */
+    /* settings of the topic (of a schedule: of its topic), or those of the pattern "*" for receivers and the
+     * shard */
+    struct slice settings;
 };
 
 /* The slices are valid until the callback returns. The last fact is that of the shard, without
@@ -32,10 +33,19 @@ struct store_fact {
 typedef void shard_symptoms_fn(void *arg, enum status, int64_t now_us, const struct store_fact *,
                                size_t count);
 
-/* Reads facts about a bounded number of topics and receivers, and about those that the caller names. Borrows
- * the names until the callback. */
-void shard_symptoms(struct shard *, const struct slice *topics, size_t topic_count,
-                    const struct slice *receivers, size_t receiver_count, shard_symptoms_fn *, void *arg);
+struct store_alert_names {
+    size_t count;
+    struct slice items[STORE_ALERT_NAMES_MAX];
+};
+
+/* The names of topics, schedules and receivers that alerts which have begun are about. */
+struct store_alert_subjects {
+    struct store_alert_names topics, schedules, receivers; /* a schedule is topic/scheduleId */
+};
+
+/* Reads facts about a bounded number of topics, receivers and missed schedules, and about those that the
+ * caller names. Borrows the names until the callback. */
+void shard_symptoms(struct shard *, const struct store_alert_subjects *, shard_symptoms_fn *, void *arg);
 
 /* Begins (old is empty), changes or ends (new is empty) an episode, and schedules a job, unless id is empty.
  * If name is empty, only schedules the job. */

@@ -1,6 +1,8 @@
 #include "store/recurring.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 
 #include "base/memory.h"
 #include "job/job_id.h"
@@ -10,7 +12,7 @@ enum {
     SCHEDULES_MAX = 100, /* maximum number of schedules in one page */
     FIRST_OF_PAGE = 2,   /* index of the first schedule in a reply */
     FIRST_OF_FIRES = 3,
-    SCHEDULE_PARTS = 4,
+    SCHEDULE_PARTS = 6,
     FIRES_PARTS = 5, /* the last part is the progress (recurrence.h) */
 };
 
@@ -68,10 +70,15 @@ static size_t read_schedules(const struct redis_reply *reply, size_t shard, size
             .next_ms = redis_reply_integer(redis_reply_at(reply, at + 1)),
             .record = redis_reply_text(redis_reply_at(reply, at + 2)),
             .now_ms = redis_reply_integer(redis_reply_at(reply, 0)) / 1000,
+            .missed_ms = -1,
         };
         read_entry(redis_reply_text(redis_reply_at(reply, at + 3)), schedule);
-        if (parts == FIRES_PARTS)
+        if (parts == FIRES_PARTS) {
             schedule->progress = redis_reply_text(redis_reply_at(reply, at + 4));
+        } else {
+            schedule->missed_ms = redis_reply_integer(redis_reply_at(reply, at + 4));
+            schedule->delivered_ms = redis_reply_integer(redis_reply_at(reply, at + 5));
+        }
     }
     return count;
 }
@@ -197,12 +204,17 @@ static void define_end(struct store_call *call, enum status status, const struct
 
 void store_define(struct store *store, const struct store_define *define, store_recurring_fn *fn, void *arg)
 {
+    char expectation[48];
     struct shard *shard = store_shard_of(store, define->id);
     struct store_call *call = store_call_new(shard, SHARD_BATCH_DEFINE, define_end, ANY_FN(fn), arg);
     store_call_text(call, define->id);
     store_call_text(call, define->tag.size ? define->tag : SLICE("-"));
     store_call_text(call, define->record);
     add_time(call, define->next_ms, define->next_ms == STORE_RECURRING_KEEP ? "=" : "-");
+    if (define->expect_by_ms)
+        snprintf(expectation, sizeof expectation, "%" PRId64 " %" PRId64, define->expect_by_ms,
+                 define->jitter_ms);
+    store_call_text(call, slice_of(define->expect_by_ms ? expectation : "-"));
     store_call_send(call);
 }
 

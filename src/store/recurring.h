@@ -19,6 +19,10 @@ struct store_recurring {
     struct slice tag;      /* tag of the record */
     struct slice progress; /* see recurrence.h; only shard_fires sets it */
     struct recurring_last last;
+    /* With expectBy; shard_fires does not set them: */
+    int64_t
+        missed_ms; /* when the schedule is missed unless an occurrence is delivered; -1: it is not expected */
+    int64_t delivered_ms; /* when an occurrence was last delivered; 0: never, or unknown */
 };
 
 struct store_recurrings {
@@ -43,6 +47,7 @@ struct store_define {
     struct slice tag; /* tag of the record that was read; empty: there was no record */
     struct slice record;
     int64_t next_ms; /* next time; -1: the schedule does not fire any more; or STORE_RECURRING_KEEP */
+    int64_t expect_by_ms, jitter_ms; /* as in the record; expect_by_ms 0: the member is absent */
 };
 
 /* Writes a definition. The status is STALE if the definition has changed since it was read, and FULL if Redis

@@ -36,7 +36,7 @@ struct alerts {
     size_t decided_count;
     struct decided decided[STORE_ALERT_CHANGES_MAX];
     struct store_alert_change changes[STORE_ALERT_CHANGES_MAX];
-    struct slice topics[STORE_ALERT_NAMES_MAX], receivers[STORE_ALERT_NAMES_MAX];
+    struct store_alert_subjects subjects;
 };
 
 /* ---- the end of a round ---- */
@@ -141,10 +141,8 @@ static void drop_without_rule(struct alerts *alerts, const struct alert_facts *f
 {
     for (size_t i = 0; i < alerts->known_count; i++) {
         const struct known *known = &alerts->known[i];
-        bool is_about = facts->about == ALERT_OF_TOPIC      ? alert_kind_is_of_topic(known->kind)
-                        : facts->about == ALERT_OF_RECEIVER ? known->kind == ALERT_BREAKER_OPENED
-                                                            : known->kind > ALERT_BREAKER_OPENED;
-        if (is_about && !known->has_rule && slice_equal(known->subject, facts->subject))
+        if (alert_kind_is_about(known->kind, facts->about) && !known->has_rule &&
+            slice_equal(known->subject, facts->subject))
             (void)add_change(alerts, known->name, known);
     }
 }
@@ -225,10 +223,16 @@ static void keep_episodes(struct alerts *alerts, const struct store_episode *epi
     }
 }
 
+static void add_subject(struct store_alert_names *names, struct slice subject)
+{
+    if (names->count < STORE_ALERT_NAMES_MAX)
+        names->items[names->count++] = subject;
+}
+
 static void on_episodes(void *arg, enum status status, const struct store_episode *episodes, size_t count)
 {
     struct alerts *alerts = arg;
-    size_t topics = 0, receivers = 0;
+    struct store_alert_subjects *subjects = &alerts->subjects;
     if (status == STATUS_OK)
         keep_episodes(alerts, episodes, count);
     alerts->is_settled = status == STATUS_OK && !alerts->is_used && alerts->known_count == 0;
@@ -236,16 +240,18 @@ static void on_episodes(void *arg, enum status status, const struct store_episod
         end_round(alerts);
         return;
     }
+    subjects->topics.count = subjects->schedules.count = subjects->receivers.count = 0;
     for (size_t i = 0; i < alerts->known_count; i++) {
         const struct known *known = &alerts->known[(alerts->offset + i) % alerts->known_count];
-        if (alert_kind_is_of_topic(known->kind) && topics < STORE_ALERT_NAMES_MAX)
-            alerts->topics[topics++] = known->subject;
-        if (known->kind == ALERT_BREAKER_OPENED && receivers < STORE_ALERT_NAMES_MAX)
-            alerts->receivers[receivers++] = known->subject;
+        if (alert_kind_is_about(known->kind, ALERT_OF_TOPIC))
+            add_subject(&subjects->topics, known->subject);
+        else if (alert_kind_is_about(known->kind, ALERT_OF_SCHEDULE))
+            add_subject(&subjects->schedules, known->subject);
+        else if (alert_kind_is_about(known->kind, ALERT_OF_RECEIVER))
+            add_subject(&subjects->receivers, known->subject);
     }
     alerts->offset = alerts->known_count ? (alerts->offset + STORE_ALERT_NAMES_MAX) % alerts->known_count : 0;
-    shard_symptoms(alerts->options.shard, alerts->topics, topics, alerts->receivers, receivers, on_symptoms,
-                   alerts);
+    shard_symptoms(alerts->options.shard, subjects, on_symptoms, alerts);
 }
 
 void alerts_tick(struct alerts *alerts, bool is_used)

@@ -16,16 +16,16 @@ def definition(server, topic, name):
 def test_a_schedule_is_set_and_shown(server, receiver, topic):
     url = receiver.url()
     set_it = ["schedules", "set", f"{topic}/a:1", "--cron", RARELY, "--timezone", "Europe/Berlin", "--start-at", "2080-01-01T00:00:00Z",
-              "--end-at", "2090-01-01T00:00:00Z", "--jitter", "1m30s", "--misfire", "all", "--grace", "5m", "--overlap", "skip",
+              "--end-at", "2090-01-01T00:00:00Z", "--jitter", "1m30s", "--misfire", "all", "--grace", "5m", "--overlap", "skip", "--expect-by", "10m",
               "--url", url, "--method", "PUT", "--header", "Content-Type: text/plain", "--label", "x", "--label", "y", "--retry", "2",
               "--ttl", "1h", "--timeout", "10s", "--body", '{"a" : 1}']
     line = ask(server, *set_it)
     assert line.startswith(f"{topic}/a:1 is next due in ") and line.endswith(", at 2080-02-29T03:30:00.000Z\n")
     shown = json.loads(ask(server, "schedules", "show", f"{topic}/a:1"))
     assert shown == definition(server, topic, "a%3A1")
-    assert {name: shown[name] for name in ("cron", "timezone", "startAt", "endAt", "jitter", "misfire", "grace", "overlap", "paused")} == {
+    assert {name: shown[name] for name in ("cron", "timezone", "startAt", "endAt", "jitter", "misfire", "grace", "overlap", "expectBy", "paused")} == {
         "cron": RARELY, "timezone": "Europe/Berlin", "startAt": "2080-01-01T00:00:00.000Z", "endAt": "2090-01-01T00:00:00.000Z",
-        "jitter": 90, "misfire": "all", "grace": 300, "overlap": "skip", "paused": False}
+        "jitter": 90, "misfire": "all", "grace": 300, "overlap": "skip", "expectBy": 600, "paused": False}
     assert shown["job"] == {"url": url, "method": "PUT", "headers": {"Content-Type": "text/plain"}, "labels": ["x", "y"], "retry": 2,
                             "ttl": 3600, "timeout": 10, "body": {"a": 1}}
     assert json.loads(ask(server, *set_it, "--json"))["next"][0] == "2080-02-29T03:30:00.000Z"

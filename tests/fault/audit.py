@@ -18,7 +18,7 @@ NAMES = {"jobs": "hash", "due": "zset", "turns": "zset", "ready": "list", "lease
          "history": "hash", "ended": "hash", "ended_ids": "list", "ended_read": "list", "ended_last": "hash", "expiries": "zset",
          "workflows": "hash", "workflow_times": "zset", "workflows_over": "zset", "workflow_jobs": "hash", "waits": "hash",
          "schedules": "hash", "fired": "hash", "fires": "zset", "schedule_names": "zset",
-         "skipped": "hash", "skipped_until": "zset", "limits": "hash", "limits_used": "hash", "limited": "hash",
+         "skipped": "hash", "skipped_until": "zset", "expected": "hash", "expected_until": "zset", "limits": "hash", "limits_used": "hash", "limited": "hash",
          "lanes": "hash", "ranks": "hash", "key_settings": "hash", "quotas": "zset", "forgets": "zset", "openings": "hash", "openings_wanted": "set", "alerting": "set", "alerts": "hash",
          "idempotency": "hash", "windows": "zset"}
 ENDS = ("dead", "delivered", "cancelled")

@@ -60,13 +60,31 @@ END_TEST
 START_TEST(symptoms_are_those_of_topics_with_alerts)
 {
     CHECK_EXAMPLES( //
-        {"", "symptoms 0", "5666666 '' 0 () ()", NULL},
+        {"", "symptoms 0 0", "5666666 '' 0 () () ()", NULL},
         /* A topic that the caller names is listed without alerts, too. */
-        {"", "symptoms 1 t h:80", "5666666 '' 0 ((t '' 0 0 '' -1 0 -1)) (h:80 '')", NULL},
+        {"", "symptoms 1 0 t h:80", "5666666 '' 0 ((t '' 0 0 '' -1 0 -1)) (h:80 '') ()", NULL},
         {"failures:5666666: t@1 u@2\nhour:5666666: dt=7 rt=2 xt=3\nhour:5666664: xt=4\nnumbers: "
          "hours=5666664,5666666\n" ALERTING SETTINGS,
-         "symptoms 0", "5666666 '' 0 ((t " RULES " 7 5 5666664 4 5666666 3 -1 0 -1)) ()",
+         "symptoms 0 0", "5666666 '' 0 ((t " RULES " 7 5 5666664 4 5666666 3 -1 0 -1)) () ()",
          ALERTING SETTINGS}, );
+}
+END_TEST
+
+/* Three schedules, of which the first two are missed, and only that of t has alerts. */
+#define EXPECTED                                                                                             \
+    "expected: t/r=100,0,now+50,0 t/s=100,0,now-200,7 u/s=100,0,now-150,0\n"                                 \
+    "expected_until: t/s@now-100 u/s@now-50 t/r@now+150\n"
+
+START_TEST(symptoms_have_the_schedules_that_are_missed)
+{
+    CHECK_EXAMPLES( //
+        {EXPECTED ALERTING SETTINGS, "symptoms 0 0", "5666666 '' 0 () () ((t/s " RULES " now-100 7))", NULL},
+        {EXPECTED, "symptoms 0 0", "5666666 '' 0 () () ()", NULL},
+        /* Schedules that the caller names are listed also if they are in time, gone, or have no alerts. */
+        {EXPECTED ALERTING SETTINGS, "symptoms 0 4 t/r u/s t/s t/gone h:80",
+         "5666666 '' 0 () (h:80 '') ((t/r " RULES " now+150 0) (u/s '' now-50 0) (t/s " RULES
+         " now-100 7) (t/gone " RULES " -1 0))",
+         NULL}, );
 }
 END_TEST
 
@@ -79,6 +97,7 @@ Suite *suite(void)
     tcase_add_test(tests, an_alert_and_its_job_begin_together);
     tcase_add_test(tests, settings_note_which_topics_have_alerts);
     tcase_add_test(tests, symptoms_are_those_of_topics_with_alerts);
+    tcase_add_test(tests, symptoms_have_the_schedules_that_are_missed);
     suite_add_tcase(suite, tests);
     return suite;
 }

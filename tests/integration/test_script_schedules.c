@@ -20,25 +20,26 @@
 START_TEST(a_definition_is_written_if_it_is_as_the_caller_read_it)
 {
     CHECK_EXAMPLES( //
-        {ABSENT, "define t/s - d now+9", "1 wake fire now+9", NAMED NEVER(D_TAG) AT("now+9")},
-        {ABSENT, "define t/s - d -", "1", NAMED NEVER(D_TAG)}, {ABSENT, "define t/s T d now+9", "0", NULL},
-        {COMING, "define t/s - d now+9", "0", NULL}, {COMING, "define t/s U d now+9", "0", NULL},
-        {COMING, "define t/s T d now+9", "1 wake fire now+9", NAMED NEVER(D_TAG) AT("now+9")},
-        {COMING, "define t/s T d now+9999", "1", NAMED NEVER(D_TAG) AT("now+9999")},
-        {COMING, "define t/s T d -", "1", NAMED NEVER(D_TAG)},
-        {COMING, "define t/s T d =", "1", NAMED NEVER(D_TAG) AT("now+9000")},
-        {PAUSED, "define t/s T d =", "1", NAMED NEVER(D_TAG)},
-        {PAUSED, "define t/s T d now+9", "1 wake fire now+9", NAMED NEVER(D_TAG) AT("now+9")},
+        {ABSENT, "define t/s - d now+9 -", "1 wake fire now+9", NAMED NEVER(D_TAG) AT("now+9")},
+        {ABSENT, "define t/s - d - -", "1", NAMED NEVER(D_TAG)},
+        {ABSENT, "define t/s T d now+9 -", "0", NULL}, {COMING, "define t/s - d now+9 -", "0", NULL},
+        {COMING, "define t/s U d now+9 -", "0", NULL},
+        {COMING, "define t/s T d now+9 -", "1 wake fire now+9", NAMED NEVER(D_TAG) AT("now+9")},
+        {COMING, "define t/s T d now+9999 -", "1", NAMED NEVER(D_TAG) AT("now+9999")},
+        {COMING, "define t/s T d - -", "1", NAMED NEVER(D_TAG)},
+        {COMING, "define t/s T d = -", "1", NAMED NEVER(D_TAG) AT("now+9000")},
+        {PAUSED, "define t/s T d = -", "1", NAMED NEVER(D_TAG)},
+        {PAUSED, "define t/s T d now+9 -", "1 wake fire now+9", NAMED NEVER(D_TAG) AT("now+9")},
         /* The last outcome in fired stays, unless it is a held occurrence, because this occurrence belongs to
          * the old definition. */
-        {NAMED FIRED("T,fire,0,5,6,t/x") AT("now+9"), "define t/s T d now+99", "1",
+        {NAMED FIRED("T,fire,0,5,6,t/x") AT("now+9"), "define t/s T d now+99 -", "1",
          NAMED FIRED(D_TAG ",fire,0,5,6,t/x") AT("now+99")},
-        {NAMED FIRED("T,hold,0,5,6,t/x") AT("now+9"), "define t/s T d now+99", "1",
+        {NAMED FIRED("T,hold,0,5,6,t/x") AT("now+9"), "define t/s T d now+99 -", "1",
          NAMED FIRED(D_TAG ",-,0,5,6,t/x") AT("now+99")},
-        {NAMED FIRED("T,hold,0,5,6,t/x") AT("now+9"), "define t/s T d =", "1",
+        {NAMED FIRED("T,hold,0,5,6,t/x") AT("now+9"), "define t/s T d = -", "1",
          NAMED FIRED(D_TAG ",hold,0,5,6,t/x") AT("now+9")},
         /* Each item is checked after the writes of the previous item. */
-        {ABSENT, "define t/s - d now+9 t/s - e now+9", "1 0 wake fire now+9",
+        {ABSENT, "define t/s - d now+9 - t/s - e now+9 -", "1 0 wake fire now+9",
          NAMED NEVER(D_TAG) AT("now+9")}, );
 }
 END_TEST
@@ -218,8 +219,8 @@ START_TEST(skipped_times_are_kept_until_the_clock_steps_back)
         {SKIPPED("5,9,3,5") UNTIL("5"), MOVE("- now+30 move 0 0 0 -"), "0", ABSENT},
         /* A new definition has other times, so the skipped times are removed, unless the next time stays
          * ("="). */
-        {AHEAD, "define t/s T d now+9", "1 wake fire now+9", NAMED NEVER(D_TAG) AT("now+9")},
-        {AHEAD, "define t/s T d =", "1",
+        {AHEAD, "define t/s T d now+9 -", "1 wake fire now+9", NAMED NEVER(D_TAG) AT("now+9")},
+        {AHEAD, "define t/s T d = -", "1",
          NAMED NEVER(D_TAG) AT("now+9000") SKIPPED("now+40,now+60,now+20,now+40") UNTIL("now+40")},
         {AHEAD, "undefine t/s T", "1", ABSENT},
         /* The script fires lists schedules with skipped times after those whose time has come. carry reports
@@ -242,19 +243,134 @@ START_TEST(schedules_are_read)
     CHECK_EXAMPLES( //
         {TWO, "fires 9", "1 now+10 t/s now-10 d T - 0 0 0  ''", NULL}, {TWO, "fires 0", "1 now+10", NULL},
         {ABSENT, "fires 9", "0 -1", NULL}, {AT("now-10"), "fires 9", "1 -1 t/s now-10 '' '' ''", NULL},
-        {TWO, "recurring '' '' '' 1 ''", "1 t/s now-10 d T - 0 0 0 ", NULL},
-        {TWO, "recurring '' '' t/s 9 ''", "0 u/v now+10 e U - 0 0 0 ", NULL},
-        {TWO, "recurring '' u '' 9 ''", "0 u/v now+10 e U - 0 0 0 ", NULL},
-        {TWO, "recurring '' '' '' 9 u", "0 u/v now+10 e U - 0 0 0 ", NULL},
-        {TWO, "recurring '' u '' 9 v", "0 u/v now+10 e U - 0 0 0 ", NULL},
+        {TWO, "recurring '' '' '' 1 ''", "1 t/s now-10 d T - 0 0 0  -1 0", NULL},
+        {TWO, "recurring '' '' t/s 9 ''", "0 u/v now+10 e U - 0 0 0  -1 0", NULL},
+        {TWO, "recurring '' u '' 9 ''", "0 u/v now+10 e U - 0 0 0  -1 0", NULL},
+        {TWO, "recurring '' '' '' 9 u", "0 u/v now+10 e U - 0 0 0  -1 0", NULL},
+        {TWO, "recurring '' u '' 9 v", "0 u/v now+10 e U - 0 0 0  -1 0", NULL},
         {TWO, "recurring '' u '' 9 w", "0", NULL}, {TWO, "recurring '' u u/v 9 v", "0", NULL},
         /* A page never continues in another topic. */
-        {TWO, "recurring '' u a/b 9 ''", "0 u/v now+10 e U - 0 0 0 ", NULL},
-        {TWO, "recurring u/v '' '' 1 ''", "0 u/v now+10 e U - 0 0 0 ", NULL},
+        {TWO, "recurring '' u a/b 9 ''", "0 u/v now+10 e U - 0 0 0  -1 0", NULL},
+        {TWO, "recurring u/v '' '' 1 ''", "0 u/v now+10 e U - 0 0 0  -1 0", NULL},
         {TWO, "recurring u/w '' '' 1 ''", "0", NULL},
-        {PAUSED, "recurring t/s '' '' 1 ''", "0 t/s -1 d T - 0 0 0 ", NULL},
+        {PAUSED, "recurring t/s '' '' 1 ''", "0 t/s -1 d T - 0 0 0  -1 0", NULL},
         {DUE, "carry me 2 9 '' 0 5000 500", "me 1 -1 -1 0 '' now-10",
          DUE "carry: at=now beat=1 owner=me\n"}, );
+}
+END_TEST
+
+/* A schedule with expectBy 100 ms and jitter 5 ms. */
+#define EXPECTS(entry)     "expected: t/s=100,5," entry "\n"
+#define MISSED_AT(time)    "expected_until: t/s@" time "\n"
+#define OPEN_AT(time, due) time "," due ",1"
+#define OPEN_T             OPEN_AT("20300101T000000Z", "now-10")
+#define T_JOB              "t/s~20300101T000000Z"
+#define FIRE_T             "fire now-10 0 0 = " T_JOB " @now-10 \"url\":\"u\"} - 0"
+#define UNMADE(kind)       kind " now-10 0 0 = '' 0 '' - 0"
+
+/* The whole data after T_JOB was created. */
+#define MADE_T                                                                                               \
+    "bucket:t: " T_JOB "@now\njobs: " T_JOB                                                                  \
+    "={\"createdAt\":now,\"url\":\"u\"}\nready: t\nturns: t@1\n" NAMED FIRED("T,fire,0,now-10,now," T_JOB)   \
+        AT("now+60")
+
+START_TEST(a_definition_says_until_when_it_is_expected)
+{
+    CHECK_EXAMPLES( //
+        {ABSENT, "define t/s - d now+9 '100,5'", "1 wake fire now+9",
+         NAMED NEVER(D_TAG) AT("now+9") EXPECTS("now+9,0") MISSED_AT("now+114")},
+        /* A schedule that has no time, or is paused, is not expected. */
+        {ABSENT, "define t/s - d - '100,5'", "1", NAMED NEVER(D_TAG) EXPECTS("-,0")},
+        {COMING EXPECTS("now+9000,7," OPEN_T) MISSED_AT("now+90"), "define t/s T d - '100,5'", "1",
+         NAMED NEVER(D_TAG) EXPECTS("-,7")},
+        {PAUSED EXPECTS("-,7"), "define t/s T d now+99 '100,5'", "1 wake fire now+99",
+         NAMED NEVER(D_TAG) AT("now+99") EXPECTS("now+99,7") MISSED_AT("now+204")},
+        /* The times do not change: an occurrence that has come stays expected, by the new member. */
+        {COMING, "define t/s T d = '100,5'", "1",
+         NAMED NEVER(D_TAG) AT("now+9000") EXPECTS("now+9000,0") MISSED_AT("now+9105")},
+        {COMING EXPECTS("now+9000,7," OPEN_T) MISSED_AT("now+90"), "define t/s T d = '300,0'", "1",
+         NAMED NEVER(D_TAG) AT("now+9000") "expected: t/s=300,0,now+9000,7," OPEN_T
+                                           "\n" MISSED_AT("now+290")},
+        {NAMED FIRED("T,quota,0,now-20,now-5,") AT("now+9000"), "define t/s T d = '100,5'", "1",
+         NAMED FIRED(D_TAG ",quota,0,now-20,now-5,") AT("now+9000") EXPECTS("now-20,0") MISSED_AT("now+85")},
+        /* New times: the same. */
+        {COMING EXPECTS("now+9000,7," OPEN_T) MISSED_AT("now+90"), "define t/s T d now+99 '100,5'",
+         "1 wake fire now+99",
+         NAMED NEVER(D_TAG) AT("now+99") EXPECTS("now+99,7," OPEN_T) MISSED_AT("now+90")},
+        /* The member, or the schedule, goes. */
+        {COMING EXPECTS("now+9000,7," OPEN_T) MISSED_AT("now+90"), "define t/s T d = -", "1",
+         NAMED NEVER(D_TAG) AT("now+9000")},
+        {COMING EXPECTS("now+9000,7," OPEN_T) MISSED_AT("now+90"), "undefine t/s T", "1", ABSENT},
+        {COMING EXPECTS("now+9000,7," OPEN_T) MISSED_AT("now+90"), "define t/s U d = -", "0", NULL},
+        {COMING EXPECTS("now+9000,7," OPEN_T) MISSED_AT("now+90"), "recurring t/s '' '' 1 ''",
+         "0 t/s now+9000 d T - 0 0 0  now+90 7", NULL}, );
+}
+END_TEST
+
+START_TEST(a_time_that_has_come_is_expected_until_its_job_is_delivered)
+{
+#define WAS EXPECTS("now-10,7") MISSED_AT("now+95")
+    CHECK_EXAMPLES( //
+        {DUE WAS, FIRE(FIRE_T), "now", MADE_T EXPECTS("now+60,7," OPEN_T) MISSED_AT("now+90")},
+        /* Times before it were missed: the first one counts. */
+        {DUE EXPECTS("now-50,7") MISSED_AT("now+55"), FIRE(FIRE_T), "now",
+         MADE_T EXPECTS("now+60,7," OPEN_AT("-", "now-50") "," OPEN_T) MISSED_AT("now+50")},
+        /* No job is created. */
+        {DUE WAS, FIRE(UNMADE("skip")), "1",
+         NAMED FIRED("T,skip,0,now-10,now,") AT("now+60") EXPECTS("now+60,7," OPEN_AT("-", "now-10"))
+             MISSED_AT("now+90")},
+        {DUE WAS, FIRE(UNMADE("noGroup")), "1",
+         NAMED FIRED("T,noGroup,0,now-10,now,") AT("now+60") EXPECTS("now+60,7," OPEN_AT("-", "now-10"))
+             MISSED_AT("now+90")},
+        /* The time is tried again later, and stays expected. */
+        {DUE WAS, FIRE(UNMADE("hold")), "1", NAMED FIRED("T,hold,0,now-10,now,") AT("now+60") WAS},
+        /* The clock has stepped back. */
+        {COMING EXPECTS("now+9000,7") MISSED_AT("now+9105"), "fire 0 9 t/s T now+9000 now+60 " UNMADE("move"),
+         "1", NAMED NEVER("T") AT("now+60") EXPECTS("now+60,7") MISSED_AT("now+165")},
+        /* A job of a client is not expected. */
+        {COMING EXPECTS("now+9000,7") MISSED_AT("now+9105"), "fire 0 9 t/s T - - " JOB, "now",
+         MADE COMING EXPECTS("now+9000,7") MISSED_AT("now+9105")},
+        /* A time that the schedule skips, because the last job has not ended, is not expected. */
+        {"bucket:t: t/x@now+50\ndue: t@now+50\njobs: t/x={1}\n" NAMED FIRED("T,fire,0,5,6,t/x") AT("now-10")
+             WAS,
+         "fire 0 9 t/s T now-10 now+60 fire now-10 0 1 = t/s~1 @now-10 \"url\":\"u\"} - 0", "-20",
+         "bucket:t: t/x@now+50\ndue: t@now+50\njobs: t/x={1}\n" NAMED FIRED("T,overlap,0,now-10,now,t/x")
+             AT("now+60") EXPECTS("now+60,7") MISSED_AT("now+165")}, );
+}
+END_TEST
+
+#define TIME_U        "20300102T000000Z"
+#define HELD_BY_C(id) "holders:t: " id "=n1,now-10\njobs: " id "={r}\nleases: " id "@now+5000\n"
+#define OPEN_TU       OPEN_T "," OPEN_AT(TIME_U, "now-5")
+
+START_TEST(a_delivery_makes_up_for_the_times_before_it)
+{
+    CHECK_EXAMPLES( //
+        {COMING EXPECTS("now+9000,7," OPEN_TU) MISSED_AT("now+90") HELD_BY_C(T_JOB),
+         "complete " T_JOB " n1 ''", "1",
+         COMING EXPECTS("now+9000,now," OPEN_AT(TIME_U, "now-5")) MISSED_AT("now+95")},
+        {COMING EXPECTS("now+9000,7," OPEN_TU) MISSED_AT("now+90") HELD_BY_C("t/s~" TIME_U),
+         "complete t/s~" TIME_U " n1 ''", "1", COMING EXPECTS("now+9000,now") MISSED_AT("now+9105")},
+        /* The schedule has no more times. */
+        {PAUSED EXPECTS("-,7," OPEN_T) MISSED_AT("now+90") HELD_BY_C(T_JOB), "complete " T_JOB " n1 ''", "1",
+         PAUSED EXPECTS("-,now")},
+        /* A job that a client requested makes up for all. */
+        {COMING EXPECTS("now+9000,7," OPEN_TU) MISSED_AT("now+90") HELD_BY_C("t/s~run-0123456789abcdef"),
+         "complete t/s~run-0123456789abcdef n1 ''", "1",
+         COMING EXPECTS("now+9000,now") MISSED_AT("now+9105")},
+        /* A group: all its jobs must be delivered. */
+        {COMING EXPECTS("now+9000,7,20300101T000000Z,now-10,2") MISSED_AT("now+90") HELD_BY_C(T_JOB "~north"),
+         "complete " T_JOB "~north n1 ''", "1", COMING EXPECTS("now+9000,now," OPEN_T) MISSED_AT("now+90")},
+        {COMING EXPECTS("now+9000,7," OPEN_T) MISSED_AT("now+90") HELD_BY_C(T_JOB "~south"),
+         "complete " T_JOB "~south n1 ''", "1", COMING EXPECTS("now+9000,now") MISSED_AT("now+9105")},
+        /* Other jobs, and a stale end. */
+        {COMING EXPECTS("now+9000,7," OPEN_T) MISSED_AT("now+90") HELD_BY_C("t/s~x"), "complete t/s~x n1 ''",
+         "1", COMING EXPECTS("now+9000,7," OPEN_T) MISSED_AT("now+90")},
+        {COMING EXPECTS("now+9000,7," OPEN_T) MISSED_AT("now+90") HELD_BY_C("t/r~20300101T000000Z"),
+         "complete t/r~20300101T000000Z n1 ''", "1",
+         COMING EXPECTS("now+9000,7," OPEN_T) MISSED_AT("now+90")},
+        {COMING EXPECTS("now+9000,7," OPEN_T) MISSED_AT("now+90") HELD_BY_C(T_JOB),
+         "complete " T_JOB " n2 ''", "0", NULL}, );
 }
 END_TEST
 
@@ -273,5 +389,8 @@ Suite *suite(void)
     tcase_add_test(tests, skipped_times_are_kept_until_the_clock_steps_back);
     tcase_add_test(tests, schedules_are_read);
     suite_add_tcase(suite, tests);
+    tcase_add_test(tests, a_definition_says_until_when_it_is_expected);
+    tcase_add_test(tests, a_time_that_has_come_is_expected_until_its_job_is_delivered);
+    tcase_add_test(tests, a_delivery_makes_up_for_the_times_before_it);
     return suite;
 }

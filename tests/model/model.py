@@ -308,7 +308,9 @@ class World:
             ("HGETALL", BASE + "schedules"), ("HGETALL", BASE + "fired"),
             ("HGETALL", BASE + "skipped"), ("ZRANGE", BASE + "skipped_until", 0, -1, "WITHSCORES"),
             ("ZRANGE", BASE + "fires", 0, -1, "WITHSCORES"), ("ZRANGE", BASE + "schedule_names", 0, -1)])
-        return {"schedules": dict(zip(schedules[::2], schedules[1::2])), "fired": dict(zip(fired[::2], fired[1::2])),
+        expected, expected_until = self.link.pipeline([("HGETALL", BASE + "expected"), ("ZRANGE", BASE + "expected_until", 0, -1, "WITHSCORES")])
+        return {"expected": dict(zip(expected[::2], expected[1::2])), "expected until": dict(zip(expected_until[::2], map(int, expected_until[1::2]))),
+                "schedules": dict(zip(schedules[::2], schedules[1::2])), "fired": dict(zip(fired[::2], fired[1::2])),
                 "skipped": dict(zip(skipped[::2], skipped[1::2])), "skipped until": dict(zip(until[::2], map(int, until[1::2]))),
                 "fires": dict(zip(fires[::2], map(int, fires[1::2]))), "schedule names": names}
 
@@ -386,7 +388,7 @@ class World:
         names = [BASE + name for name in ("jobs", "leases", "lingering", "dead", "due", "turns", "ready", "crashes", "attempts",
                                           "kept", "kept_until", "dead_due", "carry", "topics", "patterns", "meta", "rates", "numbers",
                                           "behind", "names", "survey", "held", "lines", "sends", "sends_until", "limits", "limited", "limits_used",
-                                          "schedules", "fired", "fires", "schedule_names", "skipped", "skipped_until",
+                                          "schedules", "fired", "fires", "schedule_names", "skipped", "skipped_until", "expected", "expected_until",
                                           "pulled", "progress", "pull_lingering", "pull_waiters", "waited", "suspects", "expiries", "quotas", "idempotency", "windows", "openings", "openings_wanted", "alerting", "alerts", "history", "ended", "ended_ids", "ended_read", "ended_last",
                                           "workflows", "workflow_jobs", "workflow_times", "workflows_over")]
         names += self.workflow_keys
@@ -1258,9 +1260,13 @@ class World:
             self.call_items("undefine", (), [(name, self.chance.choice((tag, "*")))])
         else:
             next_ms = self.chance.choice(("-", "=", *(str(self.pool.now + more) for more in (0, 300, 2000))))
-            self.call_items("define", (), [(name, tag, f'{{"d":{self.chance.randrange(3)}}}', next_ms)])
+            self.call_items("define", (), [(name, tag, f'{{"d":{self.chance.randrange(3)}}}', next_ms, self.some_expectation())])
         if self.chance.random() < 0.5:
             self.seen_tags[name] = self.pool.fired[name][0] if name in self.pool.fired else "-"
+
+    def some_expectation(self):
+        """Returns expectBy and jitter of a schedule, ms."""
+        return self.chance.choice(("-", "1000 0", "1000 300", "60000 0"))
 
     def some_group(self):
         """Returns the last arguments of an item of the script fire. In most cases, the job is sent to no group."""
@@ -1288,13 +1294,13 @@ class World:
         listed = [(name, self.pool.fired[name][0], at) for at, name in some]
         if listed and self.chance.random() < 0.15:  # the definition changes before the schedule is fired, and keeps its next time
             name, tag, _ = self.chance.choice(listed)
-            self.call_items("define", (), [(name, tag, f'{{"d":{self.chance.randrange(3)}}}', "=")])
+            self.call_items("define", (), [(name, tag, f'{{"d":{self.chance.randrange(3)}}}', "=", self.some_expectation())])
         items = []
         for name, tag, at in self.chance.choice((listed, listed, self.listed)) + self.chance.choice(([], listed)):
             kind = self.chance.choice(("fire", "fire", "fire", "skip", "hold"))
             next_ms = self.chance.choice(("-", str(at + 300), str(at + 300), str(self.pool.now + 2000)))
             items.append((name, tag, str(at), next_ms, kind, str(at), self.chance.choice("01"), self.chance.choice("001"), self.some_skipped(),
-                          f"{name}~{at}" if kind == "fire" else "", f"@{at + self.chance.choice((0, 0, 400))}", self.some_record(), "-",
+                          f"{name}~{at}T0Z" if kind == "fire" else "", f"@{at + self.chance.choice((0, 0, 400))}", self.some_record(), "-",
                           *(self.some_group() if kind == "fire" else (0,))))
         for at, name in ahead if self.chance.random() < 0.8 else [(at, name) for name, at in self.pool.fires.items()]:
             expected = str(at) if at >= 0 else "-"
@@ -1941,6 +1947,14 @@ class Bench:
 
 
 CONTROLS = {
+    "a delivery of a schedule's job is not noticed": [("complete", "    if Expected.is_used() then Expected.note_delivered(gone) end\n", "")],
+    "a delivery makes up for later times": [("lib/expected", "if open[k].jobs < 1 then last = k end", "if open[k].jobs < 1 then last = #open end")],
+    "one job of a group is enough": [("lib/expected", "open[k].jobs = open[k].jobs - 1", "open[k].jobs = 0")],
+    "a skipped time is expected": [("lib/expected", "  if outcome ~= 'overlap' then\n", "  if true then\n")],
+    "times that were missed are not expected": [("lib/expected", "tonumber(entry.next_at) < tonumber(time) then", "false then")],
+    "new times are not expected": [("define", "  Expected.define(id, by, jitter, next_at, ", "  Expected.define(id, by, jitter, '=', ")],
+    "a deleted schedule is expected": [("undefine", "  Expected.forget(id)\n", "")],
+    "a clock that steps back leaves the old time expected": [("fire", "  Expected.move(item.id, item.next_at)\n", "")],
     "no fence": [("lib/fence", "if string.sub(claim, 1, #begin) == begin or claim == nonce then", "if true then")],
     "no fence after a loss": [("lib/fence", "string.match(crash, '%S+$') == nonce and 'late' or nil", "'late'")],
     "nothing recorded after a loss": [("recover", "call('HSET', CRASHES, id, losses .. ' ' .. nonce)",

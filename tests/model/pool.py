@@ -168,6 +168,7 @@ class Pool(Workflows):
         self.sends_until = {}  # topic/jobId -> ms, when a call has to examine again what was sent to the group
         self.schedules = {}  # topic/scheduleId -> definition
         self.fired = {}  # topic/scheduleId -> (tag, outcome, missed, time, when that was written, id of the last job)
+        self.expected = {}  # topic/scheduleId -> (expectBy and jitter, next time or '-', when a job was last delivered, times that have come)
         self.skipped = {}  # topic/scheduleId -> until, front, first, last, ...: ranges of the schedule's times that were missed and skipped
         self.fires = {}  # topic/scheduleId -> time of the next occurrence, ms
         self.backlog = 0  # bytes of the outbox; 0: there is no history
@@ -1284,7 +1285,7 @@ class Pool(Workflows):
 
     def define(self, items):
         answers = []
-        for name, tag, definition, next_ms in items:
+        for name, tag, definition, next_ms, expectation in items:
             was = self.fired.get(name)
             if (was[0] if was else "-") != tag:
                 answers.append(0)
@@ -1294,6 +1295,7 @@ class Pool(Workflows):
             self.fired[name] = (hashlib.sha1(definition.encode()).hexdigest(), "-" if outcome in ("hold", "quota") and next_ms != "=" else outcome, *rest)
             if next_ms != "=":
                 self.skipped.pop(name, None)
+            self.define_expected(name, expectation, next_ms, rest[1] if outcome in ("hold", "quota") else self.fires.get(name, "-"))
             if next_ms == "-":
                 self.fires.pop(name, None)
             elif next_ms != "=":
@@ -1307,8 +1309,69 @@ class Pool(Workflows):
             was = self.fired.get(name)
             answers.append(-1 if not was else -4 if tag not in ("*", was[0]) else 1)
             if answers[-1] == 1:
-                self.schedules.pop(name), self.fired.pop(name), self.fires.pop(name, None), self.skipped.pop(name, None)
+                self.schedules.pop(name), self.fired.pop(name), self.fires.pop(name, None), self.skipped.pop(name, None), self.expected.pop(name, None)
         return answers
+
+    # ---- the times of schedules that must be delivered ----
+
+    def define_expected(self, name, expectation, next_ms, next_now):
+        if expectation == "-":
+            self.expected.pop(name, None)
+            return
+        _, was_next, at, come = self.expected.get(name, (None, next_now if next_ms == "=" else "-", 0, []))
+        if next_ms == "-":
+            come = []
+        self.expected[name] = (expectation, was_next if next_ms == "=" else next_ms, at, come)
+
+    def fire_expected(self, name, outcome, time_ms, job_id, when, jobs, next_ms):
+        """A time of the schedule has come. Those that have come are (time in the ids of its jobs or '-', due time, jobs that are left)."""
+        if name not in self.expected:
+            return
+        expectation, next_before, at, come = self.expected[name]
+        come = list(come)
+        new = [("-", int(next_before), 1)] if next_before != "-" and int(next_before) < int(time_ms) else []
+        due = int(when[1:]) if when[0] == "@" else self.now + int(when)
+        new.append((job_id.split("~")[-1], due, jobs) if jobs else ("-", int(time_ms), 1))
+        for one in new if outcome != "overlap" else []:
+            if not come or one[1] > come[-1][1]:
+                come[31:] = []
+                come.append(one)
+        self.expected[name] = (expectation, next_ms, at, come)
+
+    def move_expected(self, name, next_ms):
+        if name in self.expected:
+            expectation, next_before, at, come = self.expected[name]
+            if next_before == "-" or int(next_before) > self.now:
+                self.expected[name] = (expectation, next_ms, at, come)
+
+    def deliver_expected(self, job_id):
+        parts = job_id.split("~")
+        for size in (1, 2):
+            name, mark = "~".join(parts[:-size]), parts[-size] if len(parts) > size else ""
+            is_run = re.fullmatch("run-[0-9a-f]+", mark)
+            if name not in self.expected or not is_run and not re.fullmatch(r"\d+T[\d.]+Z", mark):
+                continue
+            expectation, next_ms, _, come = self.expected[name]
+            left, done = [], 0
+            for number, (time, due, jobs) in enumerate(come, 1):
+                jobs -= time == mark
+                left.append((time, due, jobs))
+                if time == mark and jobs < 1 or is_run and due <= self.now:
+                    done = number
+            self.expected[name] = (expectation, next_ms, self.now, left[done:])
+            return
+
+    def missed_at(self, name):
+        expectation, next_ms, _, come = self.expected[name]
+        by, jitter = map(int, expectation.split())
+        due = min([due for _, due, _ in come[:1]] + ([int(next_ms) + jitter] if next_ms != "-" else []), default=None)
+        return None if due is None else due + by
+
+    def expected_keyspace(self):
+        times = {name: self.missed_at(name) for name in self.expected}
+        return {"expected": {name: " ".join(map(str, [expectation, next_ms, at, *(word for one in come for word in one)]))
+                             for name, (expectation, next_ms, at, come) in self.expected.items()},
+                "expected until": {name: at for name, at in times.items() if at is not None}}
 
     def fire(self, max_jobs, items):
         answers, self.room_left = [], self.room(max_jobs)
@@ -1334,6 +1397,8 @@ class Pool(Workflows):
             self.fired[name] = (tag, outcome, int(missed), int(time_ms), self.now, job_id if result > 1 else was[5])
             if result in (-7, -11):
                 continue
+            if kind != "hold":
+                self.fire_expected(name, outcome, time_ms, job_id, when, len(send[2::2]) or 1 if result > 1 else 0, next_ms)
             self.set_next(name, next_ms, skipped)
         self.finish()
         return answers
@@ -1352,6 +1417,7 @@ class Pool(Workflows):
         if self.fired.get(name, ("",))[0] != tag or str(self.fires.get(name, "-")) != expected:
             return 0
         self.set_next(name, next_ms, skipped)
+        self.move_expected(name, next_ms)
         return 1
 
     def ahead(self):
@@ -1912,6 +1978,7 @@ class Pool(Workflows):
                 line = line or self.line_of_completed(job_id)
             self.take(job_id, is_completed=True)
             self.end_job(job_id, "delivered", line)
+            self.deliver_expected(job_id)
 
         def order_ends():
             self.ending.sort(key=lambda end: end[0] in plain)
@@ -2298,7 +2365,7 @@ class Pool(Workflows):
     # ---- the whole keyspace ----
 
     def keyspace(self):
-        return self.workflow_keyspace() | {
+        return self.workflow_keyspace() | self.expected_keyspace() | {
             "jobs": self.jobs, "bucket": self.bucket, "leases": self.leases, "pulled": self.pulled, "pull notes": self.pull_notes, "progress": self.progress, "awaited": self.awaited, "dead": self.dead, "dead_due": self.dead_due,
             "ended": {f"{state}:{job_id}": at for job_id, (state, at, *_) in self.kept.items()},
             "holders": self.holders, "crashes": self.crashes, "expiries": self.expiries, "lingering": self.lingering, "lines": self.line,

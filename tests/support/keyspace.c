@@ -57,9 +57,10 @@ static bool is_hash(struct slice name)
            slice_equal(name, SLICE("ended_last")) || slice_equal(name, SLICE("history")) ||
            slice_equal(name, SLICE("sends")) || slice_equal(name, SLICE("skipped")) ||
            slice_equal(name, SLICE("workflows")) || slice_equal(name, SLICE("waits")) ||
-           slice_equal(name, SLICE("limits")) || slice_equal(name, SLICE("limits_used")) ||
-           slice_equal(name, SLICE("limited")) || slice_equal(name, SLICE("lanes")) ||
-           slice_equal(name, SLICE("ranks")) || slice_equal(name, SLICE("key_settings")) ||
+           slice_equal(name, SLICE("expected")) || slice_equal(name, SLICE("limits")) ||
+           slice_equal(name, SLICE("limits_used")) || slice_equal(name, SLICE("limited")) ||
+           slice_equal(name, SLICE("lanes")) || slice_equal(name, SLICE("ranks")) ||
+           slice_equal(name, SLICE("key_settings")) ||
            is_one_of(name,
                      (const char *const[]){
                          "jobs",         "holders:",   "crashes",   "attempts",      "carry",     "meta",
@@ -91,6 +92,7 @@ static bool has_words(struct slice name)
 {
     return slice_equal(name, SLICE("ended")) || slice_equal(name, SLICE("skipped")) ||
            slice_equal(name, SLICE("limited")) || slice_equal(name, SLICE("lanes")) ||
+           slice_equal(name, SLICE("expected")) ||
            is_one_of(name,
                      (const char *const[]){"holders:", "crashes", "kept", "receivers", "sends", "fired",
                                            "idempotency", "openings", "lines", "workflow:", "workflow_jobs",

@@ -222,6 +222,76 @@ START_TEST(a_report_says_what_has_happened)
 }
 END_TEST
 
+START_TEST(a_schedule_is_missed_from_its_time_on)
+{
+    static const char missed[] = "[{\"on\":\"missed\"," URL "}]";
+    struct alert_facts facts = {.about = ALERT_OF_SCHEDULE,
+                                .subject = SLICE("orders/a b"),
+                                .now_ms = NOW_MS,
+                                .missed_ms = NOW_MS + 1};
+    check_change(missed, &facts, false, ALERT_UNCHANGED);
+    check_change(missed, &facts, true, ALERT_RESOLVED);
+    facts.missed_ms = NOW_MS;
+    check_change(missed, &facts, false, ALERT_FIRED);
+    check_change(missed, &facts, true, ALERT_UNCHANGED);
+    facts.missed_ms = -1;
+    check_change(missed, &facts, false, ALERT_UNCHANGED);
+    check_change(missed, &facts, true, ALERT_RESOLVED);
+    /* Facts about the topic say nothing about it. */
+    const struct alert_rule *rule = rule_of(missed);
+    ck_assert(alert_rule_fits(rule, &facts));
+    facts.about = ALERT_OF_TOPIC;
+    ck_assert(!alert_rule_fits(rule, &facts));
+    alert_rules_fini(&rules);
+}
+END_TEST
+
+static bool has_text(struct slice body, const char *text)
+{
+    return memmem(body.data, body.size, text, strlen(text)) != NULL;
+}
+
+static void check_missed(int64_t missed_ms, int64_t delivered_ms, enum alert_change change,
+                         const char *expected)
+{
+    const struct alert_rule *rule = rule_of("[{\"on\":\"missed\"," URL "}]");
+    struct alert_facts facts = {.about = ALERT_OF_SCHEDULE,
+                                .subject = SLICE("orders/a"),
+                                .now_ms = NOW_MS,
+                                .missed_ms = missed_ms,
+                                .delivered_ms = delivered_ms};
+    struct alert_episode episode = {.since_ms = NOW_MS};
+    struct buffer record;
+    char id[ALERT_ID_SIZE];
+    struct job job;
+    buffer_init(&record, JOB_RECORD_MAX);
+    buffer_append(&record, SLICE("{\"createdAt\":1,"));
+    alert_job_write(rule, &facts, &episode, change, id, &record);
+    ck_assert_int_eq(job_read(slice_of(id), buffer_slice(&record), &job), STATUS_OK);
+    ck_assert_msg(has_text(job.body, expected), "%.*s\nlacks\n%s", SLICE_ARG(job.body), expected);
+    ck_assert(has_text(job.body, "\"topic\":\"orders\",\"scheduleId\":\"a\""));
+    job_fini(&job);
+    buffer_fini(&record);
+    alert_rules_fini(&rules);
+}
+
+START_TEST(a_report_says_when_a_schedule_was_delivered)
+{
+    check_missed(NOW_MS, 0, ALERT_FIRED,
+                 "orders/a: no occurrence was delivered by 2030-01-01T00:00:00.000Z\"");
+    check_missed(NOW_MS, NOW_MS - 1000, ALERT_FIRED,
+                 "Z; the last delivery was at 2029-12-31T23:59:59.000Z\"");
+    check_missed(
+        NOW_MS, NOW_MS - 1000, ALERT_FIRED,
+        "\"expectedUntil\":\"2030-01-01T00:00:00.000Z\",\"deliveredAt\":\"2029-12-31T23:59:59.000Z\"}");
+    check_missed(NOW_MS + 1, NOW_MS, ALERT_RESOLVED,
+                 "orders/a: the schedule is in time again; the last delivery was");
+    check_missed(-1, 0, ALERT_RESOLVED, "orders/a: the schedule is paused, deleted or over\"");
+    check_missed(-1, NOW_MS, ALERT_RESOLVED,
+                 "orders/a: no further delivery is expected; the last delivery was at");
+}
+END_TEST
+
 Suite *suite(void)
 {
     Suite *suite = suite_create("alert");
@@ -235,6 +305,8 @@ Suite *suite(void)
     tcase_add_test(tests, a_durability_that_is_unknown_changes_nothing);
     tcase_add_test(tests, an_alert_is_not_about_its_own_receiver);
     tcase_add_test(tests, a_report_says_what_has_happened);
+    tcase_add_test(tests, a_schedule_is_missed_from_its_time_on);
+    tcase_add_test(tests, a_report_says_when_a_schedule_was_delivered);
     suite_add_tcase(suite, tests);
     return suite;
 }

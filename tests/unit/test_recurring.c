@@ -40,10 +40,10 @@ START_TEST(writes_a_record)
         {"{\"job\":{\"url\":\"http://h/\"},\"every\":\"1h30m\"}", CREATED "\"every\":5400," JOB},
         {"{\"job\":{\"url\":\"http://h/\"},\"every\":1.5,\"startAt\":\"2030-01-01T01:00:00+01:00\",\"endAt\":"
          "\"2031-01-01T00:00:00Z\",\"jitter\":\"10s\",\"grace\":120,\"misfire\":\"all\",\"overlap\":\"skip\","
-         "\"paused\":true,\"timezone\":\"UTC\"}",
+         "\"paused\":true,\"expectBy\":\"10m\",\"timezone\":\"UTC\"}",
          CREATED "\"every\":1.5,\"timezone\":\"UTC\",\"startAt\":\"2030-01-01T00:00:00.000Z\",\"endAt\":"
                  "\"2031-01-01T00:00:00.000Z\",\"jitter\":10,\"grace\":120,\"misfire\":\"all\",\"overlap\":"
-                 "\"skip\",\"paused\":true," JOB},
+                 "\"skip\",\"expectBy\":600,\"paused\":true," JOB},
         {"{\"cron\":\"@daily\",\"timezone\":null,\"every\":null,\"misfire\":null,\"job\":{\"body\":{\"a\" : "
          "1.10}"
          ",\"ttl\":60,\"topic\":null,\"headers\":{\"X-A\":\"\\u0041\"},\"retrySchedule\":[1,\"1m\"]}}",
@@ -82,6 +82,7 @@ START_TEST(names_what_is_wrong)
         {"{\"every\":1,\"grace\":0,\"job\":{}}", "grace: must be 1 to 315360000 seconds"},
         {"{\"every\":1,\"misfire\":\"twice\",\"job\":{}}", "misfire: must be one, skip or all"},
         {"{\"every\":1,\"overlap\":\"\",\"job\":{}}", "overlap: must be allow or skip"},
+        {"{\"every\":1,\"expectBy\":0.5,\"job\":{}}", "expectBy: must be 1 to 315360000 seconds"},
         {"{\"every\":1,\"paused\":1,\"job\":{}}", "paused: must be true or false"},
         {"{\"every\":1,\"job\":[]}", "job: must be an object: a job without topic, jobId, delay and dueAt"},
         {"{\"every\":1,\"job\":null}", "job: must be an object: a job without topic, jobId, delay and dueAt"},
@@ -276,11 +277,13 @@ START_TEST(shows_defaults_and_no_secrets)
         "\"overlap\":\"allow\",\"paused\":false,\"createdAt\":\"2030-01-01T00:00:00.000Z\",\"job\":"
         "{\"url\":\"http://h/?***\",\"headers\":{\"X-Key\":\"***\"},\"body\":1}");
     ck_assert_str_eq(
-        shown(CREATED "\"every\":60,\"startAt\":\"2030-01-01T00:00:00Z\",\"endAt\":"
-                      "\"2031-01-01T00:00:00Z\",\"jitter\":1,\"grace\":2,\"misfire\":\"skip\","
-                      "\"overlap\":\"skip\",\"paused\":true,\"job\":{\"url\":\"\",\"retry\":1}}"),
+        shown(CREATED
+              "\"every\":60,\"startAt\":\"2030-01-01T00:00:00Z\",\"endAt\":"
+              "\"2031-01-01T00:00:00Z\",\"jitter\":1,\"grace\":2,\"misfire\":\"skip\","
+              "\"overlap\":\"skip\",\"expectBy\":600,\"paused\":true,\"job\":{\"url\":\"\",\"retry\":1}}"),
         "\"every\":60,\"startAt\":\"2030-01-01T00:00:00.000Z\",\"endAt\":\"2031-01-01T00:00:00.000Z\""
-        ",\"jitter\":1,\"grace\":2,\"misfire\":\"skip\",\"overlap\":\"skip\",\"paused\":true,"
+        ",\"jitter\":1,\"grace\":2,\"misfire\":\"skip\",\"overlap\":\"skip\",\"expectBy\":600,\"paused\":"
+        "true,"
         "\"createdAt\":\"2030-01-01T00:00:00.000Z\",\"job\":{\"retry\":1}");
 }
 END_TEST

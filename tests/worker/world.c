@@ -630,10 +630,10 @@ void store_alerts(struct store *store, store_alerts_fn *fn, void *arg)
     (void)store, (void)fn, (void)arg;
 }
 
-void shard_symptoms(struct shard *shard, const struct slice *topics, size_t topic_count,
-                    const struct slice *receivers, size_t receiver_count, shard_symptoms_fn *fn, void *arg)
+void shard_symptoms(struct shard *shard, const struct store_alert_subjects *subjects, shard_symptoms_fn *fn,
+                    void *arg)
 {
-    (void)shard, (void)topics, (void)topic_count, (void)receivers, (void)receiver_count, (void)fn, (void)arg;
+    (void)shard, (void)subjects, (void)fn, (void)arg;
     ck_abort_msg("no test has alerts");
 }
 

@@ -74,16 +74,19 @@ static bool is_of_own_url(const struct alert_rule *rule, struct slice receiver)
     return slice_equal(slice_of(name), receiver_host_of(receiver));
 }
 
+bool alert_kind_is_about(enum alert_kind kind, enum alert_about about)
+{
+    enum alert_about its = kind == ALERT_MISSED           ? ALERT_OF_SCHEDULE
+                           : alert_kind_is_of_topic(kind) ? ALERT_OF_TOPIC
+                           : kind == ALERT_BREAKER_OPENED ? ALERT_OF_RECEIVER
+                                                          : ALERT_OF_SHARD;
+    return its == about;
+}
+
 bool alert_rule_fits(const struct alert_rule *rule, const struct alert_facts *facts)
 {
-    switch (facts->about) {
-    case ALERT_OF_TOPIC:
-        return alert_kind_is_of_topic(rule->kind);
-    case ALERT_OF_RECEIVER:
-        return rule->kind == ALERT_BREAKER_OPENED && !is_of_own_url(rule, facts->subject);
-    default:
-        return rule->kind > ALERT_BREAKER_OPENED;
-    }
+    return alert_kind_is_about(rule->kind, facts->about) &&
+           (facts->about != ALERT_OF_RECEIVER || !is_of_own_url(rule, facts->subject));
 }
 
 /* Returns the number of jobs that died in the periods from first to last. */
@@ -157,6 +160,9 @@ enum alert_change alert_decide(const struct alert_rule *rule, const struct alert
     case ALERT_QUOTA_REACHED:
         is_on = is_quota_used(facts, is_open);
         break;
+    case ALERT_MISSED:
+        is_on = facts->missed_ms >= 0 && facts->missed_ms <= facts->now_ms;
+        break;
     case ALERT_BREAKER_OPENED:
         is_on = facts->opened_ms > 0;
         break;
@@ -225,6 +231,30 @@ static void tell_overdue(const struct alert_facts *facts, bool is_over, struct b
     add_seconds(text, overdue_ms(facts));
 }
 
+static void add_time(struct buffer *text, int64_t time_ms)
+{
+    char time[TIMESTAMP_SIZE];
+    timestamp_format(time_ms, time);
+    buffer_append(text, slice_of(time));
+}
+
+static void tell_missed(const struct alert_facts *facts, bool is_over, struct buffer *text)
+{
+    if (is_over && facts->missed_ms < 0 && facts->delivered_ms == 0) {
+        buffer_append(text, SLICE("the schedule is paused, deleted or over"));
+    } else if (is_over) {
+        buffer_append(text, facts->missed_ms < 0 ? SLICE("no further delivery is expected")
+                                                 : SLICE("the schedule is in time again"));
+    } else {
+        buffer_append(text, SLICE("no occurrence was delivered by "));
+        add_time(text, facts->missed_ms);
+    }
+    if (facts->delivered_ms == 0)
+        return;
+    buffer_append(text, SLICE("; the last delivery was at "));
+    add_time(text, facts->delivered_ms);
+}
+
 static void tell_certificate(const struct alert_facts *facts, bool is_over, struct buffer *text)
 {
     if (is_over) {
@@ -255,6 +285,8 @@ static void alert_tell(const struct alert_rule *rule, const struct alert_facts *
         if (facts->quota >= 0)
             buffer_printf(text, "; maxPending is %" PRId64, facts->quota);
         return;
+    case ALERT_MISSED:
+        return tell_missed(facts, is_over, text);
     case ALERT_BREAKER_OPENED:
         buffer_append(text, is_over ? SLICE("the circuit breaker is closed")
                                     : SLICE("the circuit breaker is open; last failure: "));
@@ -303,6 +335,12 @@ static void add_details(struct json_writer *json, const struct alert_rule *rule,
         if (facts->quota >= 0)
             json_add_number(json, "maxPending", facts->quota);
         return;
+    case ALERT_MISSED:
+        if (facts->missed_ms >= 0)
+            json_add_time(json, "expectedUntil", facts->missed_ms);
+        if (facts->delivered_ms)
+            json_add_time(json, "deliveredAt", facts->delivered_ms);
+        return;
     case ALERT_BREAKER_OPENED:
         if (facts->opened_ms)
             json_add_text(json, "cause", facts->cause);
@@ -350,13 +388,20 @@ static void put_slack(struct buffer *document, const char *state, struct slice t
 static void begin_document(struct json_writer *json, const struct alert_rule *rule, const char *state,
                            const struct alert_facts *facts, struct slice text)
 {
-    static const char *const names[] = {
-        [ALERT_OF_TOPIC] = "topic", [ALERT_OF_RECEIVER] = "receiver", [ALERT_OF_SHARD] = "shard"};
+    static const char *const names[] = {[ALERT_OF_TOPIC] = "topic",
+                                        [ALERT_OF_SCHEDULE] = "topic",
+                                        [ALERT_OF_RECEIVER] = "receiver",
+                                        [ALERT_OF_SHARD] = "shard"};
+    struct slice subject = facts->subject, schedule_id = SLICE("");
+    if (facts->about == ALERT_OF_SCHEDULE)
+        slice_cut(facts->subject, '/', &subject, &schedule_id);
     json_put_object(json);
     json_add_text(json, "alert", slice_of(alert_kind_word(rule->kind)));
     json_add_text(json, "state", slice_of(state));
     json_add_text(json, "text", text);
-    json_add_text(json, names[facts->about], facts->subject);
+    json_add_text(json, names[facts->about], subject);
+    if (facts->about == ALERT_OF_SCHEDULE)
+        json_add_text(json, "scheduleId", schedule_id);
     json_add_time(json, "at", facts->now_ms);
 }
 

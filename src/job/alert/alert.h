@@ -15,15 +15,21 @@
 
 enum {
     ALERT_JOBS_MAX = 5, /* maximum number of dead jobs that an alert names */
-    ALERT_NAME_SIZE = RECEIVER_NAME_SIZE + 48,
+    ALERT_NAME_SIZE = (int)RECEIVER_NAME_SIZE > (int)JOB_KEY_MAX ? RECEIVER_NAME_SIZE + 48 : JOB_KEY_MAX + 48,
     ALERT_STATE_SIZE = 96, /* including the NUL */
     ALERT_ID_SIZE = 128,
 };
 
-/* The facts about a topic, a receiver, or a shard and its server. The slices are borrowed. */
+/* Kinds of things that alerts are about. */
+enum alert_about { ALERT_OF_TOPIC, ALERT_OF_SCHEDULE, ALERT_OF_RECEIVER, ALERT_OF_SHARD };
+
+/* Returns whether alerts of a kind are about such a thing. */
+bool alert_kind_is_about(enum alert_kind, enum alert_about) MUST_USE;
+
+/* The facts about a topic, a schedule, a receiver, or a shard and its server. The slices are borrowed. */
 struct alert_facts {
-    enum { ALERT_OF_TOPIC, ALERT_OF_RECEIVER, ALERT_OF_SHARD } about;
-    struct slice subject; /* name of the topic or receiver; number of the shard */
+    enum alert_about about;
+    struct slice subject; /* name of the topic or receiver; topic/scheduleId; number of the shard */
     int64_t now_ms;
     /* A topic: attempts of the present and the previous period of five minutes. */
     int64_t delivered, failed;
@@ -34,6 +40,9 @@ struct alert_facts {
     size_t dead_count;
     int64_t due_ms;         /* due time of the first job that waits; -1: none */
     int64_t pending, quota; /* without a quota, quota is -1 */
+    /* A schedule */
+    int64_t missed_ms; /* when it is missed unless an occurrence is delivered; -1: it expects no delivery */
+    int64_t delivered_ms; /* when an occurrence was last delivered; 0: never */
     /* A receiver */
     int64_t opened_ms; /* 0: its breaker is closed */
     struct slice cause;

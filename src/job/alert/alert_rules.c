@@ -23,6 +23,7 @@ static const struct {
     [ALERT_FAILING] = {"failing", false, false, true},
     [ALERT_OVERDUE] = {"overdue", true, false, false},
     [ALERT_QUOTA_REACHED] = {"quotaReached", false, false, false},
+    [ALERT_MISSED] = {"missed", false, false, false},
     [ALERT_BREAKER_OPENED] = {"breakerOpened", false, false, false},
     [ALERT_HISTORY_BEHIND] = {"historyBehind", true, false, false},
     [ALERT_DURABILITY_LOST] = {"durabilityLost", false, false, false},
@@ -47,7 +48,7 @@ static void check_on(struct member_parse *parse, const struct member *member)
     struct alert_rule *rule = parse->of;
     if (!alert_kind_parse(rule->on, &rule->kind))
         job_errors_add(parse->errors, member->path,
-                       "must be died, failing, overdue, quotaReached, breakerOpened, historyBehind, "
+                       "must be died, failing, overdue, quotaReached, missed, breakerOpened, historyBehind, "
                        "durabilityLost or certificateEnds");
 }
 

@@ -18,6 +18,7 @@ enum alert_kind {
     ALERT_FAILING,
     ALERT_OVERDUE,
     ALERT_QUOTA_REACHED,
+    ALERT_MISSED, /* about a schedule of the topic */
     /* These belong to no topic. Only the pattern "*" may have them. */
     ALERT_BREAKER_OPENED,
     ALERT_HISTORY_BEHIND,
@@ -32,6 +33,7 @@ const char *alert_kind_word(enum alert_kind);
 /* Finds the kind of a word. */
 bool alert_kind_parse(struct slice word, enum alert_kind *);
 
+/* Returns whether each topic may have alerts of this kind. */
 static inline bool alert_kind_is_of_topic(enum alert_kind kind)
 {
     return kind < ALERT_BREAKER_OPENED;

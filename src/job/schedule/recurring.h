@@ -24,11 +24,13 @@ enum {
         RECURRING_ID_MAX - 1 -
         GROUP_ENDPOINT_NAME_MAX, /* maximum size of a scheduleId if its job is sent to a group */
 };
-#define RECURRING_EVERY_MAX_MS  (INT64_C(315360000) * 1000) /* 10 years */
-#define RECURRING_JITTER_MAX_MS (INT64_C(86400) * 1000)
-#define RECURRING_GRACE_MIN_MS  INT64_C(1000)
-#define RECURRING_GRACE_MAX_MS  (INT64_C(315360000) * 1000)
-#define RECURRING_GRACE_MS      (INT64_C(60) * 1000)
+#define RECURRING_EVERY_MAX_MS     (INT64_C(315360000) * 1000) /* 10 years */
+#define RECURRING_JITTER_MAX_MS    (INT64_C(86400) * 1000)
+#define RECURRING_GRACE_MIN_MS     INT64_C(1000)
+#define RECURRING_GRACE_MAX_MS     (INT64_C(315360000) * 1000)
+#define RECURRING_EXPECT_BY_MIN_MS INT64_C(1000)
+#define RECURRING_EXPECT_BY_MAX_MS RECURRING_GRACE_MAX_MS
+#define RECURRING_GRACE_MS         (INT64_C(60) * 1000)
 
 enum overlap {
     OVERLAP_ALLOW,
@@ -44,7 +46,8 @@ struct recurring {
     struct slice timezone; /* empty: UTC */
     int64_t start_at_ms, end_at_ms;
     int64_t jitter_ms, grace_ms;
-    struct slice windows;                    /* as in the text, see windows.h, without zones; empty: none */
+    int64_t expect_by_ms; /* an occurrence must be delivered so soon after it is due; 0: it need not */
+    struct slice windows; /* as in the text, see windows.h, without zones; empty: none */
     struct slice misfire_word, overlap_word; /* empty: the default */
     struct slice job;                        /* job as JSON: from the client's text, or from the record */
     /* Only the server sets delay_ms and into, for schedules of sibling topics: */
@@ -73,6 +76,7 @@ enum recurring_member {
     RECURRING_WINDOWS,
     RECURRING_MISFIRE,
     RECURRING_OVERLAP,
+    RECURRING_EXPECT_BY,
     RECURRING_PAUSED,
     RECURRING_DELAY,
     RECURRING_INTO,

@@ -279,6 +279,8 @@ void recurring_show(const struct recurring *recurring, const struct job *job, st
         json_add_raw(json, "windows", recurring->windows);
     json_add_text(json, "misfire", misfire_word(recurring_misfire(recurring)));
     json_add_text(json, "overlap", overlap_word(recurring_overlap(recurring)));
+    if (recurring->expect_by_ms)
+        json_add_seconds(json, "expectBy", recurring->expect_by_ms);
     json_add_bool(json, "paused", recurring->is_paused);
     if (recurring->created_ms)
         json_add_time(json, "createdAt", recurring->created_ms);

@@ -69,7 +69,7 @@ local function archive_plain()
 end
 
 script('complete', {'allow-oom'}, {
-  Attempts, Ended, Fence, FollowUps, Hours, Lanes, Leases, Lingering, Outbox, Places, Pull, Records, Stream, Waited, WorkflowEnds
+  Attempts, Ended, Expected, Fence, FollowUps, Hours, Lanes, Leases, Lingering, Outbox, Places, Pull, Records, Stream, Waited, WorkflowEnds
 }, function()
   if FollowUps.are_there() then FollowUps.take(2, 3) end
   check_ends(2, 3)
@@ -137,6 +137,7 @@ script('complete', {'allow-oom'}, {
     call('HDEL', JOBS, unpack(gone))
     if has(CRASHES) then call('HDEL', CRASHES, unpack(gone)) end
     if has(WORKFLOW_JOBS) then WorkflowEnds.leave_all(gone) end
+    if Expected.is_used() then Expected.note_delivered(gone) end
     Attempts.forget(gone)
   end
   Hours.write()

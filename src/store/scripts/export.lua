@@ -304,6 +304,7 @@ local OF_SHARD = {
       with(row, 'fired', call('HGET', FIRED, id))
       with(row, 'skipped', call('HGET', SKIPPED, id))
       with(row, 'skippedUntil', call('ZSCORE', SKIPPED_UNTIL, id))
+      with(row, 'expected', Expected.text(id))
       add(row)
     end)
   end,
@@ -319,7 +320,7 @@ local OF_SHARD = {
   end,
 }
 
-script('export', {'no-writes'}, {Events, Fifo, Holds, Leases, Lists, Ranks, Rates, Workflows}, function()
+script('export', {'no-writes'}, {Events, Expected, Fifo, Holds, Leases, Lists, Ranks, Rates, Workflows}, function()
   rows, most, unpaused, bytes_left = {}, tonumber(ARGV[4]), 0, BYTES
   has_lanes = has(LANES)
   local section, place = string.match(ARGV[2], '^(%d+) (.*)$')

@@ -181,7 +181,14 @@ end
 local function move(item)
   if (times[item.id] and tonumber(times[item.id])) ~= (item.expected ~= '-' and tonumber(item.expected)) then return 0 end
   set_next(item)
+  Expected.move(item.id, item.next_at)
   return 1
+end
+
+-- Returns when the job of an occurrence is due, ms.
+local function due_of(item)
+  local at = string.match(item.when, '^@(.*)$')
+  return at or integer(now + tonumber(item.when))
 end
 
 local function fire(item)
@@ -209,12 +216,16 @@ local function fire(item)
   local made = result > 1 and item.job or previous
   entries[id] = table.concat({item.tag, outcome, item.missed, item.time, integer(now), made}, ' ')
   changed_entries[id] = true
-  if result ~= RESULT.FULL and result ~= RESULT.QUOTA then set_next(item) end
+  if result ~= RESULT.FULL and result ~= RESULT.QUOTA then
+    local jobs = result > 1 and (item.endpoints and #item.endpoints or 1) or 0
+    if kind ~= 'hold' then Expected.fired(id, outcome, item.time, item.job, due_of(item), jobs, item.next_at) end
+    set_next(item)
+  end
   if result == RESULT.FULL and clock.is_manual then clock.note_full() end
   return result
 end
 
-script('fire', {}, {Expiries, Idempotency, Lanes, Places, Quotas, Records, Sends, Stream}, function()
+script('fire', {}, {Expected, Expiries, Idempotency, Lanes, Places, Quotas, Records, Sends, Stream}, function()
   items = {}
   local topics, is_known = {}, {}
   local at = 4

@@ -3,10 +3,11 @@
 -- ARGV[2] an id, or empty for a page   [3] a topic, or empty for all   [4] the id after which the page begins, or empty
 -- ARGV[5] maximum number of schedules   [6] a prefix of the names topic/scheduleId, or with [3] of the scheduleIds;
 --         or empty
--- Returns {now_us, 1 if there are more, then for each schedule: id, next time in ms or -1, definition, entry in fired}.
+-- Returns {now_us, 1 if there are more, then for each schedule: id, next time in ms or -1, definition, entry in fired, when it is
+-- missed, ms, or -1, when an occurrence was last delivered, ms, or 0; see lib/expected.lua}.
 -- A page ends early if it has some MiB of definitions.
 
-script('recurring', {'no-writes'}, {Records}, function()
+script('recurring', {'no-writes'}, {Expected, Records}, function()
   local one, topic, after, most = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
   local names = {one}
   if one == '' then
@@ -24,7 +25,8 @@ script('recurring', {'no-writes'}, {Records}, function()
     told = i
     if definition then
       local next_at = call('ZSCORE', FIRES, names[i])
-      for _, word in ipairs({names[i], next_at and tonumber(next_at) or -1, definition, call('HGET', FIRED, names[i]) or ''}) do
+      local missed_at, delivered_at = Expected.shown(names[i])
+      for _, word in ipairs({names[i], next_at and tonumber(next_at) or -1, definition, call('HGET', FIRED, names[i]) or '', missed_at, delivered_at}) do
         replies[#replies + 1] = word
       end
     end

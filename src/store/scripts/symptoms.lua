@@ -1,14 +1,16 @@
 -- symptoms.lua - reads the facts by which alerts are decided (job/alert/alert.h). Looks at a bounded number of topics:
 -- those with the most failures, those with the most jobs for their quota, some with due jobs, and those that the caller
--- names. So the time does not grow with what is merely there.
+-- names; and at a bounded number of schedules that are missed. So the time does not grow with what is merely there.
 --
--- ARGV[2] number of topics that the caller names, because alerts about them have begun; then these topics; then receivers,
---      for the same reason
+-- ARGV[2] number of topics that the caller names, because alerts about them have begun   [3] number of schedules that it
+--      names, for the same reason; then these topics; then these schedules; then receivers, for the same reason
 -- Returns {now_us, number of the present part of the hour (lib/hours.lua), settings of the pattern '*' or '', age of the
--- oldest job in the outbox, ms, topics, receivers}. The last two and the age are empty and 0 if no pattern '*' has alerts.
+-- oldest job in the outbox, ms, topics, receivers, schedules}. The receivers are empty, and the age is 0, if no pattern '*'
+-- has alerts.
 -- A topic is {name, settings or '', delivered, failed, deaths, due time of the first waiting job or -1, pending, quota or -1,
 -- jobIds of the last dead jobs ...}, see Hours.lately. Topics that the caller does not name are listed if their settings
--- have alerts. receivers are name, record or '', name, ...
+-- have alerts. receivers are name, record or '', name, ... A schedule is {id, settings of its topic or '', when it is
+-- missed, ms, or -1, when an occurrence was last delivered, ms, or 0}, see lib/expected.lua.
 
 local LOOK, TOPICS_MAX, DEAD_LOOK = 100, 200, 5
 
@@ -53,27 +55,42 @@ local function add_receivers(names)
   end
 end
 
+local function read_schedules(names)
+  local schedules, is_named, owners = {}, {}, {}
+  for i = 1, #names do is_named[names[i]] = true end
+  local missed = Expected.is_used() and Alerting.is_used()
+    and call('ZRANGE', Expected.until_key(), '-inf', now, 'BYSCORE', 'LIMIT', 0, LOOK + #names) or {}
+  for i = 1, #missed do owners[i] = owner_of(topic_of(missed[i])) end
+  fetch_settings(owners)
+  for i = 1, #missed do
+    if not is_named[missed[i]] and settings_of(owners[i]).alerts then names[#names + 1] = missed[i] end
+  end
+  for i = 1, #names do schedules[i] = {names[i], serving_text_of(topic_of(names[i])), Expected.shown(names[i])} end
+  return schedules
+end
+
 local function outbox_age()
   local first = call('LRANGE', ENDED_READ, 0, 0)[1] or call('LRANGE', ENDED_IDS, 0, 0)[1]
   local at = first and string.match(call('HGET', ENDED, first) or '', '^%a+ (%d+) ')
   return at and math.max(now - tonumber(at), 0) or 0
 end
 
-script('symptoms', {'no-writes'}, {Alerting, Holds, Hours, Quotas}, function()
-  local number = tonumber(ARGV[2])
+script('symptoms', {'no-writes'}, {Alerting, Expected, Holds, Hours, Quotas}, function()
+  local topic_count, schedule_count = tonumber(ARGV[2]), tonumber(ARGV[3])
+  local first_schedule, first_receiver = 4 + topic_count, 4 + topic_count + schedule_count
   local all = has(PATTERNS) and call('HGET', PATTERNS, '*') or ''
   topics, is_known, receivers, is_listed = {}, {}, {}, {}
-  add({unpack(ARGV, 3, 2 + number)}, true)
+  add({unpack(ARGV, 4, first_schedule - 1)}, true)
   if Alerting.is_used() then
     add(Hours.failing_lately(LOOK))
     add(Quotas.largest(LOOK))
     for _, key in ipairs({HELD, TURNS, BEHIND}) do add(call('ZRANGE', key, 0, LOOK - 1)) end
     add(call('ZRANGEBYSCORE', DUE, '-inf', now, 'LIMIT', 0, LOOK))
   end
-  add_receivers({unpack(ARGV, 3 + number)})
+  add_receivers({unpack(ARGV, first_receiver)})
   local is_for_all = Alerting.are_in(all)
   if is_for_all then add_receivers(call('ZRANGE', REPORTED, 0, LOOK - 1, 'REV')) end
-  local replies = {now_us, Hours.part(), is_for_all and all or '', is_for_all and outbox_age() or 0, {}, receivers}
+  local replies = {now_us, Hours.part(), is_for_all and all or '', is_for_all and outbox_age() or 0, {}, receivers, read_schedules({unpack(ARGV, first_schedule, first_receiver - 1)})}
   for i = 1, #topics do replies[5][i] = read(topics[i]) end
   return replies
 end)

@@ -13,10 +13,11 @@ local function undefine(id, tag)
   call('HDEL', SKIPPED, id)
   call('ZREM', SKIPPED_UNTIL, id)
   call('ZREM', SCHEDULE_NAMES, id)
+  Expected.forget(id)
   return 1
 end
 
-script('undefine', {'allow-oom'}, {Schedules}, function()
+script('undefine', {'allow-oom'}, {Expected, Schedules}, function()
   check(2, 2)
   local replies = {now_us}
   for i = 2, #ARGV, 2 do replies[#replies + 1] = undefine(ARGV[i], ARGV[i + 1]) end

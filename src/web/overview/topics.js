@@ -85,7 +85,7 @@ const ALERTS_MS = 10_000;
 
 const ALERTS = [
   { name: "alert", title: "Alert", view: (row) => m(State, { state: "bad", text: row.alert }) },
-  { name: "about", title: "About", view: (row) => m(Name, { text: row.topic ?? row.receiver ?? "the server" }) },
+  { name: "about", title: "About", view: (row) => m(Name, { text: row.scheduleId ? `${row.topic}/${row.scheduleId}` : row.topic ?? row.receiver ?? "the server" }) },
   { name: "since", title: "Since", isNumber: true, view: (row) => m(Time, { at: row.since }) },
 ];
 
@@ -104,7 +104,7 @@ export function Alerts() {
     onremove: () => reading.stop(),
     view: () => alerts.length === 0 ? null :
       m(Card, { title: "Alerts", sub: "reported to the urls of the setting alerts; the oldest first" },
-        m(Table, { label: "Alerts", columns: ALERTS, rows: alerts, rowKey: (row) => row.number, href: (row) => (row.topic ? href(["topics", row.topic]) : undefined) })),
+        m(Table, { label: "Alerts", columns: ALERTS, rows: alerts, rowKey: (row) => row.number, href: (row) => (row.scheduleId ? href(["schedules", row.topic, row.scheduleId]) : row.topic ? href(["topics", row.topic]) : undefined) })),
   };
 }
 

@@ -65,6 +65,8 @@ const content = (schedule) => [
         m("dt", "Last time"), m("dd", outcome(schedule)),
         m("dt", "Missed times"), m("dd", { one: "one job for all", skip: "no job", all: "a job for each" }[schedule.misfire]),
         m("dt", "Overlap"), m("dd", schedule.overlap === "skip" ? "no job while the last one waits" : "allowed"),
+        schedule.expectBy ? [m("dt", "Expected by"), m("dd", `${schedule.expectBy} s after it is due`, schedule.missed ? [" ", m(State, { state: "bad", text: "missed" })] : null)] : null,
+        schedule.deliveredAt ? [m("dt", "Last delivery"), m("dd", m(Time, { at: schedule.deliveredAt }))] : null,
         schedule.grace ? [m("dt", "Grace"), m("dd", `${schedule.grace} s`)] : null,
         schedule.jitter ? [m("dt", "Jitter"), m("dd", `${schedule.jitter} s`)] : null,
         schedule.startAt ? [m("dt", "Start"), m("dd", m(Time, { at: schedule.startAt }))] : null,

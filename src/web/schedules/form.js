@@ -6,13 +6,13 @@ import { time, utc } from "../format.js";
 import { changesOf, Dialog, Field, Form, faultOf, Raw, parseRaw } from "../parts/form.js";
 import { toast } from "../parts/toast.js";
 
-const NEW = { topic: "", scheduleId: "", kind: "cron", cron: "0 9 * * mon-fri", every: "1h", timezone: Intl.DateTimeFormat().resolvedOptions().timeZone, misfire: "one", overlap: "allow", jitter: "", grace: "", startAt: "", endAt: "", windows: "", job: '{\n  "url": "https://example.com/hook",\n  "body": {}\n}' };
+const NEW = { topic: "", scheduleId: "", kind: "cron", cron: "0 9 * * mon-fri", every: "1h", timezone: Intl.DateTimeFormat().resolvedOptions().timeZone, misfire: "one", overlap: "allow", jitter: "", grace: "", expectBy: "", startAt: "", endAt: "", windows: "", job: '{\n  "url": "https://example.com/hook",\n  "body": {}\n}' };
 
 const draftOf = (schedule) => ({
   ...NEW, topic: schedule.topic, scheduleId: schedule.scheduleId, kind: schedule.cron ? "cron" : "every",
   cron: schedule.cron ?? "", every: schedule.every ? `${schedule.every}s` : "", timezone: schedule.timezone ?? "UTC",
   misfire: schedule.misfire ?? "one", overlap: schedule.overlap ?? "allow", jitter: schedule.jitter ? `${schedule.jitter}s` : "",
-  grace: schedule.grace ? `${schedule.grace}s` : "", startAt: schedule.startAt ?? "", endAt: schedule.endAt ?? "", windows: schedule.windows ? JSON.stringify(schedule.windows) : "", paused: schedule.paused,
+  grace: schedule.grace ? `${schedule.grace}s` : "", expectBy: schedule.expectBy ? `${schedule.expectBy}s` : "", startAt: schedule.startAt ?? "", endAt: schedule.endAt ?? "", windows: schedule.windows ? JSON.stringify(schedule.windows) : "", paused: schedule.paused,
   job: JSON.stringify(schedule.job ?? {}, null, 2),
 });
 
@@ -21,7 +21,7 @@ function definitionOf(draft, job) {
   if (draft.kind === "cron" || draft.windows.trim()) definition.timezone = draft.timezone;
   if (draft.windows.trim()) definition.windows = parseRaw(draft.windows).value;
   if (draft.paused) definition.paused = true;
-  for (const name of ["jitter", "grace", "startAt", "endAt"]) if (draft[name].trim()) definition[name] = draft[name].trim();
+  for (const name of ["jitter", "grace", "expectBy", "startAt", "endAt"]) if (draft[name].trim()) definition[name] = draft[name].trim();
   return definition;
 }
 
@@ -74,6 +74,7 @@ function fields(draft, error, fault, isNew) {
         field("misfire", "Missed times", { type: "select", options: [{ value: "one", text: "one job for all" }, { value: "skip", text: "no job" }, { value: "all", text: "a job for each" }] }),
         field("overlap", "While the last job waits", { type: "select", options: [{ value: "allow", text: "create the next one" }, { value: "skip", text: "create none" }] }),
         field("jitter", "Jitter", { help: "due up to this much later, such as 30s" }), field("grace", "Grace", { help: "a time counts as missed if duepost is later than this; default 60s" }),
+        field("expectBy", "Expect by", { help: "the alert missed begins if no job is delivered so soon after it was due, such as 10m" }),
         field("startAt", "Start", { help: "RFC 3339, such as 2030-01-01T00:00:00Z" }), field("endAt", "End"),
         field("windows", "Windows", { isCode: true, help: "times outside do not occur, such as [{\"from\": \"09:00\", \"to\": \"17:00\"}]" }))),
     m(Raw, { label: "Job", rows: 8, text: draft.job, error: fault ?? faultOf(error, "job"), oninput: (text) => (draft.job = text), help: isNew ? "As in POST /jobs, without topic, jobId and times." : "As in POST /jobs. *** stands for a hidden value. Leave *** to keep the value." }),

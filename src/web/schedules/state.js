@@ -14,11 +14,12 @@ const OUTCOMES = {
   noUrl: ["bad", "no url"], noGroup: ["bad", "no such group"], unsendable: ["bad", "does not fit the group"], full: ["bad", "--max-jobs is reached"], quota: ["bad", "the quota of the topic is full"], held: ["bad", "cannot be read"],
 };
 
-export function outcome({ topic, last, problem }) {
+export function outcome({ topic, last, problem, missed }) {
   if (problem) return m(State, { state: "bad", text: problem });
   if (!last) return m("span.faint", "not yet");
   const [state, text] = OUTCOMES[last.outcome] ?? ["warn", last.outcome];
   return [
+    missed ? [m(State, { state: "bad", text: "not delivered in time" }), " "] : null,
     m(State, { state, text }), " ", m(Time, { at: last.time, style: "ago" }), " ",
     last.jobId ? m("a", { href: href(["jobs", topic, last.jobId]) }, last.state ?? "job") : null,
   ];

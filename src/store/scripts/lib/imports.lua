@@ -1,6 +1,6 @@
 -- imports.lua - writes rows of settings, schedules, idempotency keys and sends for import.lua.
 
-local Imports = {uses = {Alerting, Ended, Lanes, Limits, Openings, Places, Rates, Schedules}}
+local Imports = {uses = {Alerting, Ended, Expected, Lanes, Limits, Openings, Places, Rates, Schedules}}
 
 Imports.EXISTS, Imports.SAME, Imports.IMPORTED = 'exists', 'same', 'imported'
 
@@ -98,6 +98,7 @@ function Imports.schedule(id, row)
     call('HSET', SKIPPED, id, row.skipped)
     call('ZADD', SKIPPED_UNTIL, row.skippedUntil, id)
   end
+  if row.expected then Expected.import(id, row.expected) end
   if row.next then
     call('ZADD', FIRES, row.next, id)
     Imports.earliest = math.min(Imports.earliest, tonumber(row.next))

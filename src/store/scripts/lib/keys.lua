@@ -71,7 +71,7 @@ local function name_job_keys()
   KEY_SETTINGS = base .. 'key_settings' -- topic, newline, key -> settings of this key, as JSON text
   RARE_KEYS = {base .. 'never', TOPICS, PATTERNS, CRASHES, ATTEMPTS, BEHIND, HELD, RESUMED, CONSUMERS.lingering, LINES, KEPT,
     WORKERS.leases, WORKERS.lingering, PULL_WAITERS, SUSPECTS, WORKFLOW_JOBS, ENDED_LAST, EXPIRIES, LIMITS, LIMITED, LANES,
-    base .. 'progress', base .. 'waited', base .. 'stream_readers'} -- lib/waited.lua, lib/stream.lua
+    base .. 'progress', base .. 'waited', base .. 'stream_readers', base .. 'expected'} -- lib/waited.lua, lib/stream.lua, lib/expected.lua
 end
 
 local function name_other_keys()
