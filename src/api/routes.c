@@ -14,7 +14,7 @@ exchange_fn submit_handle, list_handle, cancel_many_handle, count_handle, redriv
     topic_delete_handle, receivers_handle, receiver_close_handle, groups_handle, group_read_handle,
     group_put_handle, group_patch_handle, group_delete_handle, health_handle, ready_handle, metrics_handle,
     path_handle;
-exchange_fn jwks_handle, access_handle, tokens_handle, cron_handle;
+exchange_fn jwks_handle, access_handle, tokens_handle, audit_handle, cron_handle;
 exchange_fn overview_handle, stats_handle, history_delete_handle;
 exchange_fn lease_handle, complete_handle, retry_handle, bury_handle, extend_handle, release_handle;
 exchange_fn lanes_handle, lane_read_handle;
@@ -104,6 +104,10 @@ static const struct route routes[] = {
     {
         .path = "/tokens",
         .methods = {{"GET", "GET /tokens", tokens_handle, REACH_ALL, SCOPE_ADMIN, .body = BODY_NONE}},
+    },
+    {
+        .path = "/audit",
+        .methods = {{"GET", "GET /audit", audit_handle, REACH_ALL, SCOPE_ADMIN, .takes_query = true}},
     },
     {
         .path = "/cron",

@@ -17,6 +17,7 @@
 #include "job/topic/topic.h"
 
 struct app_clock;
+struct app_notes;
 struct app_leases;
 struct app_waits;
 struct app_streams;
@@ -83,6 +84,8 @@ struct app_caller {
      * request since it came. NULL: unknown. */
     bool (*has_left)(const void *peer);
     const void *peer;
+    struct app_notes
+        *notes; /* lines of the audit log of this request (audit.h); NULL: they are only logged */
 };
 
 /* Returns the time with which times of clients are compared: that of Redis, not of this host. */

@@ -7,6 +7,7 @@
 #include "app/lists.h"
 #include "app/schedules.h"
 #include "base/buffer.h"
+#include "base/json_writer.h"
 #include "history/history.h"
 #include "job/job.h"
 #include "job/target/target.h"
@@ -58,23 +59,56 @@ struct limit limit_view(const struct limit *);
 /* Counts an accepted job in the metrics. */
 void use_case_count_accepted(const struct app *, struct slice id);
 
-/* ---- the audit log ---- */
+/* ---- the audit log (audit.c) ---- */
 
-/* Logs an event such as "job_cancelled". kind is "job", "topic", "limit", "workflow" or "receiver"; name is
- * the name of that object.
- */
+/* Writes the settings with this text as clients may see them: secrets are ***. name: the name of the object.
+ * Writes nothing if the object does not exist. Returns false if the text cannot be read. */
+typedef bool audit_show_fn(struct slice name, struct slice text, struct json_writer *);
+audit_show_fn audit_show_topic, audit_show_limit, audit_show_key, audit_show_group, audit_show_schedule;
+
+/* Records an event such as "job_cancelled". kind is "job", "topic", "limit", "workflow", "receiver" ...; name
+ * is the name of that object. A status that means that nothing has changed is not recorded. */
 void audit(const struct app_caller *, const char *event, const char *kind, struct slice name, enum status);
+
+/* The same for a change of settings, with their texts before and after it. The log does not have these. */
+void audit_change(const struct app_caller *, const char *event, const char *kind, struct slice name,
+                  enum status, audit_show_fn *, struct slice before, struct slice after);
 
 /* Logs one job of a bulk action, at level debug. */
 void audit_one_of_many(const struct app_caller *, const char *event, struct slice id, enum status);
 
-/* Logs a page of a bulk action: the filter, as the client wrote it, and the counts. */
-void audit_bulk(const struct app_caller *, const char *event, struct slice filter,
+/* Records a page of a bulk action: the topic to which it is limited, the filter, as the client wrote it, and
+ * the counts. */
+void audit_bulk(const struct app_caller *, const char *event, struct slice topic, struct slice filter,
                 const struct app_bulk_counts *);
 
-/* Logs a page of a removal from the history: its filter, as the client wrote it, and the number of jobs. -1:
- * the outcome is unknown. If no job was removed, logs nothing. */
-void audit_removal(const struct app_caller *, struct slice filter, int64_t removed);
+/* Records a page of a removal from the history: its topic, its filter, as the client wrote it, and the number
+ * of jobs. -1: the outcome is unknown. If no job was removed, records nothing. */
+void audit_removal(const struct app_caller *, struct slice topic, struct slice filter, int64_t removed);
+
+enum { AUDIT_NUMBERS = 4, AUDIT_FIELDS_MAX = 5 + AUDIT_NUMBERS };
+
+/* A line, with what most lines do not have. All is borrowed. */
+struct audit_line {
+    const char *event, *kind;
+    struct slice name;  /* empty: none */
+    struct slice topic; /* the topic, if name does not have it; empty: none */
+    const char *outcome;
+    const char *part;            /* export: which part of the data; NULL: none */
+    bool has_filter, is_counted; /* is_counted: the numbers say what the outcome is */
+    struct slice filter;
+    struct audit_number {
+        const char *name; /* NULL: no more numbers */
+        int64_t value;
+    } numbers[AUDIT_NUMBERS];
+    audit_show_fn *show; /* NULL: the line has no settings */
+    struct slice before, after;
+};
+
+void audit_write(const struct app_caller *, const struct audit_line *);
+
+/* Returns whether lines go to the history. */
+bool audit_is_kept(const struct app_caller *);
 
 /* ---- targets ---- */
 

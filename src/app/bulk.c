@@ -103,7 +103,8 @@ static void bulk_end(struct bulk *bulk)
         .page = {.cursor = buffer_slice(&cursor), .is_partial = bulk->next.is_partial},
     };
     if (bulk->counts.matched > 0 && !bulk->call->is_dry_run)
-        audit_bulk(bulk->caller, events[bulk->call->action].many, bulk->call->filter, &bulk->counts);
+        audit_bulk(bulk->caller, events[bulk->call->action].many, bulk->call->list.filter.topic,
+                   bulk->call->filter, &bulk->counts);
     bulk->fn(bulk->arg, &verdict);
     bulk_free(bulk);
 }
@@ -389,7 +390,8 @@ static void walk_end(struct walk *walk)
         .page = {.cursor = buffer_slice(&cursor), .is_of_history = true},
     };
     if (walk->counts.matched > 0 && !walk->call->is_dry_run)
-        audit_bulk(walk->caller, "jobs_redriven", walk->call->filter, &walk->counts);
+        audit_bulk(walk->caller, "jobs_redriven", walk->call->list.filter.topic, walk->call->filter,
+                   &walk->counts);
     walk->fn(walk->arg, &verdict);
     walk_free(walk);
 }

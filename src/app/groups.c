@@ -104,7 +104,8 @@ static void on_set(void *arg, enum status status)
         read_group(change->app, change->call.name, on_old, change);
         return;
     }
-    audit(change->caller, change_events[change->call.kind], "group", change->call.name, status);
+    audit_change(change->caller, change_events[change->call.kind], "group", change->call.name, status,
+                 audit_show_group, buffer_slice(&change->old_text), buffer_slice(&change->new_text));
     if (status == STATUS_STALE) {
         refuse_change(change, STATUS_CONTENDED);
     } else if (status == STATUS_OK) {

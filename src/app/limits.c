@@ -14,18 +14,21 @@ static const struct kind {
     enum status (*patch)(const struct topic_settings *, struct slice, struct buffer *,
                          struct topic_settings *, struct job_errors *);
     void (*write)(const struct topic_settings *, struct buffer *);
+    audit_show_fn *show;
 } of_limit = {"limit",
               {"limit_replaced", "limit_changed", "limit_removed"},
               limit_settings_parse,
               limit_settings_read,
               limit_settings_patch,
-              limit_settings_write},
+              limit_settings_write,
+              audit_show_limit},
   of_key = {"key",
             {"key_replaced", "key_changed", "key_reset"},
             key_settings_parse,
             key_settings_read,
             key_settings_patch,
-            key_settings_write};
+            key_settings_write,
+            audit_show_key};
 
 void app_limit_tag(struct slice settings, char tag[JOB_TAG_SIZE])
 {
@@ -281,8 +284,9 @@ static void on_set(void *arg, enum status status, const struct slice *names, siz
         read_old(change);
         return;
     }
-    audit(change->caller, change->kind->events[change->call.kind], change->kind->word, change->call.name,
-          status);
+    audit_change(change->caller, change->kind->events[change->call.kind], change->kind->word,
+                 change->call.name, status, change->kind->show, buffer_slice(&change->old_text),
+                 buffer_slice(&change->new_text));
     switch (status) {
     case STATUS_OK:
         end_change(change, &(struct app_verdict){.end = STATUS_OK,

@@ -108,7 +108,7 @@ static_assert((int)APP_STATS_STEPS_MAX == (int)HISTORY_STEPS_MAX,
 /* A call of the history, with the data of its use case. */
 struct history_call {
     const struct app_caller *caller; /* removal: the client that requested it */
-    struct slice filter;             /* removal: the filter of the request */
+    struct slice topic, filter;      /* removal: the topic, and the filter of the request */
     int64_t began_ms;                /* time at which the list began */
     app_job_fn *each;
     app_verdict_fn *fn;
@@ -249,7 +249,7 @@ void app_stats(struct app *app, const struct outcome_steps *stats, app_verdict_f
 static void on_deleted(void *arg, enum status status, size_t deleted, bool has_more, const char *why)
 {
     struct history_call *call = arg;
-    audit_removal(call->caller, call->filter, status == STATUS_OK ? (int64_t)deleted : -1);
+    audit_removal(call->caller, call->topic, call->filter, status == STATUS_OK ? (int64_t)deleted : -1);
     if (status != STATUS_OK) {
         history_call_fail(call, status, why);
         return;
@@ -267,6 +267,7 @@ void app_remove_history(struct app *app, const struct app_caller *caller, const 
     struct job_filter filter = {
         .states = removal->states, .topic = removal->topic, .before_ms = removal->before_ms};
     call->caller = caller;
+    call->topic = removal->topic;
     call->filter = removal->filter;
     history_delete(app->history, &filter, on_deleted, call);
 }

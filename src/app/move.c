@@ -115,10 +115,11 @@ static void read_rows(struct page_call *);
 
 static void audit_export(const struct app_caller *caller, size_t lines, bool is_over)
 {
-    char from[APP_FROM_SIZE];
-    caller->write_from(caller->peer, from);
-    log_audit("exported", LOG_TEXT("who", caller->name), LOG_TEXT("from", from),
-              LOG_NUMBER("lines", (int64_t)lines), LOG_TEXT("part", is_over ? "last" : "page"));
+    audit_write(caller, &(struct audit_line){.event = "exported",
+                                             .kind = "data",
+                                             .outcome = "done",
+                                             .part = is_over ? "last" : "page",
+                                             .numbers = {{"lines", (int64_t)lines}}});
 }
 
 static void end_page(struct page_call *call)
@@ -442,10 +443,11 @@ void app_import(struct app *app, const struct data_row *row, bool takes_moving, 
 
 void app_import_audit(const struct app_caller *caller, const struct app_imports *imports, bool is_whole)
 {
-    char from[APP_FROM_SIZE];
-    caller->write_from(caller->peer, from);
-    log_audit("imported", LOG_TEXT("who", caller->name), LOG_TEXT("from", from),
-              LOG_NUMBER("imported", imports->imported), LOG_NUMBER("same", imports->same),
-              LOG_NUMBER("exists", imports->exists), LOG_NUMBER("refused", imports->refused),
-              LOG_TEXT("outcome", is_whole ? "done" : "unknown"));
+    audit_write(caller, &(struct audit_line){.event = "imported",
+                                             .kind = "data",
+                                             .outcome = is_whole ? "done" : "unknown",
+                                             .numbers = {{"imported", (int64_t)imports->imported},
+                                                         {"same", (int64_t)imports->same},
+                                                         {"exists", (int64_t)imports->exists},
+                                                         {"refused", (int64_t)imports->refused}}});
 }

@@ -75,8 +75,10 @@ static void on_defined(void *arg, enum status status)
         read_old(definition);
         return;
     }
-    audit(definition->caller, definition->was_there ? "schedule_changed" : "schedule_defined", "schedule",
-          definition->call.id, status);
+    audit_change(definition->caller, definition->was_there ? "schedule_changed" : "schedule_defined",
+                 "schedule", definition->call.id, status, audit_show_schedule,
+                 definition->was_there ? buffer_slice(&definition->old_record) : SLICE(""),
+                 buffer_slice(&definition->new_record));
     if (status == STATUS_OK) {
         end_done(definition);
     } else if (status == STATUS_STALE) {

@@ -216,7 +216,8 @@ void app_schedule_read(struct app *app, struct slice id, app_schedule_fn *each, 
 static void on_deleted(void *arg, enum status status)
 {
     struct schedule_call *call = arg;
-    audit(call->caller, "schedule_deleted", "schedule", call->id, status);
+    audit_change(call->caller, "schedule_deleted", "schedule", call->id, status, audit_show_schedule,
+                 buffer_slice(&call->record), SLICE(""));
     call_end(call, status);
 }
 
@@ -227,10 +228,11 @@ static void on_read_for_delete(void *arg, enum status status, const struct store
     (void)count, (void)next;
     if (status == STATUS_OK && !call_take(call, schedules))
         status = STATUS_NO_MEMORY;
-    if (status == STATUS_OK && !job_tags_match(call->tags, call->tag))
+    if (status == STATUS_OK && call->tags.size && !job_tags_match(call->tags, call->tag))
         status = STATUS_STALE;
     if (status == STATUS_OK)
-        store_undefine(call->app->store, call->id, slice_of(call->tag), on_deleted, call);
+        store_undefine(call->app->store, call->id, call->tags.size ? slice_of(call->tag) : SLICE(""),
+                       on_deleted, call);
     else
         call_end(call, status == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : status); /* only a read failed */
 }
@@ -242,7 +244,7 @@ void app_schedule_delete(struct app *app, const struct app_caller *caller, struc
         return;
     struct schedule_call *call = call_new(app, caller, id, fn, arg);
     call->tags = tags;
-    if (tags.size)
+    if (tags.size || audit_is_kept(caller)) /* the audit log has the definition that was deleted */
         read_schedule(call, on_read_for_delete);
     else
         store_undefine(app->store, id, (struct slice){NULL, 0}, on_deleted, call);

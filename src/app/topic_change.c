@@ -67,8 +67,9 @@ static void on_set(void *arg, enum status status)
         refuse_limit(change);
         return;
     }
-    audit(change->caller, change_events[change->kind], change->is_pattern ? "pattern" : "topic", change->name,
-          status);
+    audit_change(change->caller, change_events[change->kind], change->is_pattern ? "pattern" : "topic",
+                 change->name, status, audit_show_topic, buffer_slice(&change->old_settings),
+                 buffer_slice(&change->new_settings));
     if (status == STATUS_STALE)
         use_case_refuse(STATUS_CONTENDED, change->fn, change->arg);
     else if (status == STATUS_OK)
@@ -419,8 +420,9 @@ static void on_sibling_set(void *arg, enum status status)
         sibling_read(change);
         return;
     }
-    audit(change->caller, change->new_settings.size ? "settings_changed" : "settings_reset", "topic",
-          change->topic, status);
+    audit_change(change->caller, change->new_settings.size ? "settings_changed" : "settings_reset", "topic",
+                 change->topic, status, audit_show_topic, buffer_slice(&change->old_settings),
+                 buffer_slice(&change->new_settings));
     if (status == STATUS_STALE)
         sibling_refuse(change, STATUS_CONTENDED);
     else if (status == STATUS_OK)

@@ -34,6 +34,19 @@ static void answer_page(const struct history_call *call)
     free(rows);
 }
 
+static void answer_trail(const struct history_call *call)
+{
+    size_t count = call->lines.count;
+    struct trail_entry *lines = count ? NEW_ARRAY(struct trail_entry, count) : NULL;
+    for (size_t i = 0; i < count; i++) {
+        const struct trail_row *row = &call->lines.items[i];
+        lines[i] = (struct trail_entry){row->at_ms, row->id, buffer_slice(&row->json)};
+    }
+    call->fn.trail(call->arg, call->status, lines, count, count > 0 && call->lines.is_full,
+                   call->problem.text);
+    free(lines);
+}
+
 static void answer(const struct history_call *call)
 {
     enum status status = call->status;
@@ -41,6 +54,12 @@ static void answer(const struct history_call *call)
     switch (call->kind) {
     case CALL_APPEND:
         call->fn.done(call->arg, status, why);
+        break;
+    case CALL_NOTE:
+        call->fn.done(call->arg, status, why);
+        break;
+    case CALL_TRAIL:
+        answer_trail(call);
         break;
     case CALL_FIND:
         call->fn.found(call->arg, status, call->rows.count ? &call->rows.items[0].row : NULL, why);
@@ -159,7 +178,7 @@ static struct history_call *call_new(struct history *history, enum call_kind kin
                                      void *arg)
 {
     struct history_call *call = NEW(struct history_call);
-    int64_t deadline_ms = kind == CALL_APPEND ? HISTORY_APPEND_DEADLINE_MS : HISTORY_DEADLINE_MS;
+    int64_t deadline_ms = call_kind_appends(kind) ? HISTORY_APPEND_DEADLINE_MS : HISTORY_DEADLINE_MS;
     call->kind = kind;
     call->owner = history;
     call->arg = arg;
@@ -294,6 +313,38 @@ void history_delete(struct history *history, const struct job_filter *filter, hi
     struct history_call *call = call_new(history, CALL_DELETE, filter_bytes(filter), arg);
     call->fn.deleted = fn;
     copy_filter(call, filter);
+    call_send(history, call);
+}
+
+/* ---- lines of the audit log ---- */
+
+void history_note(struct history *history, const struct slice *lines, size_t count, history_done_fn *fn,
+                  void *arg)
+{
+    size_t bytes = 0;
+    assert(count >= 1 && count <= HISTORY_ENTRIES_MAX);
+    for (size_t i = 0; i < count; i++)
+        bytes += lines[i].size;
+    struct history_call *call = call_new(history, CALL_NOTE, bytes, arg);
+    call->fn.done = fn;
+    call->waiting_bytes = bytes;
+    call->entries = NEW_ARRAY(struct history_entry, count);
+    call->entry_count = count;
+    for (size_t i = 0; i < count; i++)
+        call->entries[i] = (struct history_entry){SLICE(""), copy_text(call, lines[i])};
+    call_send(history, call);
+}
+
+void history_trail(struct history *history, const struct trail_query *trail, history_trail_fn *fn, void *arg)
+{
+    assert(trail->max >= 1 && trail->max <= HISTORY_PAGE_MAX);
+    struct history_call *call =
+        call_new(history, CALL_TRAIL, trail->who.size + trail->action.size + trail->topic.size, arg);
+    call->fn.trail = fn;
+    call->trail = *trail;
+    call->trail.who = copy_text(call, trail->who);
+    call->trail.action = copy_text(call, trail->action);
+    call->trail.topic = copy_text(call, trail->topic);
     call_send(history, call);
 }
 

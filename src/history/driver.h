@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "history/reads.h"
+#include "history/trail.h"
 
 struct driver;
 
@@ -57,6 +58,14 @@ struct driver_kind {
     enum status (*append_end)(struct driver *, struct problem *);
     /* Writes the added rows to disk. NULL if each append_end already writes the rows to disk. */
     enum status (*sync)(struct driver *, struct problem *);
+
+    /* Adds lines of the audit log, between append_begin and the next sync. Statuses and failures as of
+     * append. Lines that exist already stay. */
+    enum status (*note)(struct driver *, const struct trail_line *, size_t count, struct problem *);
+    /* Reads a page of lines. */
+    enum status (*trail)(struct driver *, const struct trail_query *, struct trail_rows *, struct problem *);
+    /* Removes some of the lines before before_ms, and of those beyond HISTORY_LINES_MAX. */
+    enum status (*forget)(struct driver *, int64_t before_ms, bool *has_more, struct problem *);
 
     /* Removes the rows at the positions, at least one. */
     enum status (*remove)(struct driver *, const struct positions *, struct problem *);

@@ -25,6 +25,7 @@
 #include "base/system.h"
 #include "io/loop.h"
 #include "job/listing.h"
+#include "job/trail.h"
 
 enum {
     HISTORY_DEADLINE_MS = 10000,
@@ -35,6 +36,7 @@ enum {
     HISTORY_PAGE_MAX = 1000,                  /* maximum number of rows of a page */
     HISTORY_STEPS_MAX = 10000,                /* maximum number of steps of history_stats */
     HISTORY_DELETE_MAX = 1000,                /* maximum number of rows that one call removes */
+    HISTORY_LINES_MAX = 1000000,              /* maximum number of lines of the audit log */
 };
 
 /* ---- the process ---- */
@@ -190,6 +192,18 @@ typedef void history_deleted_fn(void *arg, enum status, size_t deleted, bool has
 /* Removes at most HISTORY_DELETE_MAX jobs that match the filter, the oldest first. Only states, topic,
  * after_ms and before_ms of the filter may be set. */
 void history_delete(struct history *, const struct job_filter *, history_deleted_fn *, void *arg);
+
+/* ---- lines of the audit log (trail.h) ---- */
+
+/* Adds lines. Works like history_append; a line that duepost did not write is dropped. Copies the lines. */
+void history_note(struct history *, const struct slice *lines, size_t count, history_done_fn *, void *arg);
+
+/* has_more: there may be more lines after these. */
+typedef void history_trail_fn(void *arg, enum status, const struct trail_entry *lines, size_t count,
+                              bool has_more, const char *why);
+
+/* Lists lines, the latest first: 1 to HISTORY_PAGE_MAX of them. Copies the texts. */
+void history_trail(struct history *, const struct trail_query *, history_trail_fn *, void *arg);
 
 /* Name the libraries of the databases and their versions. */
 void sqlite_library(struct library *);

@@ -91,20 +91,15 @@ enum status mongo_url_check(const char *url, bool *has_password, struct problem 
 
 /* ---- open and close ---- */
 
-static void drop_rows(struct mongo *mongo)
-{
-    while (mongo->row_count)
-        bson_destroy(mongo->rows[--mongo->row_count]);
-}
-
 static void mongo_close(struct driver *driver)
 {
     struct mongo *mongo = mongo_of(driver);
-    drop_rows(mongo);
+    mongo_drop_rows(mongo);
     if (!mongo->client)
         return;
     mongoc_collection_destroy(mongo->jobs);
     mongoc_collection_destroy(mongo->meta);
+    mongoc_collection_destroy(mongo->audit);
     mongoc_client_destroy(mongo->client);
     mongo->client = NULL;
 }
@@ -150,6 +145,7 @@ static enum status mongo_open(struct driver *driver, struct problem *problem)
     const char *name = mongoc_uri_get_database(uri);
     mongo->jobs = mongoc_client_get_collection(mongo->client, name, "duepost_jobs");
     mongo->meta = mongoc_client_get_collection(mongo->client, name, "duepost_meta");
+    mongo->audit = mongoc_client_get_collection(mongo->client, name, "duepost_audit");
     mongoc_read_prefs_destroy(reads);
     mongoc_write_concern_destroy(writes);
     mongoc_uri_destroy(uri);
@@ -159,12 +155,14 @@ static enum status mongo_open(struct driver *driver, struct problem *problem)
 
 /* ---- the collections ---- */
 
-static enum status read_version(const struct mongo *mongo, int64_t *version, struct problem *problem)
+/* Reads a number of duepost_meta; 0: it has no such number. */
+static enum status read_meta(const struct mongo *mongo, const char *name, int64_t *value,
+                             struct problem *problem)
 {
     const bson_t *document;
     mongoc_cursor_t *cursor =
-        mongo_begin_read(mongo->meta, BCON_NEW("_id", BCON_UTF8("version")), mongo_options(mongo, NULL, 1));
-    *version = mongoc_cursor_next(cursor, &document) ? mongo_number_of(document, "value") : 0;
+        mongo_begin_read(mongo->meta, BCON_NEW("_id", BCON_UTF8(name)), mongo_options(mongo, NULL, 1));
+    *value = mongoc_cursor_next(cursor, &document) ? mongo_number_of(document, "value") : 0;
     return mongo_end_read(mongo, cursor, problem);
 }
 
@@ -172,7 +170,7 @@ static enum status mongo_find_version(struct driver *driver, int64_t *version, s
 {
     *version = 0;
     enum status status = mongo_open(driver, problem);
-    return status == STATUS_OK ? read_version(mongo_of(driver), version, problem) : status;
+    return status == STATUS_OK ? read_meta(mongo_of(driver), "version", version, problem) : status;
 }
 
 /* Creates the indexes and the documents of duepost_meta; each is left as it is if it exists. Several
@@ -190,9 +188,11 @@ static enum status make_collections(struct mongo *mongo, struct problem *problem
     const struct {
         const char *name;
         int64_t value;
-    } documents[] = {{"ids", 0}, {"version", SCHEMA_VERSION}};
+    } documents[] = {{"ids", 0}, {"audit", SCHEMA_TRAIL_VERSION}, {"version", SCHEMA_VERSION}};
     enum status status = mongo_run(mongo, indexes, NULL, problem);
-    for (size_t i = 0; i < 2 && status == STATUS_OK; i++) {
+    if (status == STATUS_OK)
+        status = mongo_make_trail(mongo, problem);
+    for (size_t i = 0; i < sizeof documents / sizeof *documents && status == STATUS_OK; i++) {
         bson_t *which = BCON_NEW("_id", BCON_UTF8(documents[i].name));
         bson_t *update = BCON_NEW("$setOnInsert", "{", "value", BCON_INT64(documents[i].value), "}");
         bson_t *options = BCON_NEW("upsert", BCON_BOOL(true));
@@ -211,11 +211,14 @@ static enum status make_collections(struct mongo *mongo, struct problem *problem
 static enum status mongo_prepare(struct driver *driver, struct problem *problem)
 {
     struct mongo *mongo = mongo_of(driver);
-    int64_t version;
-    enum status status = read_version(mongo, &version, problem);
+    int64_t version, audit = 0;
+    enum status status = read_meta(mongo, "version", &version, problem);
     if (status == STATUS_OK)
         status = schema_check(version, problem);
-    return status == STATUS_OK && version != SCHEMA_VERSION ? make_collections(mongo, problem) : status;
+    if (status == STATUS_OK)
+        status = read_meta(mongo, "audit", &audit, problem);
+    bool is_current = version == SCHEMA_VERSION && audit == SCHEMA_TRAIL_VERSION;
+    return status == STATUS_OK && !is_current ? make_collections(mongo, problem) : status;
 }
 
 /* ---- rows ---- */
@@ -262,7 +265,7 @@ static enum status take_ids(struct mongo *mongo, struct problem *problem)
 static enum status mongo_append_begin(struct driver *driver, struct problem *problem)
 {
     (void)problem;
-    drop_rows(mongo_of(driver));
+    mongo_drop_rows(mongo_of(driver));
     return STATUS_OK;
 }
 
@@ -291,7 +294,7 @@ static enum status mongo_append(struct driver *driver, const struct history_pars
     char id[MONGO_ID_SIZE];
     if (mongo->next_id == mongo->ids_end && take_ids(mongo, problem) != STATUS_OK)
         return STATUS_UNAVAILABLE;
-    bson_t *document = bson_new();
+    bson_t *document = mongo_add_row(mongo);
     mongo_put_text(document, "_id", mongo_write_id(id, columns->job_id, columns->topic, columns->created_at));
     mongo_put_number(document, "id", mongo->next_id++);
     schema_values(columns, values);
@@ -305,97 +308,10 @@ static enum status mongo_append(struct driver *driver, const struct history_pars
         else
             bson_append_null(document, schema_names[i], -1);
     }
-    if (mongo->row_count == mongo->row_capacity) {
-        mongo->row_capacity = mongo->row_capacity ? 2 * mongo->row_capacity : 64;
-        mongo->rows = memory_resize(mongo->rows, mongo->row_capacity * sizeof *mongo->rows);
-    }
-    mongo->rows[mongo->row_count++] = document;
     if (document->len <= DOCUMENT_MAX)
         return STATUS_OK;
     problem_set(problem, "its texts are too large for a document of MongoDB, 16 MiB");
     return STATUS_INVALID;
-}
-
-static bool has_items(const bson_t *reply, const char *name)
-{
-    bson_iter_t at, item;
-    return bson_iter_init_find(&at, reply, name) && BSON_ITER_HOLDS_ARRAY(&at) &&
-           bson_iter_recurse(&at, &item) && bson_iter_next(&item);
-}
-
-/* Sets the problem of a write. Returns INVALID if the data of a row caused the error. The same codes can also
- * be errors of the whole command, such as a write concern that the server does not have; then no row is at
- * fault. The text of a row's error may show the data. */
-static enum status write_failed(const struct mongo *mongo, const bson_t *reply, const bson_error_t *error,
-                                struct problem *problem)
-{
-    static const uint32_t codes[] = {2, 9, 14, 121, 10334, 17280, 17419, 17420};
-    bool is_data = error->domain == MONGOC_ERROR_BSON, is_of_row = has_items(reply, "writeErrors");
-    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
-        is_data |= is_of_row && error->code == codes[i];
-    (void)mongo_failed(mongo, error, problem);
-    if (is_data || is_of_row)
-        problem_set(problem, "MongoDB refuses a row: error %u", error->code);
-    return is_data ? STATUS_INVALID : STATUS_UNAVAILABLE;
-}
-
-/* Finds out which rows of an insert exist already. Returns false if any row was not added for another reason;
- * *error then has this reason. exists has room for all rows. */
-static bool find_existing(const struct mongo *mongo, const bson_t *reply, bson_error_t *error, bool *exists)
-{
-    bson_iter_t at, item;
-    size_t count = 0;
-    if (error->code != MONGO_CODE_DUPLICATE || !bson_iter_init_find(&at, reply, "writeErrors") ||
-        !bson_iter_recurse(&at, &item))
-        return false;
-    while (bson_iter_next(&item)) {
-        bson_t one;
-        uint32_t size = 0;
-        const uint8_t *data = NULL;
-        if (BSON_ITER_HOLDS_DOCUMENT(&item))
-            bson_iter_document(&item, &size, &data);
-        if (!data || !bson_init_static(&one, data, size))
-            return false;
-        size_t place = (size_t)mongo_number_of(&one, "index");
-        error->code = (uint32_t)mongo_number_of(&one, "code");
-        if (error->code != MONGO_CODE_DUPLICATE || place >= mongo->row_count)
-            return false;
-        count += !exists[place];
-        exists[place] = true;
-    }
-    return !has_items(reply, "writeConcernErrors") &&
-           (size_t)mongo_number_of(reply, "insertedCount") + count == mongo->row_count;
-}
-
-/* Keeps the rows that exist already, and drops the others, which were added. */
-static void keep_existing(struct mongo *mongo, const bool *exists)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < mongo->row_count; i++)
-        if (exists[i])
-            mongo->rows[kept++] = mongo->rows[i];
-        else
-            bson_destroy(mongo->rows[i]);
-    mongo->row_count = kept;
-}
-
-/* Adds the rows. Keeps those that exist already. */
-static enum status insert_rows(struct mongo *mongo, struct problem *problem)
-{
-    bson_t reply, *options = BCON_NEW("ordered", BCON_BOOL(false));
-    bson_error_t error;
-    bool *exists = NEW_ARRAY(bool, mongo->row_count);
-    const bson_t **rows = (const bson_t **)(uintptr_t)mongo->rows;
-    enum status status = STATUS_OK;
-    if (mongoc_collection_insert_many(mongo->jobs, rows, mongo->row_count, options, &reply, &error) ||
-        find_existing(mongo, &reply, &error, exists))
-        keep_existing(mongo, exists);
-    else
-        status = write_failed(mongo, &reply, &error, problem);
-    free(exists);
-    bson_destroy(&reply);
-    bson_destroy(options);
-    return status;
 }
 
 /* Replaces the documents of rows that exist, if they do not have a later end. Their id stays. *count becomes
@@ -425,7 +341,7 @@ static enum status update_rows(struct mongo *mongo, size_t *count, struct proble
         is_sound = mongoc_bulk_operation_execute(bulk, &reply, &error) != 0;
     }
     *count = (size_t)mongo_number_of(&reply, "nMatched");
-    enum status status = is_sound ? STATUS_OK : write_failed(mongo, &reply, &error, problem);
+    enum status status = is_sound ? STATUS_OK : mongo_write_failed(mongo, &reply, &error, problem);
     bson_destroy(&reply);
     mongoc_bulk_operation_destroy(bulk);
     return status;
@@ -438,12 +354,12 @@ static enum status mongo_append_end(struct driver *driver, struct problem *probl
 {
     struct mongo *mongo = mongo_of(driver);
     size_t replaced = 0;
-    enum status status = mongo->row_count ? insert_rows(mongo, problem) : STATUS_OK;
+    enum status status = mongo->row_count ? mongo_insert_rows(mongo, mongo->jobs, problem) : STATUS_OK;
     if (status == STATUS_OK && mongo->row_count)
         status = update_rows(mongo, &replaced, problem);
     if (status == STATUS_OK && mongo->row_count > replaced)
-        status = insert_rows(mongo, problem);
-    drop_rows(mongo);
+        status = mongo_insert_rows(mongo, mongo->jobs, problem);
+    mongo_drop_rows(mongo);
     return status;
 }
 
@@ -461,6 +377,9 @@ static const struct driver_kind mongo_kind = {
     .count = mongo_count,
     .plot = mongo_plot,
     .has_rows = mongo_has_rows,
+    .note = mongo_note,
+    .trail = mongo_trail,
+    .forget = mongo_forget,
     .append_begin = mongo_append_begin,
     .append = mongo_append,
     .append_end = mongo_append_end,

@@ -1,7 +1,10 @@
 #ifdef DUEPOST_MONGODB
 #include "history/mongo_parts.h"
 
+#include <stdlib.h>
+
 #include "base/json_writer.h"
+#include "base/memory.h"
 #include "base/system.h"
 
 enum {
@@ -165,6 +168,103 @@ enum status mongo_end_read(const struct mongo *mongo, mongoc_cursor_t *cursor, s
     enum status status =
         mongoc_cursor_error(cursor, &error) ? mongo_failed(mongo, &error, problem) : STATUS_OK;
     mongoc_cursor_destroy(cursor);
+    return status;
+}
+
+/* ---- appends ---- */
+
+void mongo_drop_rows(struct mongo *mongo)
+{
+    while (mongo->row_count)
+        bson_destroy(mongo->rows[--mongo->row_count]);
+}
+
+bson_t *mongo_add_row(struct mongo *mongo)
+{
+    if (mongo->row_count == mongo->row_capacity) {
+        mongo->row_capacity = mongo->row_capacity ? 2 * mongo->row_capacity : 64;
+        mongo->rows = memory_resize(mongo->rows, mongo->row_capacity * sizeof *mongo->rows);
+    }
+    return mongo->rows[mongo->row_count++] = bson_new();
+}
+
+static bool has_items(const bson_t *reply, const char *name)
+{
+    bson_iter_t at, item;
+    return bson_iter_init_find(&at, reply, name) && BSON_ITER_HOLDS_ARRAY(&at) &&
+           bson_iter_recurse(&at, &item) && bson_iter_next(&item);
+}
+
+/* The same codes can also be errors of the whole command, such as a write concern that the server does not
+ * have; then no row is at fault. The text of a row's error may show the data. */
+enum status mongo_write_failed(const struct mongo *mongo, const bson_t *reply, const bson_error_t *error,
+                               struct problem *problem)
+{
+    static const uint32_t codes[] = {2, 9, 14, 121, 10334, 17280, 17419, 17420};
+    bool is_data = error->domain == MONGOC_ERROR_BSON, is_of_row = has_items(reply, "writeErrors");
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        is_data |= is_of_row && error->code == codes[i];
+    (void)mongo_failed(mongo, error, problem);
+    if (is_data || is_of_row)
+        problem_set(problem, "MongoDB refuses a row: error %u", error->code);
+    return is_data ? STATUS_INVALID : STATUS_UNAVAILABLE;
+}
+
+/* Finds out which rows of an insert exist already. Returns false if any row was not added for another reason;
+ * *error then has this reason. exists has room for all rows. */
+static bool find_existing(const struct mongo *mongo, const bson_t *reply, bson_error_t *error, bool *exists)
+{
+    bson_iter_t at, item;
+    size_t count = 0;
+    if (error->code != MONGO_CODE_DUPLICATE || !bson_iter_init_find(&at, reply, "writeErrors") ||
+        !bson_iter_recurse(&at, &item))
+        return false;
+    while (bson_iter_next(&item)) {
+        bson_t one;
+        uint32_t size = 0;
+        const uint8_t *data = NULL;
+        if (BSON_ITER_HOLDS_DOCUMENT(&item))
+            bson_iter_document(&item, &size, &data);
+        if (!data || !bson_init_static(&one, data, size))
+            return false;
+        size_t place = (size_t)mongo_number_of(&one, "index");
+        error->code = (uint32_t)mongo_number_of(&one, "code");
+        if (error->code != MONGO_CODE_DUPLICATE || place >= mongo->row_count)
+            return false;
+        count += !exists[place];
+        exists[place] = true;
+    }
+    return !has_items(reply, "writeConcernErrors") &&
+           (size_t)mongo_number_of(reply, "insertedCount") + count == mongo->row_count;
+}
+
+/* Keeps the rows that exist already, and drops the others, which were added. */
+static void keep_existing(struct mongo *mongo, const bool *exists)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < mongo->row_count; i++)
+        if (exists[i])
+            mongo->rows[kept++] = mongo->rows[i];
+        else
+            bson_destroy(mongo->rows[i]);
+    mongo->row_count = kept;
+}
+
+enum status mongo_insert_rows(struct mongo *mongo, mongoc_collection_t *collection, struct problem *problem)
+{
+    bson_t reply, *options = BCON_NEW("ordered", BCON_BOOL(false));
+    bson_error_t error;
+    bool *exists = NEW_ARRAY(bool, mongo->row_count);
+    const bson_t **rows = (const bson_t **)(uintptr_t)mongo->rows;
+    enum status status = STATUS_OK;
+    if (mongoc_collection_insert_many(collection, rows, mongo->row_count, options, &reply, &error) ||
+        find_existing(mongo, &reply, &error, exists))
+        keep_existing(mongo, exists);
+    else
+        status = mongo_write_failed(mongo, &reply, &error, problem);
+    free(exists);
+    bson_destroy(&reply);
+    bson_destroy(options);
     return status;
 }
 

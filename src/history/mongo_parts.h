@@ -17,7 +17,7 @@ struct mongo {
     struct driver driver;
     char *url;
     mongoc_client_t *client; /* NULL: closed */
-    mongoc_collection_t *jobs, *meta;
+    mongoc_collection_t *jobs, *meta, *audit;
     int64_t next_id, ids_end; /* numbers that were taken from the counter, and are not used yet */
     bson_t **rows;            /* the documents of the append under way */
     size_t row_count, row_capacity;
@@ -27,6 +27,23 @@ static inline struct mongo *mongo_of(struct driver *driver)
 {
     return (struct mongo *)driver;
 }
+
+/* ---- appends ---- */
+
+/* Drops the documents of the append under way. */
+void mongo_drop_rows(struct mongo *);
+
+/* Returns a new document of the append under way. */
+bson_t *mongo_add_row(struct mongo *);
+
+/* Adds the documents of the append to the collection. Keeps those that exist already, and drops the others.
+ */
+enum status mongo_insert_rows(struct mongo *, mongoc_collection_t *, struct problem *);
+
+/* Sets the problem of a write that has failed with this reply. Returns INVALID if the data of a row caused
+ * the error. */
+enum status mongo_write_failed(const struct mongo *, const bson_t *reply, const bson_error_t *,
+                               struct problem *);
 
 /* ---- documents ---- */
 
@@ -83,5 +100,14 @@ enum status mongo_count(struct driver *, const struct window *, struct outcome_c
 enum status mongo_plot(struct driver *, const struct outcome_steps *, struct outcome_counts *steps,
                        size_t count, struct problem *);
 enum status mongo_has_rows(struct driver *, bool *, struct problem *);
+
+/* ---- functions of driver.h for lines of the audit log (mongo_trail.c) ---- */
+
+/* Creates the indexes of their collection. */
+enum status mongo_make_trail(struct mongo *, struct problem *);
+
+enum status mongo_note(struct driver *, const struct trail_line *, size_t count, struct problem *);
+enum status mongo_trail(struct driver *, const struct trail_query *, struct trail_rows *, struct problem *);
+enum status mongo_forget(struct driver *, int64_t before_ms, bool *has_more, struct problem *);
 
 #endif

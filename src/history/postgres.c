@@ -373,11 +373,9 @@ static enum status postgres_find_version(struct driver *driver, int64_t *version
  * to create tables. */
 static enum status postgres_prepare(struct driver *driver, struct problem *problem)
 {
-    static const struct sql read = {"SELECT value FROM duepost_meta WHERE name = 'version'", NULL, 0};
     struct postgres *postgres = of_driver(driver);
-    int64_t version = 0;
-    if (postgres_run(postgres, &read, sql_take_number, &version, problem) == STATUS_OK &&
-        version == SCHEMA_VERSION)
+    bool is_current = false;
+    if (sql_is_current(driver, &is_current, problem) == STATUS_OK && is_current)
         return STATUS_OK;
     if (PQstatus(postgres->connection) != CONNECTION_OK)
         return STATUS_UNAVAILABLE;
@@ -486,6 +484,9 @@ static const struct driver_kind postgres_kind = {
     .count = sql_count,
     .plot = sql_plot,
     .has_rows = sql_has_rows,
+    .note = sql_note,
+    .trail = sql_trail,
+    .forget = sql_forget,
     .append_begin = postgres_append_begin,
     .append = postgres_append,
     .append_end = postgres_append_end,

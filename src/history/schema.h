@@ -6,6 +6,10 @@
 
 enum { SCHEMA_VERSION = 1 };
 
+/* The version of the table of the audit log, which is counted by itself: earlier versions of duepost work on
+ * with a database that has this table. */
+enum { SCHEMA_TRAIL_VERSION = 1 };
+
 /* Returns UNAVAILABLE if this duepost does not know this version of the tables. */
 enum status schema_check(int64_t version, struct problem *) MUST_USE;
 

@@ -192,6 +192,33 @@ enum status sql_version(struct driver *driver, int64_t *version, struct problem 
     return sql_query(driver, &read, sql_take_number, version, problem);
 }
 
+enum status sql_is_current(struct driver *driver, bool *is_current, struct problem *problem)
+{
+    const struct column_value values[] = {COLUMN_NUMBER_OF(SCHEMA_VERSION),
+                                          COLUMN_NUMBER_OF(SCHEMA_TRAIL_VERSION)};
+    const struct sql sql = {"SELECT count(*) FROM duepost_meta WHERE (name = 'version' AND value = $1)"
+                            " OR (name = 'audit' AND value = $2)",
+                            values, 2};
+    int64_t count = 0;
+    enum status status = sql_query(driver, &sql, sql_take_number, &count, problem);
+    *is_current = count == 2;
+    return status;
+}
+
+/* Creates the table of the audit log, unless it exists. */
+static enum status migrate_trail(struct driver *driver, struct problem *problem)
+{
+    const struct column_value values[] = {COLUMN_NUMBER_OF(SCHEMA_TRAIL_VERSION)};
+    const struct sql set = {"INSERT INTO duepost_meta (name, value) VALUES ('audit', $1)", values, 1};
+    static const struct sql read = {"SELECT count(*) FROM duepost_meta WHERE name = 'audit'", NULL, 0};
+    int64_t count = 0;
+    enum status status = sql_query(driver, &read, sql_take_number, &count, problem);
+    if (status != STATUS_OK || count)
+        return status;
+    status = run_text(driver, slice_of(sql_trail_tables), problem);
+    return status == STATUS_OK ? sql_query(driver, &set, NULL, NULL, problem) : status;
+}
+
 enum status sql_migrate(struct driver *driver, const char *const steps[SCHEMA_VERSION],
                         struct problem *problem)
 {
@@ -204,9 +231,12 @@ enum status sql_migrate(struct driver *driver, const char *const steps[SCHEMA_VE
         status = sql_version(driver, &version, problem);
     if (status == STATUS_OK)
         status = schema_check(version, problem);
-    if (status != STATUS_OK || version == SCHEMA_VERSION)
+    if (status != STATUS_OK)
         return status;
+    bool is_old = version < SCHEMA_VERSION;
     for (; version < SCHEMA_VERSION && status == STATUS_OK; version++)
         status = run_text(driver, slice_of(steps[version]), problem);
-    return status == STATUS_OK ? set_version(driver, problem) : status;
+    if (status == STATUS_OK && is_old)
+        status = set_version(driver, problem);
+    return status == STATUS_OK ? migrate_trail(driver, problem) : status;
 }

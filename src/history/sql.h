@@ -64,6 +64,9 @@ enum status sql_has_rows(struct driver *, bool *, struct problem *);
 /* Reads the version of the tables, or fails. */
 enum status sql_version(struct driver *, int64_t *version, struct problem *);
 
+/* Reads whether all tables exist in this version, or fails. */
+enum status sql_is_current(struct driver *, bool *is_current, struct problem *);
+
 /* Creates or migrates the tables. Call in a transaction that excludes other processes. steps[n] converts
  * version n to version n + 1; it may have several statements, each ending in ";\n". Fails if the tables have
  * a later version than SCHEMA_VERSION. */

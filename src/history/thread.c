@@ -19,8 +19,9 @@
 #define TIDY_PAUSE_US INT64_C(20000)   /* pause between steps of upkeep */
 #define APPENDER_US   (10 * SECOND_US) /* for this long after an append, each upkeep removes old rows */
 #define PRUNE_US      (60 * SECOND_US)
-#define PRUNER_US     (3 * SECOND_US) /* a call of history_prune is valid for this long */
-#define STEP_US       INT64_C(20000)  /* a step that removes rows should take this time */
+#define FORGET_US     (600 * SECOND_US) /* finding the line beyond HISTORY_LINES_MAX takes up to 0.1 s */
+#define PRUNER_US     (3 * SECOND_US)   /* a call of history_prune is valid for this long */
+#define STEP_US       INT64_C(20000)    /* a step that removes rows should take this time */
 #define CONNECT_US    (60 * SECOND_US)
 #define READ_US       (8 * SECOND_US)
 #define APPEND_US     (30 * SECOND_US)
@@ -52,6 +53,7 @@ struct history_thread {
     int64_t synced_us;         /* when the last sync began */
     int64_t appended_us;       /* when rows were last added */
     int64_t prune_us;          /* when old rows are removed next */
+    int64_t forget_us;         /* when old lines of the audit log are removed next */
     size_t by_age, by_size;    /* rows removed since the last line in the log */
     int64_t told_us;           /* time of that line */
     int64_t tidy_us;           /* time of the next step of upkeep */
@@ -83,6 +85,7 @@ void history_call_free(struct history_call *call)
 {
     buffer_fini(&call->text);
     read_rows_fini(&call->rows);
+    trail_rows_fini(&call->lines);
     free(call->entries);
     free(call->steps);
     free(call);
@@ -111,7 +114,7 @@ void history_thread_state(struct history_thread *thread, struct history_state *s
  * which clients must not see. Clients do not send appends, so only appends get this error. */
 static void give_reason(struct history_call *call, const char *why)
 {
-    bool is_append = call->kind == CALL_APPEND;
+    bool is_append = call_kind_appends(call->kind);
     problem_set(&call->problem, "%s",
                 is_append ? why : "its database cannot be used, and the log has the reason");
 }
@@ -142,7 +145,7 @@ static void finish_call(struct history_thread *thread, struct history_call *call
 void history_thread_send(struct history_thread *thread, struct history_call *call,
                          history_thread_done_fn *done)
 {
-    bool is_append = call->kind == CALL_APPEND;
+    bool is_append = call_kind_appends(call->kind);
     history_thread_lock(thread);
     thread->done = done;
     bool is_full =
@@ -199,7 +202,7 @@ static void answer_unsynced(struct history_thread *thread, enum status status, c
 {
     for (struct list *link; (link = list_take(&thread->unsynced));) {
         struct history_call *call = LIST_ENTRY(link, struct history_call, link);
-        int64_t rows = (int64_t)call->entry_count;
+        int64_t rows = call->kind == CALL_APPEND ? (int64_t)call->entry_count : 0;
         call->problem = *problem;
         history_thread_lock(thread);
         thread->state.appended += status == STATUS_OK ? rows : 0;
@@ -286,11 +289,49 @@ static enum status append_parts(struct history_thread *thread, const struct hist
                                : status;
 }
 
+/* Adds the lines. A line that the database refuses is dropped, as a job is. */
+static enum status note_parts(struct history_thread *thread, const struct trail_line *lines, size_t count,
+                              struct problem *problem)
+{
+    struct driver *driver = thread->driver;
+    enum status status = driver->kind->append_begin(driver, problem);
+    if (status == STATUS_OK)
+        status = driver->kind->note(driver, lines, count, problem);
+    if (status != STATUS_INVALID)
+        return status;
+    if (count == 1) {
+        log_error("audit_line_dropped", LOG_SLICE("id", lines->id), LOG_TEXT("why", problem->text));
+        return STATUS_OK;
+    }
+    status = note_parts(thread, lines, count / 2, problem);
+    return status == STATUS_OK ? note_parts(thread, lines + count / 2, count - count / 2, problem) : status;
+}
+
+static enum status note_all(struct history_thread *thread, const struct history_call *call,
+                            struct problem *problem)
+{
+    struct trail_line *lines = NEW_ARRAY(struct trail_line, call->entry_count);
+    enum status status = STATUS_OK;
+    size_t count = 0;
+    for (size_t i = 0; i < call->entry_count; i++) {
+        if (trail_line_parse(call->entries[i].text, &lines[count]))
+            count++;
+        else
+            log_error("audit_line_dropped", LOG_TEXT("why", "another program has written it"));
+    }
+    if (count)
+        status = note_parts(thread, lines, count, problem);
+    free(lines);
+    return status;
+}
+
 static void run_append(struct history_thread *thread, struct history_call *call)
 {
     struct driver *driver = thread->driver;
     driver->deadline_us = clock_steady_us() + APPEND_US;
-    enum status status = append_parts(thread, call->entries, call->entry_count, &call->problem);
+    enum status status = call->kind == CALL_NOTE
+                             ? note_all(thread, call, &call->problem)
+                             : append_parts(thread, call->entries, call->entry_count, &call->problem);
     if (status == STATUS_OK) {
         list_append(&thread->unsynced, &call->link);
         thread->appended_us = clock_steady_us();
@@ -366,7 +407,11 @@ static enum status run_read(struct history_thread *thread, struct history_call *
         return read_stats(driver, &call->stats, call->steps, call->step_count, &call->problem);
     case CALL_DELETE:
         return run_delete(thread, call);
+    case CALL_TRAIL:
+        call->lines.max = call->trail.max;
+        return driver->kind->trail(driver, &call->trail, &call->lines, &call->problem);
     case CALL_APPEND:
+    case CALL_NOTE:
         break;
     }
     return STATUS_INVALID;
@@ -382,7 +427,7 @@ static void run_call(struct history_thread *thread, struct history_call *call)
         finish_call(thread, call, STATUS_UNAVAILABLE);
         return;
     }
-    if (call->kind == CALL_APPEND) {
+    if (call_kind_appends(call->kind)) {
         run_append(thread, call);
         return;
     }
@@ -466,7 +511,7 @@ static void tidy(struct history_thread *thread)
 {
     struct driver *driver = thread->driver;
     struct problem problem;
-    bool has_more = false, has_more_to_tidy = false;
+    bool has_more = false, has_more_lines = false, has_more_to_tidy = false;
     int64_t now_us = clock_steady_us(), before_ms;
     bool is_appender = now_us < thread->appended_us + APPENDER_US, may = may_prune(thread, &before_ms);
     enum status status = STATUS_OK;
@@ -474,6 +519,10 @@ static void tidy(struct history_thread *thread)
     if (may && (now_us >= thread->prune_us || is_appender)) {
         status = prune(thread, before_ms, &has_more, &problem);
         thread->prune_us = has_more ? now_us : now_us + PRUNE_US;
+    }
+    if (status == STATUS_OK && may && now_us >= thread->forget_us) {
+        status = driver->kind->forget(driver, before_ms, &has_more_lines, &problem);
+        thread->forget_us = has_more_lines ? now_us : now_us + FORGET_US;
     }
     if (status == STATUS_OK && driver->kind->tidy)
         status = driver->kind->tidy(driver, &has_more_to_tidy, &problem);

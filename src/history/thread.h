@@ -6,7 +6,22 @@
 #include "base/list.h"
 #include "history/driver.h"
 
-enum call_kind { CALL_APPEND, CALL_FIND, CALL_LIST, CALL_COUNT, CALL_STATS, CALL_DELETE };
+enum call_kind {
+    CALL_APPEND,
+    CALL_NOTE,
+    CALL_FIND,
+    CALL_LIST,
+    CALL_COUNT,
+    CALL_STATS,
+    CALL_DELETE,
+    CALL_TRAIL
+};
+
+/* Returns whether the call adds rows, which are on disk after the next sync. */
+static inline bool call_kind_appends(enum call_kind kind)
+{
+    return kind == CALL_APPEND || kind == CALL_NOTE;
+}
 
 /* The thread's lock guards the members state and owner of a call. */
 enum call_state {
@@ -27,15 +42,17 @@ struct history_call {
     size_t waiting_bytes; /* size of a waiting append, as it counts against the thread's limit */
 
     struct buffer text;            /* owned: the texts of the arguments */
-    struct history_entry *entries; /* owned */
+    struct history_entry *entries; /* owned; of lines of the audit log only the texts */
     size_t entry_count;
     struct slice id;
     struct history_list list; /* for a count or a deletion, only its filter is used */
     struct outcome_steps stats;
+    struct trail_query trail;
 
     enum status status;
     struct problem problem;
     struct read_rows rows;
+    struct trail_rows lines;
     struct history_cursor next;
     struct outcome_counts counts;
     struct outcome_counts *steps; /* owned */
@@ -50,6 +67,7 @@ struct history_call {
         history_counts_fn *counts;
         history_stats_fn *stats;
         history_deleted_fn *deleted;
+        history_trail_fn *trail;
     } fn;
     void *arg;
 };

@@ -24,6 +24,51 @@ static void write_from(const void *peer, char text[APP_FROM_SIZE])
     http_request_from(peer, text);
 }
 
+/* ---- answers that wait for the audit log ---- */
+
+enum { HELD_HEADERS_MAX = 8 };
+
+/* A copy of an answer. */
+struct held_answer {
+    struct http_answer answer;
+    struct http_header headers[HELD_HEADERS_MAX];
+    struct buffer text;
+};
+
+static void held_free(struct held_answer *held)
+{
+    if (!held)
+        return;
+    buffer_fini(&held->text);
+    free(held);
+}
+
+static struct slice held_copy(struct held_answer *held, struct slice text)
+{
+    size_t at = held->text.size;
+    buffer_append(&held->text, text);
+    return slice_from(held->text.data + at, text.size);
+}
+
+static struct held_answer *held_new(const struct http_answer *answer)
+{
+    struct held_answer *held = NEW(struct held_answer);
+    size_t bytes = answer->body.size + answer->content_type.size;
+    assert(answer->header_count <= HELD_HEADERS_MAX);
+    for (size_t i = 0; i < answer->header_count; i++)
+        bytes += answer->headers[i].name.size + answer->headers[i].value.size;
+    buffer_init(&held->text, bytes + 1);
+    buffer_reserve(&held->text, bytes); /* the slices point into it */
+    held->answer = *answer;
+    held->answer.body = held_copy(held, answer->body);
+    held->answer.content_type = held_copy(held, answer->content_type);
+    for (size_t i = 0; i < answer->header_count; i++)
+        held->headers[i] = (struct http_header){held_copy(held, answer->headers[i].name),
+                                                held_copy(held, answer->headers[i].value)};
+    held->answer.headers = held->headers;
+    return held;
+}
+
 struct exchange *exchange_new(struct site *site, struct http_request *request)
 {
     struct exchange *exchange = NEW(struct exchange);
@@ -38,6 +83,8 @@ struct exchange *exchange_new(struct site *site, struct http_request *request)
     list_init(&exchange->key_link);
     exchange->caller =
         (struct app_caller){.name = "-", .write_from = write_from, .has_left = has_left, .peer = request};
+    exchange->caller.notes = &exchange->notes;
+    app_notes_init(&exchange->notes, site->options.app);
     http_request_set_context(request, exchange);
     return exchange;
 }
@@ -59,6 +106,10 @@ void exchange_free(struct exchange *exchange)
     http_request_set_context(exchange->request, NULL);
     if (exchange->free_state)
         exchange->free_state(exchange->state);
+    app_notes_fini(&exchange->notes);
+    if (exchange->held && exchange->held->answer.on_end)
+        exchange->held->answer.on_end(exchange->held->answer.arg, false);
+    held_free(exchange->held);
     free(exchange->span);
     token_table_release(exchange->tokens);
     exchange->site->large_count -= exchange->is_large;
@@ -177,6 +228,8 @@ static void end_span(const struct exchange *exchange, const char *label, unsigne
 
 /* ---- answers ---- */
 
+static void give_answer(struct exchange *, const struct http_answer *);
+
 /* Returns whether the process has room for an answer of this size. Without room, only the answers to reads
  * are replaced by 503, because a read can be repeated. A change has already happened when its answer is
  * written, and a health probe must always get its answer. */
@@ -186,8 +239,32 @@ static bool has_room(const struct exchange *exchange, size_t bytes)
     return !is_read || http_request_take_room(exchange->request, bytes);
 }
 
+/* The lines of the audit log are written: gives the answer, unless one of the lines may be lost. */
+static void on_noted(void *arg)
+{
+    struct exchange *exchange = arg;
+    struct held_answer *held = exchange->held;
+    exchange->held = NULL;
+    if (exchange->notes.is_lost && held->answer.status < STATUS_FAULT) {
+        if (held->answer.on_end)
+            held->answer.on_end(held->answer.arg, false);
+        exchange_refuse(exchange, 503,
+                        "The request was carried out, but Redis has not confirmed its line of the audit log. "
+                        "Repeating the request is safe if it was safe before.");
+    } else {
+        give_answer(exchange, &held->answer);
+    }
+    held_free(held);
+}
+
 static void give_answer(struct exchange *exchange, const struct http_answer *answer)
 {
+    if (app_notes_are_pending(&exchange->notes)) {
+        exchange->held = held_new(answer);
+        exchange->notes.on_end = on_noted;
+        exchange->notes.arg = exchange;
+        return;
+    }
     struct http_request *request = exchange->request;
     const char *label = exchange->method ? exchange->method->label : METRICS_ROUTE_OTHER;
     if (!has_room(exchange, answer->body.size)) {

@@ -6,6 +6,7 @@
 #define DUEPOST_HTTP_EXCHANGE_H
 
 #include "app/app.h"
+#include "app/audit.h"
 #include "base/buffer.h"
 #include "base/list.h"
 #include "base/metrics.h"
@@ -28,6 +29,8 @@ struct site_options {
     struct metrics *metrics;    /* metrics of this reactor */
     struct tracer *tracer;      /* shared; NULL: no spans are recorded */
     struct slice inner_token;   /* borrowed: the token of this process itself, see site_attach_inner */
+    struct app
+        *app; /* borrowed: with its history, the lines of the audit log are written there; NULL: none is */
 };
 
 struct site {
@@ -71,6 +74,8 @@ struct exchange {
     struct buffer seen;         /* tags of If-Match or If-None-Match, see request_headers.h; else empty */
     struct buffer once;         /* fingerprint and idempotency key, see request_headers.h; else empty */
     struct list key_link;
+    struct app_notes notes;     /* lines of the audit log that the answer waits for */
+    struct held_answer *held;   /* the answer, while it waits for them; NULL: none */
     struct exchange_span *span; /* the span if the request schedules jobs; NULL: none */
     void *state;                /* data of the handler, see exchange_keep */
     void (*free_state)(void *);

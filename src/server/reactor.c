@@ -156,7 +156,7 @@ static void start_server(struct reactor *reactor)
     reactor->server = http_server_new(reactor->loop, &server);
 }
 
-static struct site_options site_options(const struct reactor *reactor)
+static struct site_options site_options(struct reactor *reactor)
 {
     const struct options *options = reactor->options.options;
     return (struct site_options){
@@ -167,6 +167,7 @@ static struct site_options site_options(const struct reactor *reactor)
         .metrics = reactor->metrics,
         .tracer = reactor->options.tracer,
         .inner_token = reactor->options.inner_token,
+        .app = &reactor->app,
     };
 }
 

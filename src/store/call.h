@@ -43,6 +43,7 @@ enum { OWNER_RUNS_MAX = 1, LEASE_RUNS_MAX = 4, PULL_RUNS_MAX = 2 };
     BATCH(CLOSE, REPORT, OWNER_RUNS_MAX, true, shard_add_first_wait, changes)                                \
     BATCH(IMPORT, IMPORT, OWNER_RUNS_MAX, true, shard_add_max_jobs, changes)                                 \
     BATCH(TRIAL, TRIAL, OWNER_RUNS_MAX, true, NULL, changes)                                                 \
+    BATCH(NOTE, NOTE, OWNER_RUNS_MAX, true, NULL, changes)                                                   \
     BATCH(PULL_COMPLETE, COMPLETE, OWNER_RUNS_MAX, true, NULL, changes)                                      \
     BATCH(PULL_RETRY, RETRY, OWNER_RUNS_MAX, true, NULL, changes)                                            \
     BATCH(PULL_BURY, BURY, OWNER_RUNS_MAX, true, NULL, changes)                                              \

@@ -64,4 +64,27 @@ bool outbox_batch_is_current(const struct shard *, const struct outbox_batch *);
 typedef void outbox_removed_fn(void *arg, enum status, size_t removed);
 void outbox_remove(struct shard *, const struct outbox_batch *, outbox_removed_fn *, void *arg);
 
+/* ---- the trail: lines of the audit log that are not in the history yet ----
+ *
+ * Scripts of changes do not write it: store_note adds the line of a change after the change, and before the
+ * client's answer. It is read and removed as the outbox is, but one batch at a time, because its lines are
+ * few. */
+
+enum {
+    TRAIL_READ_MAX = 100, /* maximum number of lines in one call */
+    TRAIL_READ_BYTES = 1024 * 1024,
+};
+
+struct trail_read {
+    const struct slice *lines; /* valid until the callback returns */
+    size_t count;
+    int64_t removed,
+        dropped; /* lines removed since the data was created, and how many of them were dropped */
+};
+
+/* Removes the first lines, which were read when removed had this value, and reads the next ones. Nothing is
+ * removed if other lines were removed since. */
+typedef void trail_read_fn(void *arg, enum status, const struct trail_read *);
+void trail_read(struct shard *, int64_t removed, size_t count, trail_read_fn *, void *arg);
+
 #endif

@@ -195,6 +195,7 @@ struct shard_chores {
     bool has_turns; /* a claim would find due jobs */
     bool rests;     /* the clock has stepped ahead, so nothing may be removed by age now */
     bool forgets, sweeps, reoffers, archives; /* shard_forget, shard_sweep, shard_reoffer, outbox_read */
+    bool notes;                               /* trail_read (outbox.h) */
     bool opens;                               /* shard_openings lists topics */
     bool alerts;                              /* topics have alerts: shard_symptoms (store/alert.h) */
     bool expires; /* jobs expire within a second, or have expired: shard_list_expired */

@@ -482,6 +482,14 @@ void store_mend_patterns(struct store *, store_mend_patterns_fn *, void *arg);
 /* Returns the number of the shard to which changes of patterns are written first. */
 size_t store_patterns_shard(const struct store *);
 
+/* ---- Lines of the audit log for the history ---- */
+
+/* Adds a line to the trail (scripts/note.lua), in the shard of this topic or topic/jobId, or in the first
+ * shard if name is empty. The archiver moves it to the history. If OK, Redis has the line with the configured
+ * durability. Borrows the line until the callback. */
+typedef void store_note_fn(void *arg, enum status);
+void store_note(struct store *, struct slice name, struct slice line, store_note_fn *, void *arg);
+
 /* ---- Access tokens that processes share ---- */
 
 enum store_access_answer {

@@ -34,6 +34,7 @@ static struct shard_chores read_chores(struct slice letters)
         .alerts = has_letter(letters, 'l'),
         .expires = has_letter(letters, 'e'),
         .archives = has_letter(letters, 'a'),
+        .notes = has_letter(letters, 'n'),
     };
 }
 

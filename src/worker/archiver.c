@@ -36,6 +36,11 @@ struct archiver {
     int64_t set_us;     /* time of the last read; each read also turns the history on or off */
     bool has_told_left; /* the log already says that the outbox has texts although there is no history */
     bool knows_dropped;
+    bool is_on_trail;      /* lines of the audit log are being read or added */
+    size_t lines;          /* number of lines that were read */
+    int64_t lines_removed; /* number of lines that had been removed before them */
+    bool knows_dropped_lines;
+    int64_t dropped_lines;
     int64_t dropped_told, told_us; /* number of dropped texts in the last warning, and its time */
 };
 
@@ -154,6 +159,56 @@ static void append(struct archiver *archiver, const struct outbox_read *read)
         archiver_on_appended(batch, STATUS_OK, "");
 }
 
+/* ---- the trail: lines of the audit log ----
+ *
+ * One batch at a time: read, add to the history, remove and read the next. */
+
+static void archiver_on_noted(void *arg, enum status status, const char *why);
+
+static void tell_dropped_lines(struct archiver *archiver, int64_t dropped)
+{
+    if (archiver->knows_dropped_lines && dropped > archiver->dropped_lines)
+        log_error("audit_dropped", LOG_NUMBER("shard", shard_of(archiver)),
+                  LOG_NUMBER("lines", dropped - archiver->dropped_lines),
+                  LOG_TEXT("why", "more than 16 MiB of lines wait for the database of the history"));
+    archiver->knows_dropped_lines = true;
+    archiver->dropped_lines = dropped;
+}
+
+static void archiver_on_trail(void *arg, enum status status, const struct trail_read *read)
+{
+    struct archiver *archiver = arg;
+    archiver->lines = 0;
+    archiver->is_on_trail = status == STATUS_OK && read->count > 0 && !archiver->is_stopping;
+    if (status != STATUS_OK)
+        return;
+    tell_dropped_lines(archiver, read->dropped);
+    archiver->lines_removed = read->removed;
+    if (!archiver->is_on_trail)
+        return;
+    archiver->lines = read->count;
+    history_note(archiver->options.history, read->lines, read->count, archiver_on_noted, archiver);
+}
+
+/* If the append has failed, the next tick begins again. */
+static void archiver_on_noted(void *arg, enum status status, const char *why)
+{
+    struct archiver *archiver = arg;
+    (void)why; /* the history logs the reason */
+    archiver->is_on_trail = status == STATUS_OK && !archiver->is_stopping;
+    if (archiver->is_on_trail)
+        trail_read(archiver->options.shard, archiver->lines_removed, archiver->lines, archiver_on_trail,
+                   archiver);
+}
+
+static void trail_begin(struct archiver *archiver)
+{
+    if (archiver->is_on_trail)
+        return;
+    archiver->is_on_trail = true;
+    trail_read(archiver->options.shard, 0, 0, archiver_on_trail, archiver);
+}
+
 /* ---- reading ---- */
 
 static bool may_read(const struct archiver *archiver)
@@ -223,13 +278,15 @@ struct archiver *archiver_new(struct loop *loop, const struct archiver_options *
     return archiver;
 }
 
-void archiver_tick(struct archiver *archiver, bool has_texts, int64_t now_ms)
+void archiver_tick(struct archiver *archiver, bool has_texts, bool has_lines, int64_t now_ms)
 {
     if (!archiver || archiver->is_stopping)
         return;
     if (archiver->options.history && shard_of(archiver) == 0)
         history_prune(archiver->options.history, now_ms);
     archiver->ticked_us = clock_boot_us();
+    if (archiver->options.history && has_lines)
+        trail_begin(archiver);
     if ((archiver->options.history && has_texts) || archiver->ticked_us - archiver->set_us >= SET_US)
         pace_run(archiver->pace);
 }

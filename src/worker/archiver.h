@@ -11,7 +11,9 @@
  * If the process dies at any point, the next archiver reads the same texts again, and the history replaces
  * the rows of the jobs that it already has. While the database is unreachable, texts wait in the outbox and
  * not in the archiver, so the archiver's memory is bounded. The option --history-backlog limits the
- * outbox. */
+ * outbox.
+ *
+ * It does the same with the trail, the lines of the audit log that are not in the history yet (outbox.h). */
 #ifndef DUEPOST_WORKER_ARCHIVER_H
 #define DUEPOST_WORKER_ARCHIVER_H
 
@@ -30,10 +32,10 @@ struct archiver_options {
 /* Borrows the pointers. */
 struct archiver *archiver_new(struct loop *, const struct archiver_options *);
 
-/* Called each second by the owner of the carry lock. has_texts: the outbox is not empty. now_ms: Redis's
- * time, by which the archiver of the first shard removes old jobs from the history, for all processes; 0:
- * nothing may be removed by age now. NULL is ignored. */
-void archiver_tick(struct archiver *, bool has_texts, int64_t now_ms);
+/* Called each second by the owner of the carry lock. has_texts: the outbox is not empty; has_lines: the trail
+ * is not. now_ms: Redis's time, by which the archiver of the first shard removes old jobs from the history,
+ * for all processes; 0: nothing may be removed by age now. NULL is ignored. */
+void archiver_tick(struct archiver *, bool has_texts, bool has_lines, int64_t now_ms);
 
 /* Stops reading batches. Texts that were read and not removed stay in the outbox. NULL is ignored. */
 void archiver_stop(struct archiver *);

@@ -257,7 +257,7 @@ static void do_chores(struct carry_worker *worker, const struct shard_chores *ch
             LOG_TEXT("why", "the clock of Redis has stepped ahead, or no duepost has run for a long time"),
             LOG_TEXT("then", "for 5 minutes, nothing is removed because of its age"));
     worker->removals_rest = chores->rests;
-    archiver_tick(worker->options.archiver, chores->archives,
+    archiver_tick(worker->options.archiver, chores->archives, chores->notes,
                   chores->rests ? 0 : redis_now_us(worker) / 1000);
 }
 

@@ -72,3 +72,10 @@ void history_delete(struct history *history, const struct job_filter *filter, hi
     call->filter = *filter;
     call->fn.deleted = fn;
 }
+
+void history_trail(struct history *history, const struct trail_query *trail, history_trail_fn *fn, void *arg)
+{
+    struct fake_history_call *call = keep_call(history, "trail", arg);
+    call->trail = *trail;
+    call->fn.trail = fn;
+}

@@ -13,12 +13,14 @@ struct fake_history_call {
     struct job_filter filter;
     struct history_list list;
     struct outcome_steps stats;
+    struct trail_query trail;
     union {
         history_found_fn *found;
         history_page_fn *page;
         history_counts_fn *counts;
         history_stats_fn *stats;
         history_deleted_fn *deleted;
+        history_trail_fn *trail;
     } fn;
     void *arg;
 };

@@ -410,6 +410,15 @@ void store_read_sent(struct store *store, struct slice id, struct slice group, s
     kept->fn.sent = fn;
 }
 
+/* Members of the call: id is the topic, and record the line. */
+void store_note(struct store *store, struct slice name, struct slice line, store_note_fn *fn, void *arg)
+{
+    struct fake_call *kept = add_call("note", name, arg);
+    (void)store;
+    copy(kept->record, line);
+    kept->fn.note = fn;
+}
+
 void store_unsend(struct store *store, struct slice id, struct slice group, store_unsent_fn *fn, void *arg)
 {
     struct fake_call *kept = add_call("unsend", id, arg);

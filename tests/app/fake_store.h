@@ -38,6 +38,7 @@ struct fake_call {
         store_count_fn *count;
         store_topics_fn *topics;
         store_set_text_fn *set;
+        store_note_fn *note;
         store_limits_fn *limits;
         store_set_limit_fn *set_limit;
         store_lanes_fn *lanes;

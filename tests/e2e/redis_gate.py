@@ -16,6 +16,7 @@ class RedisGate:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"redis://127.0.0.1:{self.listener.getsockname()[1]}/0"
         self._text = None
+        self._is_cut = False
         self._has_held, self._may_go = threading.Event(), threading.Event()
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -30,6 +31,11 @@ class RedisGate:
     def release(self):
         self._text = None
         self._may_go.set()
+
+    def cut(self):
+        """Ends the connection whose command is held, without sending the command."""
+        self._is_cut = True
+        self.release()
 
     def stop(self):
         self.release()
@@ -53,6 +59,8 @@ class RedisGate:
                     self._text = None
                     self._has_held.set()
                     self._may_go.wait(60)
+                    if self._is_cut:
+                        break
                 if is_command:
                     time.sleep(self.delay)
                 sink.sendall(data)

@@ -329,7 +329,7 @@ def test_without_the_database_nothing_is_guessed(receiver, topic, postgres):
         postgres.kill()
         is_there = False
         until(lambda: server.get(f"/jobs/{topic}/a").status == 503, 30, "the history cannot be read")
-        for path in f"/jobs/{topic}/a/why", f"/jobs/{topic}/a/attempts", "/jobs?state=any", "/jobs/count?state=any", "/stats":
+        for path in f"/jobs/{topic}/a/why", f"/jobs/{topic}/a/attempts", "/jobs?state=any", "/jobs/count?state=any", "/stats", "/audit":
             answer = server.get(path)
             assert answer.expect(503)["detail"].startswith("The history cannot be read now:") and answer.headers["Retry-After"]
             assert not any(word in answer.json["detail"] for word in ("127.0.0.1", "postgres", "/tmp"))

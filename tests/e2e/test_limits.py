@@ -163,7 +163,7 @@ def test_an_address_has_its_part(fresh, links):
     until_connected(server, 3)
     other = Client("127.0.0.1", server.port)
     assert other.get("/topics").status == 200
-    whole = "/topics", "/access", "/tokens", "/overview", "/cron?expression=@daily"
+    whole = "/topics", "/access", "/tokens", "/audit", "/overview", "/cron?expression=@daily"
     for target, status in *((path, 503) for path in whole), ("/healthz", 200):
         link, = links(server, 1, source="127.0.0.3")
         reply = link.ask(target)

@@ -232,3 +232,45 @@ const char *last_why(void)
 {
     return last;
 }
+
+enum status note_lines(struct history_world *world, const char *const *lines, size_t count)
+{
+    struct answer answer = {.loop = world->loop};
+    struct slice texts[APPEND_MAX];
+    for (size_t i = 0; i < count; i++)
+        texts[i] = slice_of(lines[i]);
+    history_note(world->history, texts, count, on_done, &answer);
+    return await_answer(&answer);
+}
+
+static struct trail_query *next_query;
+
+static void on_lines(void *arg, enum status status, const struct trail_entry *lines, size_t count,
+                     bool has_more, const char *why)
+{
+    struct answer *answer = arg;
+    for (size_t i = 0; i < count; i++) {
+        size_t size = strlen(answer->found);
+        ck_assert(lines[i].json.size >= 2);
+        snprintf(answer->found + size, FOUND_SIZE - size, "%s%s", size ? " " : "",
+                 lines[i].id + strspn(lines[i].id, "0"));
+    }
+    next_query->max = has_more ? next_query->max : 0;
+    if (has_more) {
+        next_query->after.is_set = true;
+        next_query->after.at_ms = lines[count - 1].at_ms;
+        memcpy(next_query->after.id, lines[count - 1].id, sizeof next_query->after.id);
+    }
+    end(answer, status, why);
+}
+
+enum status list_lines(struct history_world *world, const struct trail_query *query, char found[FOUND_SIZE],
+                       struct trail_query *next)
+{
+    struct answer answer = {.loop = world->loop, .found = found};
+    found[0] = '\0';
+    *next = *query;
+    next_query = next;
+    history_trail(world->history, query, on_lines, &answer);
+    return await_answer(&answer);
+}

@@ -52,6 +52,14 @@ enum status plot_jobs(struct history_world *, const struct outcome_steps *, stru
                       size_t max);
 enum status delete_jobs(struct history_world *, const struct job_filter *, size_t *deleted, bool *has_more);
 
+/* Adds lines of the audit log, each a text as the trail has it. */
+enum status note_lines(struct history_world *, const char *const *lines, size_t count);
+
+/* Writes the ids of a page of lines, without their leading zeros and separated by blanks. *next becomes the
+ * query of the next page; its max is 0 at the end of the list. */
+enum status list_lines(struct history_world *, const struct trail_query *, char found[FOUND_SIZE],
+                       struct trail_query *next);
+
 /* Returns the reason of the last answer that was not OK. */
 const char *last_why(void);
 

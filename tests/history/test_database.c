@@ -1,4 +1,5 @@
 /* The history in SQLite, in PostgreSQL and in MongoDB: the same cases for all. */
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -542,6 +543,140 @@ START_TEST(calls_under_way_end_with_the_history)
 }
 END_TEST
 
+/* ---- lines of the audit log ---- */
+
+#define ID "00000000000000000000000"
+
+static void expect_lines(struct trail_query query, const char *ids)
+{
+    char found[FOUND_SIZE];
+    struct trail_query next;
+    query.max = query.max ? query.max : 100;
+    ck_assert_msg(list_lines(&world, &query, found, &next) == STATUS_OK, "%s", last_why());
+    ck_assert_str_eq(found, ids);
+}
+
+START_TEST(lines_are_found_by_their_filters)
+{
+    static const char *const lines[] = {ID "1 1000 ops settings_changed orders {\"a\":1}",
+                                        ID "2 2000 - settings_changed orders-* {\"text\":\"\\u0000\"}",
+                                        ID "3 2000 ops job_run orders {\"a\":\"\xc3\xa9\"}",
+                                        ID "4 3000 ops export - {}"};
+    open_world(_i);
+    ck_assert_msg(note_lines(&world, lines, 4) == STATUS_OK, "%s", last_why());
+    ck_assert_int_eq(note_lines(&world, lines + 1, 2), STATUS_OK); /* a line that exists stays */
+    expect_lines((struct trail_query){.max = 100}, "4 3 2 1");
+    expect_lines((struct trail_query){.from_ms = 2000}, "4 3 2");
+    expect_lines((struct trail_query){.to_ms = 2000}, "1");
+    expect_lines((struct trail_query){.from_ms = 1001, .to_ms = 2001}, "3 2");
+    expect_lines((struct trail_query){.who = SLICE("ops")}, "4 3 1");
+    expect_lines((struct trail_query){.who = SLICE("-")}, "2");
+    expect_lines((struct trail_query){.action = SLICE("settings_changed")}, "2 1");
+    expect_lines((struct trail_query){.topic = SLICE("orders")}, "3 1");
+    expect_lines((struct trail_query){.topic = SLICE("orders-*")}, "2");
+    expect_lines((struct trail_query){.topic = SLICE("-")}, "");
+    expect_lines(
+        (struct trail_query){.topic = SLICE("orders"), .who = SLICE("ops"), .action = SLICE("job_run")}, "3");
+    history_world_close(&world);
+}
+END_TEST
+
+START_TEST(pages_have_each_line_once)
+{
+    static char rooms[APPEND_MAX][64];
+    const char *lines[APPEND_MAX];
+    for (size_t i = 0; i < APPEND_MAX; i++) { /* several lines have the same time */
+        snprintf(rooms[i], sizeof rooms[i], "%024zx %zu ops job_run t {}", i + 1, 1000 + i / 5);
+        lines[i] = rooms[i];
+    }
+    open_world(_i);
+    ck_assert_int_eq(note_lines(&world, lines, APPEND_MAX), STATUS_OK);
+    for (size_t max = 1; max < 40; max += 6) {
+        struct trail_query query = {.max = max, .who = SLICE("ops")};
+        size_t left = APPEND_MAX;
+        while (query.max) {
+            char found[FOUND_SIZE], *at = found;
+            struct trail_query next;
+            ck_assert_int_eq(list_lines(&world, &query, found, &next), STATUS_OK);
+            for (char *id; (id = strsep(&at, " ")) && *id;)
+                ck_assert_uint_eq(strtoul(id, NULL, 16), left--);
+            query = next;
+        }
+        ck_assert_uint_eq(left, 0);
+    }
+    history_world_close(&world);
+}
+END_TEST
+
+START_TEST(lines_that_duepost_did_not_write_hold_up_no_others)
+{
+    static const char *const lines[] = {"nonsense",
+                                        ID "1 1000 ops job_run t {}",
+                                        ID "2 x ops job_run t {}",
+                                        ID "3 1000 ops job_run t {\"a\":\"\xff\"}",
+                                        "4 1000 ops job_run t {}",
+                                        ID "5 1000 ops job_run t 1"};
+    open_world(_i);
+    ck_assert_int_eq(note_lines(&world, lines, 6), STATUS_OK);
+    expect_lines((struct trail_query){.max = 100}, "1");
+    history_world_close(&world);
+}
+END_TEST
+
+START_TEST(old_lines_go)
+{
+    char old[128], young[128], found[FOUND_SIZE];
+    struct trail_query next;
+    const char *const lines[] = {old, young};
+    snprintf(old, sizeof old, ID "1 %lld ops job_run t {}", (long long)now_ms - 120000);
+    snprintf(young, sizeof young, ID "2 %lld ops job_run t {}", (long long)now_ms);
+    make_database(_i);
+    options.max_age_ms = 60000;
+    history_world_open(&world, &options);
+    ck_assert_int_eq(note_lines(&world, lines, 2), STATUS_OK);
+    expect_lines((struct trail_query){.max = 100}, "2 1");
+    for (int64_t until_us = clock_steady_us() + 20000000; clock_steady_us() < until_us;) {
+        history_prune(world.history, now_ms);
+        ck_assert_int_eq(list_lines(&world, &(struct trail_query){.max = 100}, found, &next), STATUS_OK);
+        if (strcmp(found, "2") == 0)
+            break;
+        usleep(10000);
+    }
+    ck_assert_str_eq(found, "2");
+    history_world_close(&world);
+}
+END_TEST
+
+START_TEST(a_database_of_an_earlier_version_gets_the_table)
+{
+    static const char *const lines[] = {ID "1 1000 ops job_run t {}"};
+    struct ended_job job = delivered(now_ms);
+    struct history_row row;
+    open_world(_i);
+    ck_assert_int_eq(append_job(&world, "orders/1", &job), STATUS_OK);
+    history_world_close(&world);
+    if (_i == SQLITE) {
+        sqlite3 *db;
+        ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+        ck_assert_int_eq(
+            sqlite3_exec(db, "DROP TABLE duepost_audit; DELETE FROM duepost_meta WHERE name = 'audit'", NULL,
+                         NULL, NULL),
+            SQLITE_OK);
+        sqlite3_close(db);
+    } else {
+        char name[32];
+        snprintf(name, sizeof name, "test_%d", (int)getpid());
+        postgres_server_run(server, name, "DROP TABLE duepost_audit");
+        postgres_server_run(server, name, "DELETE FROM duepost_meta WHERE name = 'audit'");
+    }
+    history_world_open(&world, &options);
+    ck_assert_msg(note_lines(&world, lines, 1) == STATUS_OK, "%s", last_why());
+    expect_lines((struct trail_query){.max = 100}, "1");
+    ck_assert(find_job(&world, "orders/1", &row));
+    history_world_close(&world);
+}
+END_TEST
+
 Suite *suite(void)
 {
     Suite *made = suite_create("history database");
@@ -564,6 +699,11 @@ Suite *suite(void)
     tcase_add_loop_test(all, bodies_are_kept_as_the_option_says, 0, kinds);
     tcase_add_loop_test(all, two_processes_share_a_database, 0, kinds);
     tcase_add_loop_test(all, calls_under_way_end_with_the_history, 0, kinds);
+    tcase_add_loop_test(all, lines_are_found_by_their_filters, 0, kinds);
+    tcase_add_loop_test(all, pages_have_each_line_once, 0, kinds);
+    tcase_add_loop_test(all, lines_that_duepost_did_not_write_hold_up_no_others, 0, kinds);
+    tcase_add_loop_test(all, old_lines_go, 0, kinds);
+    tcase_add_loop_test(all, a_database_of_an_earlier_version_gets_the_table, 0, MONGO);
     suite_add_tcase(made, all);
     return made;
 }

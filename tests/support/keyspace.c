@@ -72,7 +72,7 @@ static bool is_hash(struct slice name)
 
 static bool is_list(struct slice name)
 {
-    return is_one_of(name, (const char *const[]){"ready", "ended_ids", "ended_read",
+    return is_one_of(name, (const char *const[]){"ready", "ended_ids", "ended_read", "trail",
                                                  "elements:", "element_jobs:", "events:", NULL});
 }
 
@@ -235,6 +235,8 @@ static const char derive[] =
     "    tonumber(redis.call('HGET', base .. 'numbers', 'outbox_bytes') or 0) == outbox and\n"
     "    redis.call('HEXISTS', base .. 'numbers', 'outbox_dropped') == 0 and\n"
     "    redis.call('HEXISTS', base .. 'numbers', 'outbox_again') == 0 and\n"
+    "    redis.call('HEXISTS', base .. 'numbers', 'trail_bytes') == 0 and\n"
+    "    redis.call('HEXISTS', base .. 'numbers', 'trail_removed') == 0 and\n"
     "    redis.call('HEXISTS', base .. 'numbers', 'outbox_removed') == 0\n"
     "  return {is_index(base .. 'behind', behind), is_index(base .. 'names', names), is_right and 1 or 0}\n"
     "end\n"

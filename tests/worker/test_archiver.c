@@ -40,22 +40,22 @@ static void pass_seconds(int seconds)
 {
     for (int i = 0; i < seconds; i++) {
         world_pass(1000000);
-        archiver_tick(archiver, true, 0);
+        archiver_tick(archiver, true, false, 0);
     }
 }
 
 START_TEST(it_removes_old_jobs_from_the_history_by_the_time_of_redis)
 {
-    archiver_tick(archiver, false, 1234);
+    archiver_tick(archiver, false, false, 1234);
     ck_assert_int_eq(world_pruned_ms(), 1234);
-    archiver_tick(archiver, false, 0);
+    archiver_tick(archiver, false, false, 0);
     ck_assert_int_eq(world_pruned_ms(), 0);
 }
 END_TEST
 
 START_TEST(a_batch_is_appended_and_then_removed)
 {
-    archiver_tick(archiver, true, 0);
+    archiver_tick(archiver, true, false, 0);
     answer_read(3, false);
     ck_assert_uint_eq(world_call(WORLD_APPEND)->max, 3);
     ck_assert_uint_eq(world_made(WORLD_OUTBOX_REMOVE), 0);
@@ -70,7 +70,7 @@ END_TEST
 
 START_TEST(batches_follow_one_another_up_to_a_limit)
 {
-    archiver_tick(archiver, true, 0);
+    archiver_tick(archiver, true, false, 0);
     for (size_t i = 0; i < 100 && world_under_way(WORLD_OUTBOX_READ); i++) {
         ck_assert_uint_eq(world_call(WORLD_OUTBOX_READ)->max, i * OUTBOX_READ_MAX);
         answer_read(OUTBOX_READ_MAX, true);
@@ -88,7 +88,7 @@ END_TEST
 
 START_TEST(a_database_that_is_away_is_tried_again)
 {
-    archiver_tick(archiver, true, 0);
+    archiver_tick(archiver, true, false, 0);
     for (size_t i = 0; i < 5; i++) {
         ck_assert_uint_eq(world_call(WORLD_OUTBOX_READ)->max, 0);
         answer_read(OUTBOX_READ_MAX, true);
@@ -105,7 +105,7 @@ END_TEST
 
 START_TEST(a_full_queue_is_tried_again)
 {
-    archiver_tick(archiver, true, 0);
+    archiver_tick(archiver, true, false, 0);
     answer_read(3, false);
     world_answer_append(STATUS_FULL, "");
     pass_seconds(1);
@@ -117,7 +117,7 @@ END_TEST
  * longer matches the batches that this archiver has. */
 START_TEST(after_a_removal_that_found_less_it_begins_again_without_batches)
 {
-    archiver_tick(archiver, true, 0);
+    archiver_tick(archiver, true, false, 0);
     answer_read(OUTBOX_READ_MAX, true);
     world_pass(100000);
     answer_read(7, false);
@@ -137,7 +137,7 @@ START_TEST(after_a_lost_connection_nothing_is_removed)
 {
     struct outbox_read read = {
         .texts = texts, .count = 3, .disturbed = 1}; /* see outbox_batch_new in world.c */
-    archiver_tick(archiver, true, 0);
+    archiver_tick(archiver, true, false, 0);
     world_answer_outbox_read(STATUS_OK, &read);
     world_answer_append(STATUS_OK, "");
     ck_assert_uint_eq(world_made(WORLD_OUTBOX_REMOVE), 0);
@@ -147,7 +147,7 @@ END_TEST
 
 START_TEST(a_read_that_failed_begins_again)
 {
-    archiver_tick(archiver, true, 0);
+    archiver_tick(archiver, true, false, 0);
     world_answer_outbox_read(STATUS_UNKNOWN, &(struct outbox_read){.count = 0});
     ck_assert_uint_eq(world_under_way(WORLD_OUTBOX_READ), 0);
     pass_seconds(1);
@@ -157,15 +157,15 @@ END_TEST
 
 START_TEST(an_empty_outbox_is_read_each_ten_seconds)
 {
-    archiver_tick(archiver, false, 0); /* turns the history on */
+    archiver_tick(archiver, false, false, 0); /* turns the history on */
     answer_read(0, false);
     for (int i = 0; i < 9; i++) {
         world_pass(1000000);
-        archiver_tick(archiver, false, 0);
+        archiver_tick(archiver, false, false, 0);
     }
     ck_assert_uint_eq(world_made(WORLD_OUTBOX_READ), 1);
     world_pass(1000000);
-    archiver_tick(archiver, false, 0);
+    archiver_tick(archiver, false, false, 0);
     ck_assert_uint_eq(world_made(WORLD_OUTBOX_READ), 2);
 }
 END_TEST
@@ -173,7 +173,7 @@ END_TEST
 START_TEST(fields_without_a_text_are_removed_only)
 {
     texts[0].text = texts[1].text = (struct slice){NULL, 0};
-    archiver_tick(archiver, true, 0);
+    archiver_tick(archiver, true, false, 0);
     answer_read(2, false);
     ck_assert_uint_eq(world_made(WORLD_APPEND), 0);
     ck_assert_uint_eq(world_call(WORLD_OUTBOX_REMOVE)->max, 2);
@@ -184,7 +184,7 @@ END_TEST
 
 START_TEST(without_ticks_or_after_stop_it_reads_no_more)
 {
-    archiver_tick(archiver, true, 0);
+    archiver_tick(archiver, true, false, 0);
     answer_read(3, false);
     world_pass(3000000);
     world_answer_append(STATUS_UNAVAILABLE, "");
@@ -199,7 +199,7 @@ END_TEST
 START_TEST(dropped_texts_are_told)
 {
     struct outbox_read read = {.dropped = 5};
-    archiver_tick(archiver, true, 0);
+    archiver_tick(archiver, true, false, 0);
     world_answer_outbox_read(STATUS_OK, &read);
     ck_assert_uint_eq(world_logged("history_dropped"), 0);
     read.dropped = 9;
@@ -216,13 +216,60 @@ START_TEST(without_a_history_it_turns_it_off_now_and_then)
 {
     archiver_free(archiver);
     make(false);
-    archiver_tick(archiver, true, 0);
+    archiver_tick(archiver, true, false, 0);
     world_answer_outbox_read(STATUS_OK, &(struct outbox_read){.entries = 2});
     ck_assert_uint_eq(world_logged("history_is_off"), 1);
     pass_seconds(9);
     ck_assert_uint_eq(world_under_way(WORLD_OUTBOX_READ), 0);
     pass_seconds(1);
     ck_assert_uint_eq(world_under_way(WORLD_OUTBOX_READ), 1);
+}
+END_TEST
+
+/* ---- lines of the audit log ---- */
+
+static void answer_trail(enum status status, size_t count, int64_t removed)
+{
+    struct slice lines[TRAIL_READ_MAX] = {SLICE("a"), SLICE("b")};
+    world_answer_trail(status, &(struct trail_read){.lines = lines, .count = count, .removed = removed});
+}
+
+START_TEST(lines_are_removed_when_the_history_has_them)
+{
+    archiver_tick(archiver, false, true, 0);
+    archiver_tick(archiver, false, true, 0); /* one batch at a time */
+    ck_assert_uint_eq(world_made(WORLD_TRAIL), 1);
+    ck_assert_uint_eq(world_call(WORLD_TRAIL)->max, 0);
+    answer_trail(STATUS_OK, 2, 7);
+    ck_assert_uint_eq(world_made(WORLD_TRAIL), 1);
+    ck_assert_uint_eq(world_call(WORLD_NOTE)->max, 2);
+    world_answer_note(STATUS_OK, "");
+    ck_assert_uint_eq(world_call(WORLD_TRAIL)->max, 2);
+    ck_assert_int_eq(world_call(WORLD_TRAIL)->expected_ms, 7);
+    answer_trail(STATUS_OK, 0, 9);
+    ck_assert_uint_eq(world_made(WORLD_NOTE), 1);
+    archiver_tick(archiver, false, true, 0);
+    ck_assert_uint_eq(world_made(WORLD_TRAIL), 3);
+}
+END_TEST
+
+START_TEST(lines_that_the_history_does_not_take_are_read_again)
+{
+    static const enum status failures[] = {STATUS_UNAVAILABLE, STATUS_FULL};
+    for (size_t i = 0; i < 2; i++) {
+        archiver_tick(archiver, false, true, 0);
+        answer_trail(STATUS_OK, 2, 7);
+        world_answer_note(failures[i], "it is away");
+        ck_assert_uint_eq(world_under_way(WORLD_TRAIL), 0);
+    }
+    archiver_tick(archiver, false, true, 0);
+    ck_assert_uint_eq(world_call(WORLD_TRAIL)->max, 0);
+    answer_trail(STATUS_UNKNOWN, 0, 0);
+    archiver_tick(archiver, false, true, 0);
+    ck_assert_uint_eq(world_under_way(WORLD_TRAIL), 1);
+    archiver_stop(archiver);
+    answer_trail(STATUS_OK, 2, 7);
+    ck_assert_uint_eq(world_under_way(WORLD_NOTE), 0);
 }
 END_TEST
 
@@ -244,6 +291,8 @@ Suite *suite(void)
     tcase_add_test(tests, without_ticks_or_after_stop_it_reads_no_more);
     tcase_add_test(tests, dropped_texts_are_told);
     tcase_add_test(tests, without_a_history_it_turns_it_off_now_and_then);
+    tcase_add_test(tests, lines_are_removed_when_the_history_has_them);
+    tcase_add_test(tests, lines_that_the_history_does_not_take_are_read_again);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -735,6 +735,24 @@ void history_append(struct history *history, const struct history_entry *entries
     copy(call->id, sizeof call->id, entries[0].id);
 }
 
+/* Members of the call: max is the number of lines to remove, expected_ms their place. */
+void trail_read(struct shard *shard, int64_t removed, size_t count, trail_read_fn *fn, void *arg)
+{
+    struct world_call *call = add_call(WORLD_TRAIL, shard, arg);
+    call->fn.trail = fn;
+    call->max = count;
+    call->expected_ms = removed;
+}
+
+void history_note(struct history *history, const struct slice *lines, size_t count, history_done_fn *fn,
+                  void *arg)
+{
+    struct world_call *call = add_call(WORLD_NOTE, world_shard(0), arg);
+    (void)history, (void)lines;
+    call->fn.append = fn;
+    call->max = count;
+}
+
 void shard_sweep(struct shard *shard, shard_sweep_fn *fn, void *arg)
 {
     add_call(WORLD_SWEEP, shard, arg)->fn.sweep = fn;
@@ -895,6 +913,18 @@ void world_answer_outbox_remove(enum status status, size_t removed)
 void world_answer_append(enum status status, const char *why)
 {
     const struct world_call *call = take_call(WORLD_APPEND);
+    call->fn.append(call->arg, status, why);
+}
+
+void world_answer_trail(enum status status, const struct trail_read *read)
+{
+    const struct world_call *call = take_call(WORLD_TRAIL);
+    call->fn.trail(call->arg, status, read);
+}
+
+void world_answer_note(enum status status, const char *why)
+{
+    const struct world_call *call = take_call(WORLD_NOTE);
     call->fn.append(call->arg, status, why);
 }
 

@@ -74,6 +74,8 @@ enum world_kind {
     WORLD_OUTBOX_READ,
     WORLD_OUTBOX_REMOVE,
     WORLD_APPEND, /* append to the history; counts as a call of shard 0 */
+    WORLD_TRAIL,
+    WORLD_NOTE, /* as WORLD_APPEND */
     WORLD_KINDS,
 };
 
@@ -119,6 +121,7 @@ struct world_call {
         outbox_read_fn *outbox_read;
         outbox_removed_fn *outbox_removed;
         history_done_fn *append;
+        trail_read_fn *trail;
     } fn;
     void *arg;
 };
@@ -155,6 +158,8 @@ void world_answer_mend(enum status, const char *cursor, size_t mended);
 void world_answer_outbox_read(enum status, const struct outbox_read *);
 void world_answer_outbox_remove(enum status, size_t removed);
 void world_answer_append(enum status, const char *why);
+void world_answer_trail(enum status, const struct trail_read *);
+void world_answer_note(enum status, const char *why);
 
 /* Events of a shard. */
 void world_come_up(size_t shard);

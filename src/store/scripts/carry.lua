@@ -21,8 +21,7 @@
 
 -- Returns a letter for each of these calls of the lock's owner that has, or may have, work to do, so that an idle Redis
 -- runs few scripts: e for expire.lua, within the second until the next query, s for sweep.lua, o for reoffer.lua, a for
--- archive.lua,
--- w for openings.lua, l for symptoms.lua.
+-- archive.lua, n for trail.lua, w for openings.lua, l for symptoms.lua.
 local EXPIRY_MS = 1000
 local function chores_to_do()
   local walks = call('HMGET', META, 'redate', 'reoffer', 'reoffer_lines', 'resume_held', 'leap')
@@ -32,6 +31,7 @@ local function chores_to_do()
   local expiry = has(EXPIRIES) and call('ZRANGE', EXPIRIES, '0', '0', 'WITHSCORES')[2]
   local expires = expiry and tonumber(expiry) <= now + EXPIRY_MS
   return (expires and 'e' or '') .. (sweeps and 's' or '') .. (offers and 'o' or '') .. (archives and 'a' or '')
+    .. (call('EXISTS', base .. 'trail') == 1 and 'n' or '')
     .. (call('EXISTS', Openings.wanted()) == 1 and 'w' or '') .. (Alerting.is_used() and 'l' or '')
 end
 
