@@ -89,6 +89,8 @@ static const struct {
     [ARGUMENT_DEBOUNCE_WAIT] = {"--debounce-wait", NULL, ARGUMENT_DURATION},
     [ARGUMENT_DEBOUNCE_MAX_WAIT] = {"--debounce-max-wait", NULL, ARGUMENT_DURATION},
     [ARGUMENT_SINCE] = {"--since", NULL, ARGUMENT_PAST},
+    [ARGUMENT_ACTION] = {"--action", "action", ARGUMENT_TEXT},
+    [ARGUMENT_BY] = {"--by", "token", ARGUMENT_TEXT},
 };
 
 const char *argument_parameter(enum argument argument)

@@ -298,6 +298,18 @@ static const struct command commands[] = {
     {"receivers", "", "lists receivers that failed or asked for fewer attempts within the last hour",
      receivers_run, 0, NULL},
     {"close", "HOST:PORT", "closes a receiver's circuit breaker", close_run, 1, NULL},
+    {"audit", "[--since 1h] [--topic TOPIC]", "lists which client changed what, the latest first", audit_run,
+     0,
+     "  --topic TOPIC         only changes of this topic or pattern, and of its jobs, keys and schedules\n"
+     "  --action NAME         only changes of this kind, such as settings_changed\n"
+     "  --by NAME             only changes by the token of this name; -: by clients without a token\n"
+     "  --from TIME           only changes at TIME or later: RFC 3339, now or -1h\n"
+     "  --to TIME             only changes before TIME\n"
+     "  --since 1h            the same as --from -1h\n"
+     "  --limit N             lists at most N changes\n"
+     "The server needs a history, and the token the scope admin for all topics. --json also prints the "
+     "settings\n"
+     "before and after each change.\n"},
     {"tail", "[TOPIC]", "prints what happens to the jobs of a topic, as it happens", tail_run, 1,
      "The topic needs the setting events (duepost set TOPIC events=true). Without it, and without a TOPIC,\n"
      "prints every second the topics whose numbers of jobs have changed.\n"},

@@ -79,6 +79,7 @@ bool groups_run(struct call *);
 bool group_run(struct call *);
 
 bool receivers_run(struct call *);
+bool audit_run(struct call *);
 bool close_run(struct call *);
 
 /* ---- outbox/ ---- */
@@ -159,7 +160,7 @@ struct listing {
 };
 
 extern const struct listing listing_jobs, listing_topics, listing_limits, listing_groups, listing_receivers,
-    listing_workflows;
+    listing_workflows, listing_audit;
 
 extern const struct listing listing_attempts; /* the path depends on the job */
 

@@ -241,6 +241,65 @@ static void add_workflows(struct table *table, const json_t *page)
     }
 }
 
+enum {
+    CHANGE_SHOWN = 48
+}; /* maximum number of bytes that a row shows of one setting before or after a change */
+
+/* Adds "NAME OLD -> NEW" of one setting. */
+static void add_change(struct buffer *changes, const char *name, const json_t *before, const json_t *after)
+{
+    char *old_text = before ? call_setting(before) : NULL, *new_text = after ? call_setting(after) : NULL;
+    buffer_printf(changes, "%s%s %.*s -> %.*s", changes->size ? ", " : "", name, CHANGE_SHOWN,
+                  old_text ? old_text : "-", CHANGE_SHOWN, new_text ? new_text : "-");
+    free(old_text);
+    free(new_text);
+}
+
+/* Writes what a line of the audit log has changed: settings, or numbers of jobs. */
+static void write_changes(struct buffer *changes, const json_t *line)
+{
+    json_t *before = json_object_get(line, "before"), *after = json_object_get(line, "after"), *value;
+    const char *name;
+    json_object_foreach(before, name, value)
+    {
+        if (!json_equal(value, json_object_get(after, name)))
+            add_change(changes, name, value, json_object_get(after, name));
+    }
+    json_object_foreach(after, name, value)
+    {
+        if (!json_object_get(before, name))
+            add_change(changes, name, NULL, value);
+    }
+    if (json_object_get(line, "matched"))
+        buffer_printf(changes, "%lld of %lld jobs", call_number(line, "done"), call_number(line, "matched"));
+    else if (json_object_get(line, "removed"))
+        buffer_printf(changes, "%lld jobs", call_number(line, "removed"));
+}
+
+static void add_audit(struct table *table, const json_t *page)
+{
+    size_t i;
+    json_t *line;
+    struct buffer changes;
+    buffer_init(&changes, REMOTE_ANSWER_MAX);
+    json_array_foreach(json_object_get(page, "lines"), i, line)
+    {
+        const char *target = call_text(line, "target"), *filter = call_text(line, "filter");
+        const char *token = call_text(line, "token");
+        buffer_clear(&changes);
+        write_changes(&changes, line);
+        table_add(table, call_text(line, "at"));
+        table_add(table, token ? token : "-");
+        table_add(table, call_text(line, "from"));
+        table_add(table, call_text(line, "action"));
+        table_add(table, target ? target : filter ? filter : "-");
+        table_add(table, call_text(line, "outcome"));
+        table_add(table, buffer_text(&changes));
+    }
+    buffer_fini(&changes);
+}
+
+static const char *const audit_titles[] = {"AT", "TOKEN", "FROM", "ACTION", "TARGET", "OUTCOME", "CHANGE"};
 static const char *const job_titles[] = {"TOPIC", "JOB", "STATE", "AT", "ATTEMPTS", "LAST", "REASON", "URL"};
 static const char *const topic_titles[] = {"TOPIC",   "DELAYED", "READY",  "HELD",    "LEASED",  "DEAD",
                                            "OVERDUE", "FOR",     "OLDEST", "HELD BY", "SETTINGS"};
@@ -267,6 +326,8 @@ const struct listing listing_receivers = {"/receivers",  "receivers", 7,    rece
 const struct listing listing_schedules = {NULL, "schedules", 6, schedule_titles, add_schedules, NULL, false};
 const struct listing listing_workflows = {"/workflows",  "workflows", 8,    workflow_titles,
                                           add_workflows, "createdAt", false};
+
+const struct listing listing_audit = {"/audit", "lines", 7, audit_titles, add_audit, NULL, false};
 
 /* ---- pages ---- */
 

@@ -761,6 +761,12 @@ bool receivers_run(struct call *call)
     return list_print(call, &listing_receivers);
 }
 
+bool audit_run(struct call *call)
+{
+    call_use_since(call, ARGUMENT_FROM);
+    return list_print(call, &listing_audit);
+}
+
 bool close_run(struct call *call)
 {
     struct buffer target;

@@ -11,7 +11,7 @@ import urllib.parse
 import pytest
 
 import scratch
-from duepost import Duepost
+from duepost import Duepost, run
 from mongo_server import MongoServer
 from patience import SLOW, until
 from postgres_server import PostgresServer
@@ -223,6 +223,25 @@ def test_refused_changes_have_no_line(keeper, topic):
     patch(keeper, f"/limits/{topic}", {"maxInFlight": 1}).expect(404)
     put(keeper, f"/topics/{topic}", {"weight": 3}).expect(200)
     assert line(keeper, topic=topic)["action"] == "settings_replaced"
+
+
+def test_the_command_lists_changes(keeper, tokens, topic):
+    def ask(*words):
+        return run("audit", "--server", keeper.url, *words, extra={"DUEPOST_TOKEN": tokens.texts["ops"]})
+    put(keeper, f"/topics/{topic}", {"maxInFlight": 3, "weight": 2}).expect(200)
+    patch(keeper, f"/topics/{topic}", {"maxInFlight": 5, "weight": None, "pauseReason": None, "paused": True}).expect(200)
+    until(lambda: len(lines(keeper, topic=topic)) == 2, 15, "two lines")
+    title, changed, replaced = [line.split() for line in ask("--topic", topic).stdout.splitlines()]
+    assert title == ["AT", "TOKEN", "FROM", "ACTION", "TARGET", "OUTCOME", "CHANGE"]
+    assert changed[1:6] == ["ops", "127.0.0.1", "settings_changed", topic, "done"]
+    assert sorted(" ".join(changed[6:]).split(", ")) == ["maxInFlight 3 -> 5", "paused - -> true", "weight 2 -> -"]
+    assert sorted(" ".join(replaced[6:]).split(", ")) == ["maxInFlight - -> 3", "weight - -> 2"]
+    assert json.loads(ask("--topic", topic, "--json").stdout) == lines(keeper, topic=topic)
+    assert json.loads(ask("--topic", topic, "--action", "settings_replaced", "--by", "ops", "--since", "1h", "--json").stdout) == lines(keeper, topic=topic)[1:]
+    assert json.loads(ask("--topic", topic, "--by", "other", "--json").stdout) == []
+    assert json.loads(ask("--topic", topic, "--limit", "1", "--json").stdout) == lines(keeper, topic=topic)[:1]
+    refused = run("audit", "--server", keeper.url, extra={"DUEPOST_TOKEN": tokens.texts["bound"]})
+    assert refused.returncode == 1 and "403" in refused.stderr
 
 
 def test_without_a_history_it_says_what_to_do(start, redis):
