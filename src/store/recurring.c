@@ -1,8 +1,6 @@
 #include "store/recurring.h"
 
 #include <assert.h>
-#include <inttypes.h>
-#include <stdio.h>
 
 #include "base/memory.h"
 #include "job/job_id.h"
@@ -204,17 +202,14 @@ static void define_end(struct store_call *call, enum status status, const struct
 
 void store_define(struct store *store, const struct store_define *define, store_recurring_fn *fn, void *arg)
 {
-    char expectation[48];
     struct shard *shard = store_shard_of(store, define->id);
     struct store_call *call = store_call_new(shard, SHARD_BATCH_DEFINE, define_end, ANY_FN(fn), arg);
     store_call_text(call, define->id);
     store_call_text(call, define->tag.size ? define->tag : SLICE("-"));
     store_call_text(call, define->record);
     add_time(call, define->next_ms, define->next_ms == STORE_RECURRING_KEEP ? "=" : "-");
-    if (define->expect_by_ms)
-        snprintf(expectation, sizeof expectation, "%" PRId64 " %" PRId64, define->expect_by_ms,
-                 define->jitter_ms);
-    store_call_text(call, slice_of(define->expect_by_ms ? expectation : "-"));
+    store_call_number(call, define->expect_by_ms);
+    store_call_number(call, define->jitter_ms);
     store_call_send(call);
 }
 

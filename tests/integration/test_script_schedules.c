@@ -20,26 +20,26 @@
 START_TEST(a_definition_is_written_if_it_is_as_the_caller_read_it)
 {
     CHECK_EXAMPLES( //
-        {ABSENT, "define t/s - d now+9 -", "1 wake fire now+9", NAMED NEVER(D_TAG) AT("now+9")},
-        {ABSENT, "define t/s - d - -", "1", NAMED NEVER(D_TAG)},
-        {ABSENT, "define t/s T d now+9 -", "0", NULL}, {COMING, "define t/s - d now+9 -", "0", NULL},
-        {COMING, "define t/s U d now+9 -", "0", NULL},
-        {COMING, "define t/s T d now+9 -", "1 wake fire now+9", NAMED NEVER(D_TAG) AT("now+9")},
-        {COMING, "define t/s T d now+9999 -", "1", NAMED NEVER(D_TAG) AT("now+9999")},
-        {COMING, "define t/s T d - -", "1", NAMED NEVER(D_TAG)},
-        {COMING, "define t/s T d = -", "1", NAMED NEVER(D_TAG) AT("now+9000")},
-        {PAUSED, "define t/s T d = -", "1", NAMED NEVER(D_TAG)},
-        {PAUSED, "define t/s T d now+9 -", "1 wake fire now+9", NAMED NEVER(D_TAG) AT("now+9")},
+        {ABSENT, "define t/s - d now+9 0 0", "1 wake fire now+9", NAMED NEVER(D_TAG) AT("now+9")},
+        {ABSENT, "define t/s - d - 0 0", "1", NAMED NEVER(D_TAG)},
+        {ABSENT, "define t/s T d now+9 0 0", "0", NULL}, {COMING, "define t/s - d now+9 0 0", "0", NULL},
+        {COMING, "define t/s U d now+9 0 0", "0", NULL},
+        {COMING, "define t/s T d now+9 0 0", "1 wake fire now+9", NAMED NEVER(D_TAG) AT("now+9")},
+        {COMING, "define t/s T d now+9999 0 0", "1", NAMED NEVER(D_TAG) AT("now+9999")},
+        {COMING, "define t/s T d - 0 0", "1", NAMED NEVER(D_TAG)},
+        {COMING, "define t/s T d = 0 0", "1", NAMED NEVER(D_TAG) AT("now+9000")},
+        {PAUSED, "define t/s T d = 0 0", "1", NAMED NEVER(D_TAG)},
+        {PAUSED, "define t/s T d now+9 0 0", "1 wake fire now+9", NAMED NEVER(D_TAG) AT("now+9")},
         /* The last outcome in fired stays, unless it is a held occurrence, because this occurrence belongs to
          * the old definition. */
-        {NAMED FIRED("T,fire,0,5,6,t/x") AT("now+9"), "define t/s T d now+99 -", "1",
+        {NAMED FIRED("T,fire,0,5,6,t/x") AT("now+9"), "define t/s T d now+99 0 0", "1",
          NAMED FIRED(D_TAG ",fire,0,5,6,t/x") AT("now+99")},
-        {NAMED FIRED("T,hold,0,5,6,t/x") AT("now+9"), "define t/s T d now+99 -", "1",
+        {NAMED FIRED("T,hold,0,5,6,t/x") AT("now+9"), "define t/s T d now+99 0 0", "1",
          NAMED FIRED(D_TAG ",-,0,5,6,t/x") AT("now+99")},
-        {NAMED FIRED("T,hold,0,5,6,t/x") AT("now+9"), "define t/s T d = -", "1",
+        {NAMED FIRED("T,hold,0,5,6,t/x") AT("now+9"), "define t/s T d = 0 0", "1",
          NAMED FIRED(D_TAG ",hold,0,5,6,t/x") AT("now+9")},
         /* Each item is checked after the writes of the previous item. */
-        {ABSENT, "define t/s - d now+9 - t/s - e now+9 -", "1 0 wake fire now+9",
+        {ABSENT, "define t/s - d now+9 0 0 t/s - e now+9 0 0", "1 0 wake fire now+9",
          NAMED NEVER(D_TAG) AT("now+9")}, );
 }
 END_TEST
@@ -219,8 +219,8 @@ START_TEST(skipped_times_are_kept_until_the_clock_steps_back)
         {SKIPPED("5,9,3,5") UNTIL("5"), MOVE("- now+30 move 0 0 0 -"), "0", ABSENT},
         /* A new definition has other times, so the skipped times are removed, unless the next time stays
          * ("="). */
-        {AHEAD, "define t/s T d now+9 -", "1 wake fire now+9", NAMED NEVER(D_TAG) AT("now+9")},
-        {AHEAD, "define t/s T d = -", "1",
+        {AHEAD, "define t/s T d now+9 0 0", "1 wake fire now+9", NAMED NEVER(D_TAG) AT("now+9")},
+        {AHEAD, "define t/s T d = 0 0", "1",
          NAMED NEVER(D_TAG) AT("now+9000") SKIPPED("now+40,now+60,now+20,now+40") UNTIL("now+40")},
         {AHEAD, "undefine t/s T", "1", ABSENT},
         /* The script fires lists schedules with skipped times after those whose time has come. carry reports
@@ -277,31 +277,31 @@ END_TEST
 START_TEST(a_definition_says_until_when_it_is_expected)
 {
     CHECK_EXAMPLES( //
-        {ABSENT, "define t/s - d now+9 '100,5'", "1 wake fire now+9",
+        {ABSENT, "define t/s - d now+9 100 5", "1 wake fire now+9",
          NAMED NEVER(D_TAG) AT("now+9") EXPECTS("now+9,0") MISSED_AT("now+114")},
         /* A schedule that has no time, or is paused, is not expected. */
-        {ABSENT, "define t/s - d - '100,5'", "1", NAMED NEVER(D_TAG) EXPECTS("-,0")},
-        {COMING EXPECTS("now+9000,7," OPEN_T) MISSED_AT("now+90"), "define t/s T d - '100,5'", "1",
+        {ABSENT, "define t/s - d - 100 5", "1", NAMED NEVER(D_TAG) EXPECTS("-,0")},
+        {COMING EXPECTS("now+9000,7," OPEN_T) MISSED_AT("now+90"), "define t/s T d - 100 5", "1",
          NAMED NEVER(D_TAG) EXPECTS("-,7")},
-        {PAUSED EXPECTS("-,7"), "define t/s T d now+99 '100,5'", "1 wake fire now+99",
+        {PAUSED EXPECTS("-,7"), "define t/s T d now+99 100 5", "1 wake fire now+99",
          NAMED NEVER(D_TAG) AT("now+99") EXPECTS("now+99,7") MISSED_AT("now+204")},
         /* The times do not change: an occurrence that has come stays expected, by the new member. */
-        {COMING, "define t/s T d = '100,5'", "1",
+        {COMING, "define t/s T d = 100 5", "1",
          NAMED NEVER(D_TAG) AT("now+9000") EXPECTS("now+9000,0") MISSED_AT("now+9105")},
-        {COMING EXPECTS("now+9000,7," OPEN_T) MISSED_AT("now+90"), "define t/s T d = '300,0'", "1",
+        {COMING EXPECTS("now+9000,7," OPEN_T) MISSED_AT("now+90"), "define t/s T d = 300 0", "1",
          NAMED NEVER(D_TAG) AT("now+9000") "expected: t/s=300,0,now+9000,7," OPEN_T
                                            "\n" MISSED_AT("now+290")},
-        {NAMED FIRED("T,quota,0,now-20,now-5,") AT("now+9000"), "define t/s T d = '100,5'", "1",
+        {NAMED FIRED("T,quota,0,now-20,now-5,") AT("now+9000"), "define t/s T d = 100 5", "1",
          NAMED FIRED(D_TAG ",quota,0,now-20,now-5,") AT("now+9000") EXPECTS("now-20,0") MISSED_AT("now+85")},
         /* New times: the same. */
-        {COMING EXPECTS("now+9000,7," OPEN_T) MISSED_AT("now+90"), "define t/s T d now+99 '100,5'",
+        {COMING EXPECTS("now+9000,7," OPEN_T) MISSED_AT("now+90"), "define t/s T d now+99 100 5",
          "1 wake fire now+99",
          NAMED NEVER(D_TAG) AT("now+99") EXPECTS("now+99,7," OPEN_T) MISSED_AT("now+90")},
         /* The member, or the schedule, goes. */
-        {COMING EXPECTS("now+9000,7," OPEN_T) MISSED_AT("now+90"), "define t/s T d = -", "1",
+        {COMING EXPECTS("now+9000,7," OPEN_T) MISSED_AT("now+90"), "define t/s T d = 0 0", "1",
          NAMED NEVER(D_TAG) AT("now+9000")},
         {COMING EXPECTS("now+9000,7," OPEN_T) MISSED_AT("now+90"), "undefine t/s T", "1", ABSENT},
-        {COMING EXPECTS("now+9000,7," OPEN_T) MISSED_AT("now+90"), "define t/s U d = -", "0", NULL},
+        {COMING EXPECTS("now+9000,7," OPEN_T) MISSED_AT("now+90"), "define t/s U d = 0 0", "0", NULL},
         {COMING EXPECTS("now+9000,7," OPEN_T) MISSED_AT("now+90"), "recurring t/s '' '' 1 ''",
          "0 t/s now+9000 d T - 0 0 0  now+90 7", NULL}, );
 }

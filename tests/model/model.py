@@ -1260,13 +1260,13 @@ class World:
             self.call_items("undefine", (), [(name, self.chance.choice((tag, "*")))])
         else:
             next_ms = self.chance.choice(("-", "=", *(str(self.pool.now + more) for more in (0, 300, 2000))))
-            self.call_items("define", (), [(name, tag, f'{{"d":{self.chance.randrange(3)}}}', next_ms, self.some_expectation())])
+            self.call_items("define", (), [(name, tag, f'{{"d":{self.chance.randrange(3)}}}', next_ms, *self.some_expectation())])
         if self.chance.random() < 0.5:
             self.seen_tags[name] = self.pool.fired[name][0] if name in self.pool.fired else "-"
 
     def some_expectation(self):
         """Returns expectBy and jitter of a schedule, ms."""
-        return self.chance.choice(("-", "1000 0", "1000 300", "60000 0"))
+        return self.chance.choice((("0", "0"), ("1000", "0"), ("1000", "300"), ("60000", "0")))
 
     def some_group(self):
         """Returns the last arguments of an item of the script fire. In most cases, the job is sent to no group."""
@@ -1294,7 +1294,7 @@ class World:
         listed = [(name, self.pool.fired[name][0], at) for at, name in some]
         if listed and self.chance.random() < 0.15:  # the definition changes before the schedule is fired, and keeps its next time
             name, tag, _ = self.chance.choice(listed)
-            self.call_items("define", (), [(name, tag, f'{{"d":{self.chance.randrange(3)}}}', "=", self.some_expectation())])
+            self.call_items("define", (), [(name, tag, f'{{"d":{self.chance.randrange(3)}}}', "=", *self.some_expectation())])
         items = []
         for name, tag, at in self.chance.choice((listed, listed, self.listed)) + self.chance.choice(([], listed)):
             kind = self.chance.choice(("fire", "fire", "fire", "skip", "hold"))
@@ -1952,7 +1952,7 @@ CONTROLS = {
     "one job of a group is enough": [("lib/expected", "open[k].jobs = open[k].jobs - 1", "open[k].jobs = 0")],
     "a skipped time is expected": [("lib/expected", "  if outcome ~= 'overlap' then\n", "  if true then\n")],
     "times that were missed are not expected": [("lib/expected", "tonumber(entry.next_at) < tonumber(time) then", "false then")],
-    "new times are not expected": [("define", "  Expected.define(id, by, jitter, next_at, ", "  Expected.define(id, by, jitter, '=', ")],
+    "new times are not expected": [("define", "  Expected.define(id, by ~= '0' and by, jitter, next_at, ", "  Expected.define(id, by ~= '0' and by, jitter, '=', ")],
     "a deleted schedule is expected": [("undefine", "  Expected.forget(id)\n", "")],
     "a clock that steps back leaves the old time expected": [("fire", "  Expected.move(item.id, item.next_at)\n", "")],
     "no fence": [("lib/fence", "if string.sub(claim, 1, #begin) == begin or claim == nonce then", "if true then")],

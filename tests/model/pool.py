@@ -1285,7 +1285,8 @@ class Pool(Workflows):
 
     def define(self, items):
         answers = []
-        for name, tag, definition, next_ms, expectation in items:
+        for name, tag, definition, next_ms, by, jitter in items:
+            expectation = f"{by} {jitter}" if by != "0" else "-"
             was = self.fired.get(name)
             if (was[0] if was else "-") != tag:
                 answers.append(0)
