@@ -23,6 +23,7 @@
 #include "base/system.h"
 #include "io/loop.h"
 #include "job/delivery/digest.h"
+#include "job/text/sealed.h"
 #include "worker/identity.h"
 #include "worker/reach.h"
 
@@ -45,9 +46,11 @@ struct access_token {
     struct access_tokens *tokens;
     size_t uses;
     char id[DIGEST_TEXT_SIZE];
-    char *value;              /* owned; NULL: not known yet. It stays until another one comes */
-    int64_t since_us;         /* CLOCK_BOOTTIME at which the token server gave the value */
-    int64_t until_us;         /* the value may be used until then; 0: it was refused */
+    char *value;      /* owned; NULL: not known yet. It stays until another one comes */
+    char *stored;     /* owned: a value as Redis has it, sealed perhaps (base/seal.h): this one, or one that
+                         does not open; NULL: none */
+    int64_t since_us; /* CLOCK_BOOTTIME at which the token server gave the value */
+    int64_t until_us; /* the value may be used until then; 0: it was refused */
     int64_t refused_since_us; /* since_us of the last value that was refused; 0: none */
     int64_t hold_until_us;
     bool is_asking; /* a call to Redis or to the token server is under way, or the timer runs */
@@ -100,8 +103,11 @@ static void forget_value(struct access_token *token)
 {
     if (token->value)
         explicit_bzero(token->value, strlen(token->value));
+    if (token->stored)
+        explicit_bzero(token->stored, strlen(token->stored));
     free(token->value);
-    token->value = NULL;
+    free(token->stored);
+    token->value = token->stored = NULL;
 }
 
 static void token_free(struct access_token *token)
@@ -145,10 +151,36 @@ static void tell_all(struct access_token *token, int64_t wait_ms)
     token->uses--;
 }
 
-static void take_value(struct access_token *token, struct slice value)
+static void take_value(struct access_token *token, struct slice value, struct slice stored)
 {
     forget_value(token);
     token->value = slice_dup(value);
+    token->stored = slice_dup(stored);
+}
+
+/* Takes a value that another process has stored. Returns false if this process cannot open it. */
+static bool take_stored(struct access_token *token, struct slice stored)
+{
+    struct buffer room;
+    buffer_init(&room, stored.size + 1);
+    buffer_reserve(&room, stored.size);
+    struct slice value = sealed_value_open(slice_of(token->id), stored, &room);
+    bool is_open = !sealed_value_is(stored) || !slice_equal(value, SLICE(SEALED_VALUE_SHUT));
+    if (is_open)
+        take_value(token, value, stored);
+    wipe(&room);
+    return is_open;
+}
+
+/* Takes a value of the token server, and seals it for Redis if the process has keys. */
+static void take_fetched(struct access_token *token, struct slice value)
+{
+    struct buffer stored;
+    buffer_init(&stored, SEAL_SIZE(ACCESS_TOKEN_MAX) + sizeof "\"\\u001e\"");
+    sealed_value_append(&stored, slice_of(token->id), value);
+    assert(!stored.failed);
+    take_value(token, value, buffer_slice(&stored));
+    wipe(&stored);
 }
 
 /* The value may be used from now on. */
@@ -218,10 +250,10 @@ static void on_fetched(void *arg, const struct http_outcome *http)
         token_fail(token, fault);
     } else {
         int64_t ms = answer.seconds * 1000, spare_ms = ms / 10 < SPARE_MAX_MS ? ms / 10 : SPARE_MAX_MS;
-        take_value(token, answer.token);
+        take_fetched(token, answer.token);
         token->until_us = 0; /* until Redis has it */
         token->fresh_ms = ms - spare_ms;
-        store_access_keep(token->tokens->store, slice_of(token->id), slice_of(token->value), token->fresh_ms,
+        store_access_keep(token->tokens->store, slice_of(token->id), slice_of(token->stored), token->fresh_ms,
                           on_kept, token);
     }
     wipe(&room);
@@ -272,6 +304,30 @@ static void token_fetch(struct access_token *token)
 
 /* ---- Redis ---- */
 
+static void token_ask_redis(void *arg);
+
+static void on_shut_forgotten(void *arg, enum status status, const struct store_access *access)
+{
+    (void)access;
+    if (status == STATUS_OK)
+        token_ask_redis(arg);
+    else
+        token_hold(arg, REFUSED_MS);
+}
+
+/* Lets Redis forget a token that was sealed with a key that this process lacks, and asks again. The process
+ * that has stored the token continues to use it. */
+static void forget_shut(struct access_token *token, struct slice stored)
+{
+    log_warning("access_token_shut", LOG_SLICE("server", token->url.host),
+                LOG_TEXT("then", "this process gets another token"),
+                LOG_TEXT("do", "give all processes the same encryption-keys"));
+    free(token->stored);
+    token->stored = slice_dup(stored); /* until Redis has answered */
+    store_access_drop(token->tokens->store, slice_of(token->id), slice_of(token->stored), on_shut_forgotten,
+                      token);
+}
+
 static void on_answer(void *arg, enum status status, const struct store_access *access)
 {
     struct access_token *token = arg;
@@ -281,8 +337,10 @@ static void on_answer(void *arg, enum status status, const struct store_access *
     }
     switch (access->answer) {
     case STORE_ACCESS_TOKEN:
-        take_value(token, access->token);
-        token_begin(token, access->ms, access->age_ms);
+        if (take_stored(token, access->token))
+            token_begin(token, access->ms, access->age_ms);
+        else
+            forget_shut(token, access->token);
         return;
     case STORE_ACCESS_FETCH:
         token->fails = access->fails;
@@ -460,15 +518,15 @@ void access_token_write(struct identity_use *use, struct header_lines *lines)
 /* A token that is refused, while Redis forgets it. */
 struct refused_token {
     char id[DIGEST_TEXT_SIZE];
-    char *value; /* owned */
+    char *stored; /* owned: as Redis has it */
 };
 
 static void on_dropped(void *arg, enum status status, const struct store_access *access)
 {
     struct refused_token *refused = arg;
     (void)status, (void)access; /* after a failure, the receivers of other processes refuse it, too */
-    explicit_bzero(refused->value, strlen(refused->value));
-    free(refused->value);
+    explicit_bzero(refused->stored, strlen(refused->stored));
+    free(refused->stored);
     free(refused);
 }
 
@@ -485,10 +543,10 @@ bool access_token_is_revoked(const struct identity_use *use)
         return true;
     struct refused_token *refused = NEW(struct refused_token);
     memcpy(refused->id, token->id, sizeof refused->id);
-    refused->value = slice_dup(slice_of(token->value));
+    refused->stored = slice_dup(slice_of(token->stored));
     token->until_us = 0;
     token->refused_since_us = token->since_us;
-    store_access_drop(token->tokens->store, slice_of(refused->id), slice_of(refused->value), on_dropped,
+    store_access_drop(token->tokens->store, slice_of(refused->id), slice_of(refused->stored), on_dropped,
                       refused);
     return true;
 }
