@@ -93,8 +93,8 @@ static const char *const conflicts[] = {
     [STATUS_ID_TAKEN] = "The job is dead, and meanwhile another job has its id.",
     [STATUS_UNREADABLE] =
         "The job's record in Redis cannot be read. PUT replaces the job, DELETE removes it.",
-    [STATUS_LACKING] =
-        "The job needs a later version of duepost: send the request to a process of that version.",
+    [STATUS_LACKING] = "The job needs a later version of duepost, or an encryption key that this process "
+                       "lacks: send the request to a process that has it.",
     [STATUS_ENDED] =
         "The job was delivered or cancelled. To send it again, repeat the request with ?resend=true.",
     [STATUS_NO_BODY] =

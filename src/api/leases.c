@@ -84,9 +84,10 @@ static void on_leased(void *arg, const struct app_verdict *verdict, const struct
         return;
     }
     if (verdict->end == STATUS_LACKING) {
-        exchange_refuse(exchange, 409,
-                        "The topic's settings need a later version of duepost: send the request to a process "
-                        "of that version.");
+        exchange_refuse(
+            exchange, 409,
+            "The topic's settings need a later version of duepost, or an encryption key that this "
+            "process lacks: send the request to a process that has it.");
         return;
     }
     if (verdict->end != STATUS_OK) {
@@ -297,8 +298,9 @@ static void on_ended(void *arg, const struct app_verdict *verdict, const struct 
         status = 409;
     } else if (verdict->end == STATUS_UNREADABLE || verdict->end == STATUS_LACKING) {
         problem_write(&item->members, "The job, or the settings of its topic, %s; nothing changed.",
-                      verdict->end == STATUS_LACKING ? "need a later version of duepost than this process has"
-                                                     : "cannot be read in Redis");
+                      verdict->end == STATUS_LACKING
+                          ? "need a later version of duepost, or an encryption key that this process lacks"
+                          : "cannot be read in Redis");
         status = 409;
     } else {
         status = problem_write_verdict(&item->members, item->of->exchange, verdict, &words);

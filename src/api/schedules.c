@@ -179,8 +179,9 @@ static void put_schedule(struct json_writer *json, const struct app_schedule *sc
         recurring_show(schedule->recurring, schedule->job, json);
     else
         json_add_text(json, "problem",
-                      slice_of(schedule->needs_later ? "needs a later version of duepost"
-                                                     : "the definition cannot be read"));
+                      slice_of(schedule->needs_later
+                                   ? "needs a later version of duepost, or an encryption key"
+                                   : "the definition cannot be read"));
     json_add_array(json, "next");
     for (size_t i = 0; i < schedule->time_count; i++)
         json_put_time(json, schedule->times_ms[i]);
@@ -223,9 +224,9 @@ static void schedule_refuse(struct exchange *exchange, const struct app_verdict 
             "The schedule's definition in Redis cannot be read. PUT replaces it, DELETE removes it.");
         return;
     case STATUS_LACKING:
-        exchange_refuse(
-            exchange, 409,
-            "The schedule needs a later version of duepost: send the request to a process of that version.");
+        exchange_refuse(exchange, 409,
+                        "The schedule needs a later version of duepost, or an encryption key that this "
+                        "process lacks: send the request to a process that has it.");
         return;
     default:
         problem_answer_verdict(exchange, verdict, &words);

@@ -108,9 +108,9 @@ unsigned sends_write(struct buffer *members, const struct exchange *exchange, co
         problem_write(members, "The group's text in Redis cannot be read; PUT /groups replaces it.");
         return 409;
     case STATUS_LACKING:
-        problem_write(
-            members,
-            "The group needs a later version of duepost: send the request to a process of that version.");
+        problem_write(members, "The group needs a later version of duepost, or an encryption key that this "
+                               "process lacks: send the "
+                               "request to a process that has it.");
         return 409;
     default:
         return problem_write_verdict(members, exchange, verdict, &(struct problem_words){"job", consequence});

@@ -150,6 +150,13 @@ HANDLER(topic_read_handle)
 
 /* ---- PUT, PATCH, DELETE /topics/<topic> ---- */
 
+/* Completes "which this process does not ..." for what an object needs (unknown_members.h, base/seal.h). */
+static const char *holder_of(struct slice lacks)
+{
+    return slice_starts_with(lacks, SLICE(JOB_LACKS_KEY)) ? "have: a process with this key"
+                                                          : "know: a later version of duepost";
+}
+
 static void on_changed(void *arg, const struct app_verdict *verdict)
 {
     static const struct problem_words words = {"topic", "Repeating the request is safe."};
@@ -167,9 +174,9 @@ static void on_changed(void *arg, const struct app_verdict *verdict)
     } else if (verdict->end == STATUS_LACKING) {
         exchange_refuse(
             exchange, 409,
-            "The topic's settings need \"%.*s\", which this process does not know: a later version of "
-            "duepost can change them, and DELETE resets them.",
-            SLICE_ARG(verdict->why));
+            "The topic's settings need \"%.*s\", which this process does not %s can change them, and DELETE "
+            "resets them.",
+            SLICE_ARG(verdict->why), holder_of(verdict->why));
     } else {
         problem_answer_verdict(exchange, verdict, &words);
     }
@@ -246,11 +253,11 @@ static void refuse_group(struct exchange *exchange, const struct app_verdict *ve
             "The group's text in Redis cannot be read. PUT replaces the group, DELETE removes it.");
         break;
     case STATUS_LACKING:
-        exchange_refuse(
-            exchange, 409,
-            "The group needs \"%.*s\", which this process does not know: a later version of duepost "
-            "can change the group, and DELETE removes it.",
-            SLICE_ARG(verdict->why));
+        exchange_refuse(exchange, 409,
+                        "The group needs \"%.*s\", which this process does not %s can change the group, and "
+                        "DELETE removes "
+                        "it.",
+                        SLICE_ARG(verdict->why), holder_of(verdict->why));
         break;
     default:
         problem_answer_verdict(exchange, verdict, &words);

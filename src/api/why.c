@@ -374,8 +374,8 @@ static void tell_finding(const struct telling *telling)
         break;
     case APP_WHY_LATER_VERSION:
         buffer_printf(telling->text,
-                      "It is due, but %s a later version of duepost than this process has: only processes of "
-                      "that version deliver it.",
+                      "It is due, but %s a later version of duepost, or an encryption key that this process "
+                      "lacks: only processes that have it deliver it.",
                       telling->finding->is_record ? "its record needs" : "the settings of its topic need");
         break;
     case APP_WHY_WAITS_FOR_WORKER:

@@ -360,7 +360,8 @@ static void import_pattern(struct app *app, const struct data_row *row, app_verd
     if (write_own(import->text, &import->own))
         read_patterns(import);
     else
-        pattern_end(import, STATUS_INVALID, "settings cannot be read, or need a later version");
+        pattern_end(import, STATUS_INVALID,
+                    "settings cannot be read, or need a later version or an encryption key");
 }
 
 /* ---- import ---- */

@@ -80,7 +80,8 @@ static void refuse_unfit(struct schedule_run *run)
     else if (run->fit == STATUS_NO_MEMORY)
         run_end(run, STATUS_NO_MEMORY);
     else
-        refuse_group(run, "group", "cannot be read, or needs a later version of duepost");
+        refuse_group(run, "group",
+                     "cannot be read, or needs a later version of duepost or an encryption key");
 }
 
 /* ---- fire ---- */

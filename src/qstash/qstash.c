@@ -306,7 +306,9 @@ unsigned answer_of_verdict(const struct app_verdict *verdict, char text[ANSWER_T
     case STATUS_NO_HISTORY:
         return tell(text, 404, "this server keeps no history");
     case STATUS_LACKING:
-        return tell(text, 409, "the data in Redis needs a later version of duepost than this process has");
+        return tell(text, 409,
+                    "the data in Redis needs a later version of duepost, or an encryption key that this "
+                    "process lacks");
     case STATUS_UNREADABLE:
         return tell(text, 409, "the record of the message cannot be read");
     case STATUS_TOO_LARGE:

@@ -442,8 +442,9 @@ static void fire_group(struct shooting *shooting, struct slice text)
                      "has endpoints whose jobs together are over 4194304 bytes");
     else
         firing_hold(shooting, "schedule_group_unreadable",
-                    status == STATUS_NO_MEMORY ? "there is no memory for the jobs"
-                                               : "the group cannot be read, or needs a later version");
+                    status == STATUS_NO_MEMORY
+                        ? "there is no memory for the jobs"
+                        : "the group cannot be read, or needs a later version or an encryption key");
 }
 
 static void on_group(void *arg, enum status status, const struct topic *found, size_t count,
@@ -473,7 +474,8 @@ static void decide(struct shooting *shooting)
     if (status != STATUS_OK || recurring_base(recurring, shooting->id).size == 0) {
         firing_hold(shooting, "schedule_unreadable", "the definition cannot be read");
     } else if (recurring->lacks.size) {
-        firing_hold(shooting, "schedule_unserved", "the definition needs a later version");
+        firing_hold(shooting, "schedule_unserved",
+                    "the definition needs a later version or an encryption key");
     } else if (recurring->group.size == 0 || is_ahead(&shooting->schedule)) {
         fire_times(shooting, FIRED_DONE);
     } else {

@@ -105,12 +105,21 @@ void unserved_warn(struct unserved *unserved, int64_t now_us, enum unserved_why 
         [UNSERVED_TOPIC_LACKS] =
             {"topic_needs_later_version", "topic",
              "run the version of duepost that wrote the topic's settings, or DELETE the settings"},
+        [UNSERVED_JOB_SHUT] = {"job_needs_encryption_key", "job",
+                               "add the key to the file of encryption-keys of this process"},
+        [UNSERVED_TOPIC_SHUT] =
+            {"topic_needs_encryption_key", "topic",
+             "add the key to the file of encryption-keys of this process; or DELETE the topic's settings"},
         [UNSERVED_SETTINGS] = {"settings_unreadable", "topic", "PUT or DELETE the topic's settings"},
         [UNSERVED_NO_KEY] = {"topic_without_identity_key", "topic",
                              "set identity-key-file with a key for auth.algorithm of the topic"},
         [UNSERVED_NO_URL] = {"topic_without_url", "topic",
                              "set the topic's url, or its delivery to pull; jobs without a url wait"},
     };
+    if (slice_starts_with(lacks, SLICE(JOB_LACKS_KEY)))
+        why = why == UNSERVED_JOB_LACKS     ? UNSERVED_JOB_SHUT
+              : why == UNSERVED_TOPIC_LACKS ? UNSERVED_TOPIC_SHUT
+                                            : why;
     int64_t since_us = now_us - unserved->warned[why].us;
     if (unserved->warned[why].us && since_us < WARN_US) {
         unserved->warned[why].quiet++;

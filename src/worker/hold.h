@@ -31,6 +31,8 @@ int64_t hold_by_limit_ms(struct receiver *);
 enum unserved_why {
     UNSERVED_JOB_LACKS,   /* the job's record needs a later version */
     UNSERVED_TOPIC_LACKS, /* the settings of its topic need a later version */
+    UNSERVED_JOB_SHUT,    /* JOB_LACKS, because this process lacks an encryption key */
+    UNSERVED_TOPIC_SHUT,  /* TOPIC_LACKS, because of that */
     UNSERVED_SETTINGS,    /* the settings of its topic cannot be read */
     UNSERVED_NO_KEY,      /* the server has no key for the topic's tokens */
     UNSERVED_NO_URL,      /* neither the job nor its topic has a url */
@@ -49,7 +51,8 @@ struct unserved {
 int64_t hold_unserved_ms(struct unserved *, int64_t now_us);
 
 /* Logs a warning, at most once in ten seconds for each value of why. name is the job or topic. lacks is
- * empty, or names what this version of duepost lacks (unknown_members.h). */
+ * empty, or names what this version of duepost lacks (unknown_members.h), or the encryption key that this
+ * process lacks: JOB_LACKS then becomes JOB_SHUT, and TOPIC_LACKS becomes TOPIC_SHUT. */
 void unserved_warn(struct unserved *, int64_t now_us, enum unserved_why, struct slice name,
                    struct slice lacks);
 
