@@ -457,10 +457,16 @@ enum status group_patch(struct slice old, struct slice patch, struct buffer *out
 
 /* ---- the jobs of a send ---- */
 
+/* Sealed records are longer, but as many jobs fit. */
+static size_t jobs_bytes_max(void)
+{
+    return seal_is_on() ? SEAL_SIZE(GROUP_JOBS_BYTES_MAX) : GROUP_JOBS_BYTES_MAX;
+}
+
 void group_jobs_init(struct group_jobs *jobs)
 {
     *jobs = (struct group_jobs){.count = 0};
-    buffer_init_fallible(&jobs->text, GROUP_JOBS_BYTES_MAX + JOB_RECORD_MAX);
+    buffer_init_fallible(&jobs->text, jobs_bytes_max() + JOB_RECORD_MAX);
 }
 
 void group_jobs_fini(struct group_jobs *jobs)
@@ -531,7 +537,7 @@ enum status group_jobs_add(struct group_jobs *jobs, struct slice endpoint, const
     jobs->count++;
     if (text->failed)
         return STATUS_NO_MEMORY;
-    return text->size > GROUP_JOBS_BYTES_MAX ? STATUS_FULL : STATUS_OK;
+    return text->size > jobs_bytes_max() ? STATUS_FULL : STATUS_OK;
 }
 
 static enum status add_jobs(struct group_jobs *jobs, const struct group *group, const struct job *job)

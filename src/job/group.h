@@ -89,7 +89,8 @@ void group_show_endpoints(struct slice text, struct json_writer *);
  *
  * Turns a job that is sent to a group into one job for each endpoint. */
 
-enum { GROUP_JOBS_BYTES_MAX = 4 * 1024 * 1024 }; /* maximum size of all records together, in bytes */
+/* maximum size of all records together, in bytes; those that are sealed may be longer by a third */
+enum { GROUP_JOBS_BYTES_MAX = 4 * 1024 * 1024 };
 
 struct group_jobs {
     size_t count;
