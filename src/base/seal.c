@@ -183,7 +183,7 @@ struct data_key {
 };
 
 struct seal_thread {
-    unsigned version; /* version of the keys; 0: there are none yet */
+    unsigned version; /* version of the keys; 0: not set yet */
     struct seal_keys *keys;
     struct data_key own; /* seals */
     uint64_t count;      /* number of texts that own has sealed */
