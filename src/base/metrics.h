@@ -109,6 +109,7 @@ enum metrics_counter {
     METRICS_COUNTER_ARCHIVED,        /* ended jobs that were moved to the history */
     METRICS_COUNTER_THROTTLED,       /* new jobs for which another job with the same throttle key stands */
     METRICS_COUNTER_DEBOUNCED,       /* new jobs that have replaced the one with the same debounce key */
+    METRICS_COUNTER_WRONG_TOKENS,    /* requests with a token that the server does not know */
     METRICS_COUNTER_COUNT,
 };
 

@@ -53,6 +53,7 @@ static const struct {
     {"duepost_jobs_throttled_total",
      "New jobs that were not scheduled because another job stands for them (throttle)."},
     {"duepost_jobs_debounced_total", "New jobs that replaced the one that waited (debounce)."},
+    {"duepost_wrong_tokens_total", "Requests with a token that the server does not know."},
 };
 
 void metrics_write_head(struct buffer *text, enum metrics_format format, const char *name, const char *type,

@@ -2,7 +2,9 @@
 
 #include <stdio.h>
 
+#include "base/log.h"
 #include "base/system.h"
+#include "http/wrong_tokens.h"
 #include "job/target/url.h"
 #include "job/token.h"
 
@@ -11,6 +13,14 @@
 static int64_t now_ns(void)
 {
     return clock_boot_us() * 1000;
+}
+
+enum { RETRY_AFTER_SIZE = 24 };
+
+/* Writes the value of Retry-After. */
+static void write_wait(int64_t wait_ns, char seconds[RETRY_AFTER_SIZE])
+{
+    snprintf(seconds, RETRY_AFTER_SIZE, "%lld", (long long)((wait_ns + SECOND_NS - 1) / SECOND_NS));
 }
 
 /* ---- authentication ---- */
@@ -67,6 +77,31 @@ static bool has_left(const void *peer)
     return http_request_has_left(peer) || !is_still_admitted(http_request_context(peer));
 }
 
+/* Refuses an unknown token: after too many from one address with 429. */
+static void refuse_wrong(struct exchange *exchange)
+{
+    int64_t wait_ns;
+    bool is_first;
+    char seconds[RETRY_AFTER_SIZE], from[APP_FROM_SIZE];
+    metrics_count(exchange->site->options.metrics, METRICS_COUNTER_WRONG_TOKENS, 1);
+    if (wrong_tokens_count(http_request_origin(exchange->request), now_ns(), &wait_ns, &is_first)) {
+        refuse_unauthenticated(exchange, "Bearer realm=\"duepost\", error=\"invalid_token\"",
+                               "The token is unknown.");
+        return;
+    }
+    if (is_first) {
+        http_request_from(exchange->request, from);
+        log_warning(
+            "wrong_tokens", LOG_TEXT("from", from),
+            LOG_TEXT("what",
+                     "this address sends many unknown tokens: they are answered 429, valid ones as usual"));
+    }
+    write_wait(wait_ns, seconds);
+    struct http_header header = {SLICE("Retry-After"), slice_of(seconds)};
+    exchange_refuse_with(exchange, 429, &header,
+                         "The token is unknown, as are many others that this address has sent.");
+}
+
 static bool authenticate(struct exchange *exchange, struct token_table *tokens)
 {
     struct slice text;
@@ -77,8 +112,7 @@ static bool authenticate(struct exchange *exchange, struct token_table *tokens)
     }
     exchange->token = token_table_find(tokens, text);
     if (!exchange->token) {
-        refuse_unauthenticated(exchange, "Bearer realm=\"duepost\", error=\"invalid_token\"",
-                               "The token is unknown.");
+        refuse_wrong(exchange);
         return false;
     }
     exchange->tokens = token_table_share(tokens);
@@ -94,10 +128,10 @@ static bool authenticate(struct exchange *exchange, struct token_table *tokens)
 static bool is_in_time(struct exchange *exchange)
 {
     int64_t wait_ns;
-    char seconds[24];
+    char seconds[RETRY_AFTER_SIZE];
     if (token_rate_take(&exchange->token->rate, now_ns(), &wait_ns))
         return true;
-    snprintf(seconds, sizeof seconds, "%lld", (long long)((wait_ns + SECOND_NS - 1) / SECOND_NS));
+    write_wait(wait_ns, seconds);
     struct http_header header = {SLICE("Retry-After"), slice_of(seconds)};
     exchange_refuse_with(exchange, 429, &header, "Token %s has sent too many requests for its rate.",
                          exchange->token->name);

@@ -1,16 +1,19 @@
 """Access: tokens, their scopes, topics and rates, on every route of the contract."""
 
 import base64
+import collections
+import http.client
 import json
 import re
 import signal
 import subprocess
+import threading
 import time
 
 import pytest
 
 import contract
-from duepost import BINARY, Duepost, environment, run
+from duepost import BINARY, Duepost, Reply, environment, run
 from patience import SLOW, until
 from pull import await_waiting, lease_one, make_pull
 from receiver import HANG, Receiver
@@ -28,7 +31,7 @@ SCHEDULE = {"every": 86400, "job": {"url": "http://127.0.0.1:9/"}}
 LEASE = {"jobId": "there", "token": "none"}
 ENDS = ["completeJobs", "retryJobs", "buryJobs", "extendLeases", "releaseJobs"]
 BODIES = {"leaseJobs": {}, **{name: LEASE for name in ENDS},
-          "replaceSchedule": SCHEDULE, "changeSchedule": {"every": 43200}, "changeJob": {"delay": 7200}, "replaceSettings": {"paused": True}, "changeSettings": {"paused": True},
+          "replaceSchedule": SCHEDULE, "previewSchedule": SCHEDULE, "changeSchedule": {"every": 43200}, "changeJob": {"delay": 7200}, "replaceSettings": {"paused": True}, "changeSettings": {"paused": True},
           "replaceGroup": {"endpoints": {"a": {"url": "http://127.0.0.1:9/"}}}, "changeGroup": {"endpoints": {}}, "replaceLimit": {"maxInFlight": 5}, "changeLimit": {"maxInFlight": 6},
           "replaceKey": {"maxInFlight": 7}, "changeKey": {"maxInFlight": 8}}
 
@@ -301,6 +304,83 @@ def test_a_cursor_names_no_job_of_others(start, state):
         cursor = f"&cursor={page['cursor']}" if text else None
     assert sorted(found) == ["j0", "j1", "j2"]
     receiver.stop()
+
+
+# ---- wrong tokens ----
+
+AT_ONCE = 100
+
+
+class From:
+    """Sends requests from this address of the loopback network, each over a connection of its own."""
+
+    def __init__(self, server, address):
+        self.server, self.address = server, address
+
+    def ask(self, token, target="/topics"):
+        link = http.client.HTTPConnection(self.server.host, self.server.port, timeout=10 * SLOW, source_address=(self.address, 0))
+        try:
+            link.request("GET", target, headers={"Authorization": f"Bearer {token}"})
+            answer = link.getresponse()
+            reply = Reply(answer.status, answer.headers, answer.read())
+        finally:
+            link.close()
+        contract.check("GET", target, reply.status, reply.headers, reply.body)
+        return reply
+
+
+def wrong_tokens(server):
+    return int(re.search(r"^duepost_wrong_tokens_total (\d+)$", server.get("/metrics").body.decode(), re.M)[1])
+
+
+def test_an_address_with_many_wrong_tokens_is_told_to_wait(start):
+    tokens = TokenFile()
+    ops = tokens.add("ops")
+    server = start("--tokens", str(tokens.path), "--reactors", "2", token=ops)
+    attacker, other = From(server, "127.0.0.7"), From(server, "127.0.0.8")
+    before = wrong_tokens(server)
+    began = time.monotonic()
+    replies = [attacker.ask(f"dp_{number:064x}") for number in range(AT_ONCE + 60)]
+    took = time.monotonic() - began
+    statuses = [reply.status for reply in replies]
+    assert set(statuses) == {401, 429} and AT_ONCE <= statuses.count(401) <= AT_ONCE + took + 1
+    assert statuses[:AT_ONCE] == [401] * AT_ONCE
+    refused = next(reply for reply in replies if reply.status == 429)
+    assert refused.headers["Retry-After"] == "1"
+    assert refused.json["detail"] == "The token is unknown, as are many others that this address has sent."
+    assert wrong_tokens(server) - before == len(replies)
+    assert [attacker.ask(ops).status for _ in range(20)] == [200] * 20  # the clients behind the same proxy
+    assert other.ask("dp_wrong").status == 401
+    lines = [line for line in server.log().splitlines() if "event=wrong_tokens " in line]
+    assert len(lines) == 1 and "from=127.0.0.7" in lines[0]
+    assert "dp_0000" not in server.log()
+
+
+def test_a_valid_token_does_not_wait_in_the_middle_of_an_attack(start):
+    """Several clients send wrong tokens as fast as they can; the latencies of a valid token from the same address stay those of
+    a server under this load, and each is answered 200."""
+    tokens = TokenFile()
+    ops = tokens.add("ops")
+    server = start("--tokens", str(tokens.path), "--reactors", "1", token=ops)
+    is_over = threading.Event()
+    seen = collections.Counter()
+
+    def attack():
+        client = server.with_token("dp_wrong")
+        while not is_over.is_set():
+            seen[client.request("GET", "/topics", check=False).status] += 1
+        client.close()
+    attackers = [threading.Thread(target=attack) for _ in range(4)]
+    for each in attackers:
+        each.start()
+    try:
+        until(lambda: seen[429] > 200, 20, "the attack is refused")
+        assert {server.get("/topics").status for _ in range(100)} == {200}
+    finally:
+        is_over.set()
+        for each in attackers:
+            each.join()
+    assert set(seen) == {401, 429}
 
 
 # ---- rates ----

@@ -54,10 +54,7 @@ void http_limits_free(struct http_limits *limits)
 
 /* ---- connections ---- */
 
-/* Returns an address as a number: all bits of an IPv4 address, or the first 64 bits of an IPv6 address,
- * because a host usually has a whole /64. If these 64 bits are zero (::1, embedded IPv4 addresses), the last
- * 32 bits are returned. */
-static uint64_t address_of(const struct sockaddr *from)
+uint64_t http_limits_address(const struct sockaddr *from)
 {
     uint64_t prefix = 0;
     uint32_t tail = 0;
@@ -124,7 +121,7 @@ enum http_room http_limits_enter(struct http_limits *limits, const struct sockad
                                  struct http_share *share)
 {
     const struct http_limits_options *options = &limits->options;
-    uint64_t address = address_of(from);
+    uint64_t address = http_limits_address(from);
     bool is_spared = options->spares_loopback && is_loopback(address);
     *share = (struct http_share){.is_counted = options->per_address > 0 && !is_spared, .address = address};
     pthread_mutex_lock(&limits->lock);

@@ -43,6 +43,11 @@ struct http_share {
     uint64_t address;
 };
 
+/* Returns an address as a number: all bits of an IPv4 address, or the first 64 bits of an IPv6 address,
+ * because a host usually has a whole /64. If these 64 bits are zero (::1, embedded IPv4 addresses), the last
+ * 32 bits are returned. */
+uint64_t http_limits_address(const struct sockaddr *from);
+
 /* Counts a new connection, if the limits allow it: the result is then HTTP_ROOM, and the connection counts
  * until http_limits_leave. */
 enum http_room http_limits_enter(struct http_limits *, const struct sockaddr *from, struct http_share *);

@@ -106,11 +106,22 @@ struct slice http_request_body(const struct http_request *request)
     return buffer_slice(&request->body);
 }
 
-void http_request_from(const struct http_request *request, char text[HTTP_FROM_SIZE])
+static const struct sockaddr *address_of(const struct http_request *request)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    const struct sockaddr *address = info ? info->client_addr : NULL;
+    return info ? info->client_addr : NULL;
+}
+
+uint64_t http_request_origin(const struct http_request *request)
+{
+    const struct sockaddr *address = address_of(request);
+    return address ? http_limits_address(address) : 0;
+}
+
+void http_request_from(const struct http_request *request, char text[HTTP_FROM_SIZE])
+{
+    const struct sockaddr *address = address_of(request);
     if (!address ||
         getnameinfo(address,
                     address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in),

@@ -69,6 +69,9 @@ struct slice http_request_body(const struct http_request *);
 enum { HTTP_FROM_SIZE = 64 };
 void http_request_from(const struct http_request *, char text[HTTP_FROM_SIZE]);
 
+/* Returns this address as a number, see http_limits_address. */
+uint64_t http_request_origin(const struct http_request *);
+
 /* Returns whether the server is over its limits: the connection is an extra one (peer.h), or too many
  * requests wait. Answer 503 unless the route is a health probe. The result may change from false to true
  * between on_head and on_request. */
