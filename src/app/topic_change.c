@@ -452,10 +452,13 @@ static void sibling_make(struct sibling_change *change, int64_t now_ms)
     struct topic_settings settings;
     struct slice old = buffer_slice(&change->old_settings);
     enum status status = topic_settings_read(old, &settings);
-    if (status != STATUS_OK || settings.lacks.size) {
-        if (status == STATUS_OK)
-            topic_settings_fini(&settings);
+    if (status != STATUS_OK) {
         sibling_refuse(change, status == STATUS_NO_MEMORY ? STATUS_NO_MEMORY : STATUS_UNREADABLE);
+        return;
+    }
+    if (settings.lacks.size) {
+        topic_settings_fini(&settings);
+        sibling_refuse(change, STATUS_LACKING);
         return;
     }
     struct buffer before; /* the old settings, as they are written if nothing changes */

@@ -115,7 +115,7 @@ START_TEST(changes_end_as_the_store_says)
     fake_expect(STATUS_UNREADABLE);
     change();
     end_topics(STATUS_OK, "{\"needs\":[\"wings\"]}");
-    fake_expect(STATUS_UNREADABLE);
+    fake_expect(STATUS_LACKING);
     change();
     end_topics(STATUS_OK, "");
     end_set("", "{\"maxInFlight\":1}", STATUS_UNKNOWN);

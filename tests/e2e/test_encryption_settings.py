@@ -169,19 +169,29 @@ def test_an_access_token_is_sealed_and_one_that_does_not_open_is_none(start, red
 
 
 @pytest.fixture
-def qstash(redis, keys):
+def qstash():
+    """qstash(...) starts a server that speaks the dialect of QStash."""
+    started = []
+
+    def one(*options, **named):
+        started.append(QStash(*options, **named))
+        return started[-1]
+    yield one
+    for each in started:
+        each.stop()
+
+
+def test_url_groups_and_queues_of_qstash_are_sealed(qstash, redis, keys, own, topic):
     place = redis()
-    server = QStash(*keys, redis=place)
-    server.place = place
-    yield server
-    server.stop()
-
-
-def test_url_groups_and_queues_of_qstash_are_sealed(qstash, own, topic):
-    assert qstash.call("POST", f"topics/{topic}/endpoints", {"endpoints": [{"name": "one", "url": own.url(f"/g?{SECRET}")}]}).status == 200
-    assert qstash.call("GET", f"topics/{topic}").expect(200)["endpoints"] == [{"name": "one", "url": own.url(f"/g?{SECRET}")}]
-    qstash.call("POST", f"publish/{topic}", "x").expect(200)
+    server = qstash(*keys, redis=place)
+    assert server.call("POST", f"topics/{topic}/endpoints", {"endpoints": [{"name": "one", "url": own.url(f"/g?{SECRET}")}]}).status == 200
+    assert server.call("GET", f"topics/{topic}").expect(200)["endpoints"] == [{"name": "one", "url": own.url(f"/g?{SECRET}")}]
+    server.call("POST", f"publish/{topic}", "x").expect(200)
     arrivals(own, f"/g?{SECRET}", 1)
-    assert qstash.call("POST", "queues", {"queueName": "q", "parallelism": 2}).status == 200
-    assert qstash.call("GET", "queues/q").expect(200)["parallelism"] == 2
-    check_hidden(qstash.place, "qstash")
+    assert server.call("POST", "queues", {"queueName": "q", "parallelism": 2}).status == 200
+    assert server.call("GET", "queues/q").expect(200)["parallelism"] == 2
+    check_hidden(place, "qstash")
+    server.stop()
+    other = qstash(redis=place)
+    reply = other.call("POST", f"publish/{topic}", "x")
+    assert reply.status == 409 and "encryption key" in reply.json["error"]

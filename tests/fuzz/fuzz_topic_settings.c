@@ -1,10 +1,38 @@
 #include "fuzz.h"
 #include "job/text/json.h"
 #include "job/topic/topic_patterns.h"
+#include "job/topic/topic_sealed.h"
 #include "job/topic/topic_settings.h"
 
 static struct topic_settings settings;
 static struct job_errors errors;
+
+/* Settings that were sealed must be written as the same text again. Without keys, the text stays as it is. */
+static void check_sealed(struct slice text)
+{
+    struct seal_keys *keys;
+    struct problem ignored;
+    struct buffer sealed, again;
+    enum status status = seal_keys_parse(
+        SLICE("1111111111111111111111111111111111111111111111111111111111111111"), &keys, &ignored);
+    assert(status == STATUS_OK);
+    buffer_init(&sealed, TOPIC_STORED_BYTES_MAX);
+    buffer_init(&again, TOPIC_SETTINGS_BYTES_MAX);
+    topic_settings_seal(SLICE("orders"), text, &sealed);
+    assert(slice_equal(text, buffer_slice(&sealed)));
+    buffer_clear(&sealed);
+    seal_use(keys, false);
+    topic_settings_seal(SLICE("orders"), text, &sealed);
+    status = topic_settings_read_for(SLICE("orders"), buffer_slice(&sealed), &settings);
+    assert(!sealed.failed && status == STATUS_OK && settings.lacks.size == 0);
+    topic_settings_write(&settings, &again);
+    assert(slice_equal(text, buffer_slice(&again)));
+    topic_settings_fini(&settings);
+    seal_use(NULL, false);
+    seal_keys_free(keys);
+    buffer_fini(&sealed);
+    buffer_fini(&again);
+}
 
 /* The text of accepted settings must be readable, and be written as the same text again. */
 static void check_text(struct slice text)
@@ -19,6 +47,7 @@ static void check_text(struct slice text)
     assert(slice_equal(text, buffer_slice(&again)));
     topic_settings_fini(&settings);
     buffer_fini(&again);
+    check_sealed(text);
 }
 
 static void check_shown(void)

@@ -172,6 +172,7 @@ struct group_lookup {
     struct url_group group;   /* set when the group was found */
     char topic_room[MESSAGE_TOPIC_SIZE];
     struct buffer note, headers; /* the stored text of the group, and its default headers, decoded */
+    bool is_lacking;             /* this process cannot use the group, see lacks in topic_settings.h */
     group_lookup_fn *fn;
     void *arg;
 };

@@ -245,6 +245,7 @@ static void lookup_on_topic(void *arg, const struct topic *topic)
     struct topic_settings settings;
     if (topic->own.size == 0 || topic_settings_read(topic->own, &settings) != STATUS_OK)
         return;
+    lookup->is_lacking = settings.lacks.size > 0;
     buffer_append(&lookup->note, settings.note);
     topic_settings_fini(&settings);
 }
@@ -259,9 +260,10 @@ static void lookup_refuse(const struct group_lookup *lookup)
 static void lookup_on_end(void *arg, const struct app_verdict *verdict)
 {
     struct group_lookup *lookup = arg;
+    const struct app_verdict lacking = {.end = STATUS_LACKING};
     char text[ANSWER_TEXT_SIZE];
-    if (verdict->end != STATUS_OK) {
-        unsigned status = answer_of_verdict(verdict, text);
+    if (verdict->end != STATUS_OK || lookup->is_lacking) {
+        unsigned status = answer_of_verdict(verdict->end == STATUS_OK ? &lacking : verdict, text);
         lookup->fn(lookup->arg, status, text);
         return;
     }
