@@ -15,7 +15,7 @@ exchange_fn submit_handle, list_handle, cancel_many_handle, count_handle, redriv
     group_put_handle, group_patch_handle, group_delete_handle, health_handle, ready_handle, metrics_handle,
     path_handle;
 exchange_fn jwks_handle, access_handle, tokens_handle, audit_handle, cron_handle;
-exchange_fn overview_handle, stats_handle, history_delete_handle;
+exchange_fn overview_handle, forecast_handle, stats_handle, history_delete_handle;
 exchange_fn lease_handle, complete_handle, retry_handle, bury_handle, extend_handle, release_handle;
 exchange_fn lanes_handle, lane_read_handle;
 exchange_fn limits_handle, limit_read_handle, limit_put_handle, limit_patch_handle, limit_delete_handle;
@@ -131,6 +131,10 @@ static const struct route routes[] = {
     {
         .path = "/overview",
         .methods = {{"GET", "GET /overview", overview_handle, REACH_ASKED, SCOPE_READ, .takes_query = true}},
+    },
+    {
+        .path = "/forecast",
+        .methods = {{"GET", "GET /forecast", forecast_handle, REACH_ASKED, SCOPE_READ, .takes_query = true}},
     },
     {
         .path = "/stats",

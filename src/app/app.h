@@ -19,6 +19,7 @@
 struct app_clock;
 struct app_notes;
 struct app_leases;
+struct forecasting;
 struct app_waits;
 struct app_streams;
 struct history;
@@ -57,8 +58,9 @@ struct app {
     struct app_streams *streams;
     bool is_redis_private; /* Redis is a child of this process */
     struct lease_board *lease_board;
-    struct live_board *live; /* figures of all processes */
-    struct tracer *tracer;   /* NULL: no spans are recorded */
+    struct live_board *live;         /* figures of all processes */
+    struct tracer *tracer;           /* NULL: no spans are recorded */
+    struct forecasting *forecasting; /* the forecast that is being computed (forecast.c); NULL: none */
     struct token_rate
         *token_rates; /* APP_TOKEN_RATES; how often tokens of attempts are used, by their hash */
 };

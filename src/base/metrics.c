@@ -122,7 +122,9 @@ void metrics_accepted(struct metrics *metrics, struct slice topic)
 void metrics_attempt(struct metrics *metrics, struct slice topic, enum metrics_result result,
                      int64_t duration_us)
 {
-    counter_raise(&row_of(metrics, topic)->attempts[result], 1);
+    struct topic_row *row = row_of(metrics, topic);
+    counter_raise(&row->attempts[result], 1);
+    counter_raise(&row->attempts_us, duration_us < 0 ? 0 : (uint64_t)duration_us);
     histogram_observe(&metrics->attempt, duration_us);
 }
 
@@ -252,5 +254,26 @@ size_t metrics_sum(struct metrics_board *board, struct metrics_sums *sums,
         for (size_t b = 0; b < HISTOGRAM_BUCKETS; b++)
             sums->late[b] += read_counter(&metrics->lateness.counts[b]);
     }
+    return count;
+}
+
+static struct metrics_duration topic_duration(struct metrics_board *board, size_t index)
+{
+    struct metrics_duration duration = {.name = index < METRICS_TOPICS_MAX ? board->names[index] : "_other"};
+    for (size_t i = 0; i < board->reactor_count; i++) {
+        const struct topic_row *row = &board->reactors[i].topics[index];
+        duration.sum_us += read_counter(&row->attempts_us);
+        for (size_t result = 0; result < METRICS_RESULT_COUNT; result++)
+            duration.attempts += read_counter(&row->attempts[result]);
+    }
+    return duration;
+}
+
+size_t metrics_durations(struct metrics_board *board, struct metrics_duration topics[METRICS_TOPICS_MAX + 1])
+{
+    size_t count = atomic_load_explicit(&board->topic_count, memory_order_acquire);
+    for (size_t i = 0; i < count; i++)
+        topics[i] = topic_duration(board, i);
+    topics[count++] = topic_duration(board, METRICS_TOPICS_MAX);
     return count;
 }

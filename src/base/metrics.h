@@ -193,6 +193,16 @@ struct metrics_topic_sums {
 size_t metrics_sum(struct metrics_board *, struct metrics_sums *,
                    struct metrics_topic_sums topics[METRICS_TOPICS_MAX + 1]);
 
+/* The mean duration of attempts since the start of the process, by topic; "_other" stands for all topics
+ * without a row. */
+struct metrics_duration {
+    const char *name; /* valid until the board is freed */
+    uint64_t attempts, sum_us;
+};
+
+/* Reads the durations of each topic. Returns the number of topics. */
+size_t metrics_durations(struct metrics_board *, struct metrics_duration topics[METRICS_TOPICS_MAX + 1]);
+
 /* Appends the sum of all reactors' metrics. */
 void metrics_write(struct metrics_board *, struct buffer *, enum metrics_format);
 

@@ -18,6 +18,7 @@ typedef _Atomic uint64_t counter;
 struct topic_row {
     counter accepted;
     counter attempts[METRICS_RESULT_COUNT];
+    counter attempts_us; /* sum of their durations */
     counter ended[METRICS_END_COUNT];
 };
 

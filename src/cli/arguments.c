@@ -69,6 +69,7 @@ static const struct {
     [ARGUMENT_TO_FILE] = {"--to", NULL, ARGUMENT_TEXT, "--to FILE"},
     [ARGUMENT_TO] = {"--to", "to", ARGUMENT_TIME},
     [ARGUMENT_STEP] = {"--step", "step", ARGUMENT_DURATION},
+    [ARGUMENT_DURATION_OF] = {"--duration", "duration", ARGUMENT_DURATION},
     [ARGUMENT_COUNT_OF] = {"--count", NULL, ARGUMENT_TEXT},
     [ARGUMENT_FORMAT] = {"--format", NULL, ARGUMENT_TEXT},
     [ARGUMENT_JOBS] = {"--jobs", NULL, ARGUMENT_TEXT},

@@ -342,6 +342,14 @@ static const struct command commands[] = {
      "duepost_outbox_failed again. Without a word, the command runs until it is killed, which it may be at "
      "any "
      "time.\n"},
+    {"forecast", "", "prints which jobs will become due and begin, and which limits are too narrow for them",
+     forecast_run, 0,
+     "  --from TIME           begins at TIME: RFC 3339 or +1h; default: now\n"
+     "  --to TIME             ends at TIME, at most 35 days after now; default: a day after the beginning\n"
+     "  --step 1h             length of a step; default: 1h for a day\n"
+     "  --topic TOPIC         only this topic\n"
+     "  --duration 200ms      how long each attempt takes; default: as measured\n"
+     "In the chart, # are jobs that begin, and dots are due jobs that must wait.\n"},
     {"top", "[--once]", "shows the overview of the server and refreshes it each second", top_run, 0,
      "  --once                prints the overview once, as text; needs no terminal\n"
      "Shows rates, with a bar for each second of the last minute, jobs by state, when waiting jobs become\n"

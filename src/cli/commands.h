@@ -106,6 +106,11 @@ bool diff_run(struct call *);
 /* Exports, counts or deletes the jobs of the history. */
 bool history_run(struct call *);
 
+/* ---- forecast.c ---- */
+
+/* Prints which jobs become due and begin in each step, and which limits are narrow. */
+bool forecast_run(struct call *);
+
 /* ---- move.c ---- */
 
 /* Writes all data of a server to the file of --to, or to standard output. */

@@ -779,4 +779,46 @@ typedef void forecast_fn(void *arg, enum status, const struct forecast *forecast
 /* Does the next step of the walk. Borrows the walk and the store until the callback. */
 void forecast_walk_step(struct forecast_walk *, struct store *, forecast_fn *, void *arg);
 
+/* ---- waiting jobs of each topic by due time ----
+ *
+ * A walk through all topics, for the forecast, in steps (demand.c). Each step is one call of one shard, which
+ * takes Redis a few ms. Nothing is written. */
+
+struct demand_walk {
+    struct slice topic; /* only this topic; empty: all topics. Borrowed until the walk is over */
+    /* Jobs are counted by due time, in cells of this length. The first one begins at origin_ms. */
+    int64_t origin_ms, cell_ms;
+    size_t cells;
+    /* The walk sets the following members, which are 0 at first. */
+    bool is_begun, is_over;
+    size_t shard;
+    int64_t cell; /* the cell of the topic "after" with which the next step begins; -1: the step begins after
+                     it */
+    size_t after_size;
+    char after[JOB_TOPIC_NAME_MAX + 1];
+};
+
+struct demand_topic {
+    struct slice name;
+    struct slice settings; /* see topic_settings_read; empty: none */
+    int64_t line_ms;       /* fifo topic: the time before which its first job may not be attempted; 0: none */
+    int64_t rate_spent_us; /* the time up to which the tokens of its rate are spent; 0: unknown, or no such
+                              rate */
+    int64_t rate_began_ms; /* rate with windows: when the current window began; 0: none */
+    int64_t rate_begun;    /* rate with windows: attempts in the current window */
+    int64_t overdue_since_ms; /* when its first overdue job was due; 0: none, or an earlier step had it */
+    struct slice counts;      /* see demand_take_count */
+};
+
+/* Called with the topics of a step: those with settings, and those with jobs in the cells. A topic with very
+ * many jobs comes in several steps, with different cells. */
+typedef void demand_fn(void *arg, enum status, const struct demand_topic *, size_t count);
+
+/* Does a step of a walk. Borrows the walk until the callback. */
+void demand_walk_step(struct store *, struct demand_walk *, demand_fn *, void *arg);
+
+/* Takes the next count from the front of the counts of a topic. Returns false at the end. cell: -1 for
+ * overdue jobs. */
+bool demand_take_count(struct slice *counts, int64_t *cell, int64_t *jobs);
+
 #endif

@@ -194,7 +194,7 @@ class Story:
                                      ("POST", f"/topics/{lane.name}/retry", {"jobId": "run", "token": "p0"}),
                                      ("POST", f"/topics/{lane.name}/extend", {"jobId": "run", "token": "p0"}),
                                      ("GET", f"/events?topic={lane.name}-none", None),  # refused, because this topic does not have the setting
-                                     ("GET", "/receivers", None), ("GET", "/overview", None)):
+                                     ("GET", "/receivers", None), ("GET", "/overview", None), ("GET", "/forecast", None)):
             if self.can_go_on(node):
                 request(node, method, target, body)
         if self.can_go_on(node):

@@ -7,6 +7,8 @@
 -- missed, ms, or -1, when an occurrence was last delivered, ms, or 0; see lib/expected.lua}.
 -- A page ends early if it has some MiB of definitions.
 
+local AT_ONCE = 16 -- number of schedules that are read with one command; a definition may have a MiB
+
 script('recurring', {'no-writes'}, {Expected, Records}, function()
   local one, topic, after, most = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
   local names = {one}
@@ -17,19 +19,26 @@ script('recurring', {'no-writes'}, {Expected, Records}, function()
     local to = start ~= '' and '(' .. start .. '\255' or '+' -- no name contains the byte 255
     names = call('ZRANGE', SCHEDULE_NAMES, from, to, 'BYLEX', 'LIMIT', 0, most + 1)
   end
-  local replies, told = {now_us, 0}, 0
-  for i = 1, math.min(#names, most) do
-    local definition = call('HGET', SCHEDULES, names[i])
-    Records.bytes_left = Records.bytes_left - #(definition or '')
-    if i > 1 and Records.has_read_enough() then break end
-    told = i
-    if definition then
-      local next_at = call('ZSCORE', FIRES, names[i])
-      local missed_at, delivered_at = Expected.shown(names[i])
-      for _, word in ipairs({names[i], next_at and tonumber(next_at) or -1, definition, call('HGET', FIRED, names[i]) or '', missed_at, delivered_at}) do
-        replies[#replies + 1] = word
+  local replies, told, number = {now_us, 0}, 0, math.min(#names, most)
+  local is_full = false
+  for first = 1, number, AT_ONCE do
+    local ids = {unpack(names, first, math.min(first + AT_ONCE - 1, number))}
+    local definitions, entries, times = call('HMGET', SCHEDULES, unpack(ids)), call('HMGET', FIRED, unpack(ids)), call('ZMSCORE', FIRES, unpack(ids))
+    for i = 1, #ids do
+      local definition = definitions[i]
+      Records.bytes_left = Records.bytes_left - #(definition or '')
+      is_full = told > 0 and Records.has_read_enough()
+      if is_full then break end
+      told = first + i - 1
+      if definition then
+        local next_at = times[i]
+        local missed_at, delivered_at = Expected.shown(ids[i])
+        for _, word in ipairs({ids[i], next_at and tonumber(next_at) or -1, definition, entries[i] or '', missed_at, delivered_at}) do
+          replies[#replies + 1] = word
+        end
       end
     end
+    if is_full then break end
   end
   replies[2] = #names > told and 1 or 0
   return replies
