@@ -13,18 +13,19 @@ static void on_alert(void *arg, const struct app_alert *alert)
 {
     struct page *page = arg;
     struct json_writer *json = &page->json;
+    enum alert_about about = alert_about(alert->kind, alert->subject);
     struct slice topic, schedule_id;
     json_put_object(json);
     json_add_text(json, "alert", slice_of(alert_kind_word(alert->kind)));
-    if (alert_kind_is_about(alert->kind, ALERT_OF_SCHEDULE)) {
+    if (about == ALERT_OF_SCHEDULE) {
         slice_cut(alert->subject, '/', &topic, &schedule_id);
         json_add_text(json, "topic", topic);
         json_add_text(json, "scheduleId", schedule_id);
     } else {
         json_add_text(json,
-                      alert_kind_is_about(alert->kind, ALERT_OF_TOPIC)      ? "topic"
-                      : alert_kind_is_about(alert->kind, ALERT_OF_RECEIVER) ? "receiver"
-                                                                            : "shard",
+                      about == ALERT_OF_TOPIC      ? "topic"
+                      : about == ALERT_OF_RECEIVER ? "receiver"
+                                                   : "shard",
                       alert->subject);
     }
     json_add_time(json, "since", alert->since_ms);

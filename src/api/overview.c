@@ -380,6 +380,8 @@ static void put_receiver(struct json_writer *json, const struct receiver_record 
     }
     if (receiver->limit > 0)
         json_add_number(json, "maxInFlight", receiver->limit);
+    if (receiver->certificate_ms >= 0)
+        json_add_time(json, "certificateEndsAt", receiver->certificate_ms);
     if (receiver->failed_ms > 0) {
         /* The cause is an HTTP status or a word, such as connect. */
         uint64_t status;

@@ -16,7 +16,7 @@ enum {
     AT_RECEIVERS,
     AT_SCHEDULES,
     TOPIC_PARTS = 8,
-    RECEIVER_PARTS = 2
+    RECEIVER_PARTS = 3
 };
 
 static struct shard *shard_of_alerts(const struct store *store)
@@ -93,13 +93,17 @@ static void read_topic(const struct redis_reply *reply, struct store_fact *fact)
         facts->dead[facts->dead_count++] = redis_reply_text(redis_reply_at(reply, i));
 }
 
-static void read_record(struct slice name, struct slice record, struct store_fact *fact)
+/* until_ms: when the certificate ends; -1: none is known. */
+static void read_record(struct slice name, struct slice record, int64_t until_ms, int64_t now_ms,
+                        struct store_fact *fact)
 {
     struct receiver_record receiver = receiver_record_read(name, record, 0);
     fact->facts.about = ALERT_OF_RECEIVER;
     fact->facts.subject = name;
     fact->facts.opened_ms = receiver.opened_ms;
     fact->facts.cause = receiver.cause;
+    fact->facts.has_certificate = until_ms >= 0;
+    fact->facts.certificate_left_ms = until_ms - now_ms;
 }
 
 static void read_schedule(const struct redis_reply *reply, struct store_fact *fact)
@@ -133,8 +137,10 @@ static void symptoms_end(struct store_call *call, enum status status, const stru
         read_topic(redis_reply_at(topics, i), &facts[i]);
     for (size_t i = 0; i < receiver_count; i++) {
         facts[topic_count + i].settings = all;
-        read_record(redis_reply_text(redis_reply_at(receivers, 2 * i)),
-                    redis_reply_text(redis_reply_at(receivers, 2 * i + 1)), &facts[topic_count + i]);
+        read_record(redis_reply_text(redis_reply_at(receivers, RECEIVER_PARTS * i)),
+                    redis_reply_text(redis_reply_at(receivers, RECEIVER_PARTS * i + 1)),
+                    redis_reply_integer(redis_reply_at(receivers, RECEIVER_PARTS * i + 2)), now_us / 1000,
+                    &facts[topic_count + i]);
     }
     for (size_t i = 0; i < schedule_count; i++)
         read_schedule(redis_reply_at(schedules, i), &facts[topic_count + receiver_count + i]);

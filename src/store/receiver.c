@@ -8,7 +8,7 @@
 enum {
     SYNC_MAX = 500,     /* maximum number of receivers in one call that reads changed records */
     FIRST_RECEIVER = 3, /* index of the first receiver in a reply of receivers.lua */
-    RECEIVER_PARTS = 2, /* name, record */
+    RECEIVER_PARTS = 3, /* name, record, end of the certificate */
     CHANGE_OPENED = 1,  /* values of changes in the reply of report.lua */
     CHANGE_CLOSED = 2,
     CHANGE_HALVED = 4,
@@ -35,7 +35,7 @@ static bool is_cause(struct slice text)
 
 struct receiver_record receiver_record_read(struct slice name, struct slice record, int64_t now_us)
 {
-    struct receiver_record receiver = {.name = name, .now_us = now_us};
+    struct receiver_record receiver = {.name = name, .now_us = now_us, .certificate_ms = -1};
     receiver.failures = take_number(&record);
     receiver.opened_ms = take_number(&record);
     receiver.probe_ms = take_number(&record);
@@ -117,6 +117,7 @@ static void on_receivers(struct store_call *call, enum status status, const stru
             size_t at = FIRST_RECEIVER + i * RECEIVER_PARTS;
             receivers[i] = receiver_record_read(redis_reply_text(redis_reply_at(reply, at)),
                                                 redis_reply_text(redis_reply_at(reply, at + 1)), now_us);
+            receivers[i].certificate_ms = redis_reply_integer(redis_reply_at(reply, at + 2));
         }
     }
     receiver_tell(walk, status, receivers, count, version, last);
@@ -212,5 +213,24 @@ void store_close_receiver(struct store *store, struct slice name, store_close_fn
     for (const char *argument = "00-000"; *argument; argument++)
         store_call_text(call, slice_from(argument, 1));
     store_call_text(call, SLICE("close"));
+    store_call_send(call);
+}
+
+/* ---- certificates ---- */
+
+static void certificate_end(struct store_call *call, enum status status, const struct redis_reply *reply)
+{
+    (void)reply;
+    CALL_FN(call, store_certificate_fn)(call->arg, status);
+}
+
+void store_note_certificate(struct store *store, struct slice name, int64_t until_ms,
+                            store_certificate_fn *fn, void *arg)
+{
+    struct shard *shard = store_shard_of(store, name);
+    struct store_call *call =
+        store_call_alone(shard, SCRIPT_CERTIFICATE, shard->worker, certificate_end, ANY_FN(fn), arg);
+    store_call_text(call, name);
+    store_call_number(call, until_ms);
     store_call_send(call);
 }

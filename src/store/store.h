@@ -712,6 +712,11 @@ struct store_reported {
 typedef void store_report_fn(void *arg, enum status, const struct store_reported *);
 void store_report(struct store *, const struct store_report *, store_report_fn *, void *arg);
 
+/* Notes until when the certificate of the receiver host:port is valid. Borrows name until the callback. */
+typedef void store_certificate_fn(void *arg, enum status);
+void store_note_certificate(struct store *, struct slice name, int64_t until_ms, store_certificate_fn *,
+                            void *arg);
+
 /* Closes the breaker of a receiver and the breakers of its paths, and removes the receiver's limit. The
  * callback gets OK with the new record of the receiver, or NOT_FOUND if there is no record. Borrows name
  * until the callback. */

@@ -141,7 +141,7 @@ static void drop_without_rule(struct alerts *alerts, const struct alert_facts *f
 {
     for (size_t i = 0; i < alerts->known_count; i++) {
         const struct known *known = &alerts->known[i];
-        if (alert_kind_is_about(known->kind, facts->about) && !known->has_rule &&
+        if (alert_about(known->kind, known->subject) == facts->about && !known->has_rule &&
             slice_equal(known->subject, facts->subject))
             (void)add_change(alerts, known->name, known);
     }
@@ -202,7 +202,7 @@ static void on_symptoms(void *arg, enum status status, int64_t now_us, const str
 static bool is_of_shard(const struct alerts *alerts, enum alert_kind kind, struct slice subject)
 {
     uint64_t number;
-    if (kind > ALERT_BREAKER_OPENED)
+    if (alert_about(kind, subject) == ALERT_OF_SHARD)
         return slice_to_number(subject, INT32_MAX, &number) && number == shard_number(alerts->options.shard);
     return store_shard_of(alerts->options.store, subject) == alerts->options.shard;
 }
@@ -243,12 +243,12 @@ static void on_episodes(void *arg, enum status status, const struct store_episod
     subjects->topics.count = subjects->schedules.count = subjects->receivers.count = 0;
     for (size_t i = 0; i < alerts->known_count; i++) {
         const struct known *known = &alerts->known[(alerts->offset + i) % alerts->known_count];
-        if (alert_kind_is_about(known->kind, ALERT_OF_TOPIC))
-            add_subject(&subjects->topics, known->subject);
-        else if (alert_kind_is_about(known->kind, ALERT_OF_SCHEDULE))
-            add_subject(&subjects->schedules, known->subject);
-        else if (alert_kind_is_about(known->kind, ALERT_OF_RECEIVER))
-            add_subject(&subjects->receivers, known->subject);
+        enum alert_about about = alert_about(known->kind, known->subject);
+        if (about != ALERT_OF_SHARD)
+            add_subject(about == ALERT_OF_TOPIC      ? &subjects->topics
+                        : about == ALERT_OF_SCHEDULE ? &subjects->schedules
+                                                     : &subjects->receivers,
+                        known->subject);
     }
     alerts->offset = alerts->known_count ? (alerts->offset + STORE_ALERT_NAMES_MAX) % alerts->known_count : 0;
     shard_symptoms(alerts->options.shard, subjects, on_symptoms, alerts);

@@ -426,6 +426,8 @@ static void attempt_on_done(void *arg, const struct http_outcome *http)
 {
     struct attempt *attempt = arg;
     attempt->call = NULL;
+    if (http->certificate_until_ms)
+        receivers_note_certificate(attempt->context->receivers, &attempt->url, http->certificate_until_ms);
     if (identity_is_revoked(&attempt->identity, http))
         attempt_hold_by_identity(attempt, 0);
     else

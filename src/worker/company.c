@@ -81,6 +81,9 @@ static void company_on_done(void *arg, const struct http_outcome *http)
                     (batch_has_results(http->answer) || (is_broken && batch_may_have_results(http->answer)));
     struct batch_results results = {.count = 0};
     company->call = NULL;
+    if (http->certificate_until_ms)
+        receivers_note_certificate(leader_of(company)->context->receivers, &leader_of(company)->url,
+                                   http->certificate_until_ms);
     if (identity_is_revoked(&company->identity, http)) {
         hold_by_identity(company, 0);
         return;

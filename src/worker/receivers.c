@@ -15,6 +15,8 @@ enum {
 /* Longest wait of a breaker. A longer one is the result of a clock step. */
 #define WAIT_MAX_US INT64_C(600000000)
 #define NEWS_US     INT64_C(50000) /* minimum time between two reads of new records */
+/* After this time, a certificate is noted again, in case Redis has lost it. */
+#define CERTIFICATE_US INT64_C(21600000000)
 
 /* The state of this reactor's copy of one shard's records (receivers.h). */
 struct shard_view {
@@ -297,6 +299,38 @@ void receivers_note_version(struct receivers *receivers, size_t number, int64_t 
     note_last(shard, version);
     if (is_lost || version > shard->version)
         on_records_changed(shard);
+}
+
+/* ---- certificates ---- */
+
+/* A certificate that is being noted in Redis. */
+struct certificate_note {
+    struct receiver_certificate *noted;
+    char name[RECEIVER_HOST_SIZE];
+};
+
+static void on_certificate(void *arg, enum status status)
+{
+    struct certificate_note *note = arg;
+    if (status != STATUS_OK)
+        note->noted->until_ms = 0; /* the next connection notes it */
+    free(note);
+}
+
+void receivers_note_certificate(struct receivers *receivers, const struct url *url, int64_t until_ms)
+{
+    char name[RECEIVER_HOST_SIZE];
+    receiver_name(url, name);
+    uint64_t hash = hash_long_of(slice_of(name));
+    struct receiver_certificate *noted = &receivers->certificates[hash % RECEIVER_CERTIFICATES];
+    int64_t now_us = clock_boot_us();
+    if (noted->hash == hash && noted->until_ms == until_ms && now_us - noted->noted_us < CERTIFICATE_US)
+        return;
+    *noted = (struct receiver_certificate){hash, until_ms, now_us};
+    struct certificate_note *note = NEW(struct certificate_note);
+    note->noted = noted;
+    memcpy(note->name, name, sizeof name);
+    store_note_certificate(receivers->store, slice_of(note->name), until_ms, on_certificate, note);
 }
 
 /* ---- life ---- */

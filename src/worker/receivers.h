@@ -17,6 +17,16 @@
 
 enum { RECEIVER_BUCKETS = 4096 };
 
+/* A certificate that was noted in Redis. The name is known by its hash only: if two receivers have the same
+ * hash, the certificates of one of them may not be noted. */
+struct receiver_certificate {
+    uint64_t hash;
+    int64_t until_ms;
+    int64_t noted_us; /* CLOCK_BOOTTIME */
+};
+
+enum { RECEIVER_CERTIFICATES = 1024 };
+
 struct shard_view;
 
 /* name is valid until the callback returns. */
@@ -34,6 +44,8 @@ struct receivers {
     bool is_off;           /* breakers are off: they hold only the jobs of topics that turn breakers on */
     receivers_closed_fn *on_closed;
     void *closed_arg;
+    struct receiver_certificate
+        certificates[RECEIVER_CERTIFICATES]; /* by hash, the last one that was noted */
 };
 
 /* The results for the next report about a receiver. */
@@ -127,6 +139,10 @@ void receiver_settle(struct receiver *);
  * receiver_leave when it ends. */
 void receiver_enter(struct receiver *);
 void receiver_leave(struct receiver *);
+
+/* Notes in Redis until when the certificate is valid that the receiver of the url has shown (ms since 1970),
+ * unless this was done lately. */
+void receivers_note_certificate(struct receivers *, const struct url *, int64_t until_ms);
 
 /* Returns whether the receiver's limit of attempts in flight is reached. */
 bool receiver_is_full(const struct receiver *);

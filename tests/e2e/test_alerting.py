@@ -13,7 +13,7 @@ from duepost import run
 from patience import until, watch
 from receiver import Receiver
 from redis_server import free_port, release_port
-from tls import Authority
+from tls import Authority, Nginx
 from tokens import TokenFile
 
 JSON = {"Content-Type": "application/json"}
@@ -279,6 +279,49 @@ def test_the_certificate_ends(start, own, tmp_path):
     put_certificate("later")
     server.reload()
     await_reports(own, "certificateEnds", "resolved")
+
+
+@pytest.mark.parametrize("way", [(), ("--plain-http", "libcurl")])
+def test_the_certificate_of_a_receiver_ends(redis, start, own, way):
+    authority = Authority()
+    for name, days in ("soon", 2), ("later", 40):
+        authority.issue(name, "IP:127.0.0.1", days=days)
+    behind, options = redis(), ("--receiver-ca", str(authority.certificate), "--retry-schedule", "1h", "--breaker-wait", "1s", *way)
+    server = start(*options, redis=behind)
+    put(server, "*", {"on": "certificateEnds", "before": "30d", "url": own.url()}).expect(200)
+    front = Nginx(authority, "soon", own)
+    try:
+        name = f"127.0.0.1:{front.port}"
+        for number in range(3):
+            server.schedule(topic="orders", jobId=str(number), url=front.url())
+        fired = await_reports(own, "certificateEnds", "fired")
+        assert fired["receiver"] == name and "shard" not in fired
+        assert fired["text"] in [f"{name}: its TLS certificate ends in {hours} hours" for hours in (47, 48)]
+        assert begun(server) == [{"alert": "certificateEnds", "receiver": name, "since": fired["since"]}]
+        # another process takes over; nothing is reported again
+        server.kill()
+        server = start(*options, redis=behind)
+        until(lambda: "carry_lock_taken" in server.log(), 30, "the second process has the lock")
+        server.schedule(topic="orders", jobId="again", url=front.url())
+        until(lambda: own.count("orders") == 4, 20, "the job")
+        watch(7, lambda: len(reports(own)) == 1, "it is the same alert")
+        # the receiver fails, so the list of impaired receivers has it
+        own.script("orders", 503)
+        server.schedule(topic="orders", jobId="failing", url=front.url(), retry=0)
+        until(lambda: server.get("/receivers").expect(200)["receivers"], 20, "it is impaired")
+        shown, = [one for one in server.get("/receivers").expect(200)["receivers"] if "certificateEndsAt" in one]
+        assert shown["certificateEndsAt"] > fired["at"] and shown["receiver"] == name
+        own.script("orders", 200)
+        # renewed
+        for end in "pem", "key":
+            shutil.copy(authority.directory / f"later.{end}", authority.directory / f"soon.{end}")
+        port = front.port
+        front.reload()
+        until(lambda: server.schedule(topic="orders", url=f"https://127.0.0.1:{port}/hook") and reports(own, "certificateEnds", "resolved"), 60,
+              lambda: reports(own))
+        assert "another TLS certificate" in await_reports(own, "certificateEnds", "resolved")["text"] and begun(server) == []
+    finally:
+        front.stop()
 
 
 @pytest.mark.parametrize("alerts, field", [

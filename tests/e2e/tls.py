@@ -94,6 +94,9 @@ class Nginx:
         self.directory = scratch.directory("nginx")
         (self.directory / "nginx.conf").write_text(CONFIGURATION.format(
             port=self.port, http2=" http2" if http2 else "", authority=authority.directory, name=name, receiver=receiver.port, keepalive=keepalive))
+        self._run()
+
+    def _run(self):
         self.process = subprocess.Popen(["/usr/sbin/nginx", "-p", self.directory, "-c", "nginx.conf", "-e", "error.log"],
                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         until(self._listens, 10, "nginx listens")
@@ -105,6 +108,11 @@ class Nginx:
         except OSError:
             return False
         return True
+
+    def reload(self):
+        """nginx runs without a master, so this is a new process on the same port."""
+        self.stop()
+        self._run()
 
     def url(self, host="127.0.0.1"):
         return f"https://{host}:{self.port}/hook"

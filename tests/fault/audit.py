@@ -19,7 +19,7 @@ NAMES = {"jobs": "hash", "due": "zset", "turns": "zset", "ready": "list", "lease
          "workflows": "hash", "workflow_times": "zset", "workflows_over": "zset", "workflow_jobs": "hash", "waits": "hash",
          "schedules": "hash", "fired": "hash", "fires": "zset", "schedule_names": "zset",
          "skipped": "hash", "skipped_until": "zset", "expected": "hash", "expected_until": "zset", "limits": "hash", "limits_used": "hash", "limited": "hash",
-         "lanes": "hash", "ranks": "hash", "key_settings": "hash", "quotas": "zset", "forgets": "zset", "openings": "hash", "openings_wanted": "set", "alerting": "set", "alerts": "hash",
+         "lanes": "hash", "ranks": "hash", "key_settings": "hash", "quotas": "zset", "forgets": "zset", "openings": "hash", "openings_wanted": "set", "certificates": "zset", "alerting": "set", "alerts": "hash",
          "idempotency": "hash", "windows": "zset"}
 ENDS = ("dead", "delivered", "cancelled")
 OF_ONE = {"access": "hash", "bucket": "zset", "held": "zset", "breaker": "zset", "holders": "hash", "hour": "hash", "failures": "zset", "begun": "hash", "completed": "hash",

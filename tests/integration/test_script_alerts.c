@@ -62,7 +62,7 @@ START_TEST(symptoms_are_those_of_topics_with_alerts)
     CHECK_EXAMPLES( //
         {"", "symptoms 0 0", "5666666 '' 0 () () ()", NULL},
         /* A topic that the caller names is listed without alerts, too. */
-        {"", "symptoms 1 0 t h:80", "5666666 '' 0 ((t '' 0 0 '' -1 0 -1)) (h:80 '') ()", NULL},
+        {"", "symptoms 1 0 t h:80", "5666666 '' 0 ((t '' 0 0 '' -1 0 -1)) (h:80 '' -1) ()", NULL},
         {"failures:5666666: t@1 u@2\nhour:5666666: dt=7 rt=2 xt=3\nhour:5666664: xt=4\nnumbers: "
          "hours=5666664,5666666\n" ALERTING SETTINGS,
          "symptoms 0 0", "5666666 '' 0 ((t " RULES " 7 5 5666664 4 5666666 3 -1 0 -1)) () ()",
@@ -82,9 +82,48 @@ START_TEST(symptoms_have_the_schedules_that_are_missed)
         {EXPECTED, "symptoms 0 0", "5666666 '' 0 () () ()", NULL},
         /* Schedules that the caller names are listed also if they are in time, gone, or have no alerts. */
         {EXPECTED ALERTING SETTINGS, "symptoms 0 4 t/r u/s t/s t/gone h:80",
-         "5666666 '' 0 () (h:80 '') ((t/r " RULES " now+150 0) (u/s '' now-50 0) (t/s " RULES
+         "5666666 '' 0 () (h:80 '' -1) ((t/r " RULES " now+150 0) (u/s '' now-50 0) (t/s " RULES
          " now-100 7) (t/gone " RULES " -1 0))",
          NULL}, );
+}
+END_TEST
+
+#define WEEK "604800000"
+#define SHOWN                                                                                                \
+    "certificates: h:443@now-604800000 i:443@now+1209600000 j:443@now+1209600001 k:443@now+9000000000\n"
+#define ALL     "{\"alerts\":[{\"on\":\"certificateEnds\",\"url\":\"http://h/\"}]}"
+#define LONGER  "{\"alerts\":[{\"on\":\"certificateEnds\",\"url\":\"http://h/\",\"before\":8999999}]}"
+#define OF_DEAD "{\"alerts\":[{\"on\":\"died\",\"url\":\"http://h/\"}]}"
+
+START_TEST(certificates_are_noted_until_a_week_after_their_end)
+{
+    CHECK_EXAMPLES( //
+        {"", "certificate h:443 1700000000200 [::1]:80 1700000000100", "",
+         "certificates: [::1]:80@now-23 h:443@now+77\n"},
+        {"certificates: h:443@now+77\n", "certificate h:443 1700000000100", "",
+         "certificates: h:443@now-23\n"},
+        {"certificates: g:443@now-604800001 h:443@now-" WEEK "\n", "certificate i:443 1700000000200", "",
+         "certificates: h:443@now-" WEEK " i:443@now+77\n"},
+        /* Nothing is written if an argument is not valid. */
+        {"", "certificate h:443 1700000000200 h:443/path 1", "ERR", NULL},
+        {"", "certificate h:443 soon", "ERR", NULL}, {"", "certificate h:443", "ERR", NULL}, );
+}
+END_TEST
+
+START_TEST(symptoms_have_the_certificates_that_end_soon)
+{
+    CHECK_EXAMPLES( //
+        {"alerting: *\npatterns: *=" ALL "\n" SHOWN, "symptoms 0 0",
+         "5666666 " ALL " 0 () (h:443 '' now-604800000 i:443 '' now+1209600000) ()", NULL},
+        {"alerting: *\npatterns: *=" LONGER "\n" SHOWN, "symptoms 0 0",
+         "5666666 " LONGER
+         " 0 () (h:443 '' now-604800000 i:443 '' now+1209600000 j:443 '' now+1209600001) ()",
+         NULL},
+        {"alerting: *\npatterns: *=" OF_DEAD "\n" SHOWN, "symptoms 0 0", "5666666 " OF_DEAD " 0 () () ()",
+         NULL},
+        /* A path has the certificate of its host. One that ended long ago is forgotten. */
+        {"certificates: h:443@now-604800001 i:443@now+9\n", "symptoms 0 0 i:443/a h:443",
+         "5666666 '' 0 () (i:443/a '' now+9 h:443 '' -1) ()", NULL}, );
 }
 END_TEST
 
@@ -98,6 +137,8 @@ Suite *suite(void)
     tcase_add_test(tests, settings_note_which_topics_have_alerts);
     tcase_add_test(tests, symptoms_are_those_of_topics_with_alerts);
     tcase_add_test(tests, symptoms_have_the_schedules_that_are_missed);
+    tcase_add_test(tests, certificates_are_noted_until_a_week_after_their_end);
+    tcase_add_test(tests, symptoms_have_the_certificates_that_end_soon);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -1580,11 +1580,11 @@ START_TEST(what_nothing_is_told_of_for_an_hour_is_forgotten)
         /* The version in an answer is that of the last report about any receiver. */
         {some, "report 30000 h:1 0 0 - 0 0 0 -", "(0 0 9 1 0 0 0 0 0 0 now-3599999 503 now-3599999)", rest},
         {some, "receivers '' 0 10",
-         "9 9 h:1 1 0 0 0 0 0 0 now-3599999 503 now-3599999 i:1 1 0 0 0 0 0 0 now-9 503 now-9", NULL},
+         "9 9 h:1 1 0 0 0 0 0 0 now-3599999 503 now-3599999 -1 i:1 1 0 0 0 0 0 0 now-9 503 now-9 -1", NULL},
         {some, "receivers g:1 0 10", "9 0", NULL}, {some, "receivers x:1 0 10", "9 0", NULL},
-        {some, "receivers i:1 0 10", "9 0 i:1 1 0 0 0 0 0 0 now-9 503 now-9", NULL},
-        {some, "receivers '' 0 2", "9 4 h:1 1 0 0 0 0 0 0 now-3599999 503 now-3599999", NULL},
-        {some, "receivers '' 4 2", "9 9 i:1 1 0 0 0 0 0 0 now-9 503 now-9", NULL},
+        {some, "receivers i:1 0 10", "9 0 i:1 1 0 0 0 0 0 0 now-9 503 now-9 -1", NULL},
+        {some, "receivers '' 0 2", "9 4 h:1 1 0 0 0 0 0 0 now-3599999 503 now-3599999 -1", NULL},
+        {some, "receivers '' 4 2", "9 9 i:1 1 0 0 0 0 0 0 now-9 503 now-9 -1", NULL},
         {some, "receivers '' 9 2", "9 9", NULL}, {ABSENT, "receivers '' 0 2", "0 0", NULL},
         /* A claim returns the version of the receivers' records. */
         {some, CLAIM, "0 9 0", NULL}, );

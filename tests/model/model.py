@@ -389,7 +389,7 @@ class World:
                                           "kept", "kept_until", "dead_due", "carry", "topics", "patterns", "meta", "rates", "numbers",
                                           "behind", "names", "survey", "held", "lines", "sends", "sends_until", "limits", "limited", "limits_used",
                                           "schedules", "fired", "fires", "schedule_names", "skipped", "skipped_until", "expected", "expected_until",
-                                          "pulled", "progress", "pull_lingering", "pull_waiters", "waited", "suspects", "expiries", "quotas", "idempotency", "windows", "openings", "openings_wanted", "alerting", "alerts", "history", "ended", "ended_ids", "ended_read", "ended_last",
+                                          "pulled", "progress", "pull_lingering", "pull_waiters", "waited", "suspects", "expiries", "quotas", "idempotency", "windows", "openings", "openings_wanted", "certificates", "alerting", "alerts", "history", "ended", "ended_ids", "ended_read", "ended_last",
                                           "workflows", "workflow_jobs", "workflow_times", "workflows_over")]
         names += self.workflow_keys
         names += [f"{BASE}{kind}:{name}" for kind in ("waiting", "limit_users", "begun") for name in ("x", "y", "~x", "~y")]

@@ -193,6 +193,31 @@ START_TEST(an_alert_is_not_about_its_own_receiver)
 }
 END_TEST
 
+START_TEST(certificates_are_those_of_duepost_and_of_receivers)
+{
+    static const char ends[] = "[{\"on\":\"certificateEnds\",\"before\":60," URL "}]";
+    struct alert_facts facts = {
+        .about = ALERT_OF_RECEIVER, .subject = SLICE("h:80"), .has_certificate = true};
+    const struct alert_rule *rule = rule_of(ends);
+    ck_assert_int_eq(alert_about(ALERT_CERTIFICATE_ENDS, SLICE("0")), ALERT_OF_SHARD);
+    ck_assert_int_eq(alert_about(ALERT_CERTIFICATE_ENDS, SLICE("[::1]:80")), ALERT_OF_RECEIVER);
+    /* Also that of the alert's own url. The paths of a receiver have one certificate. */
+    ck_assert(alert_rule_fits(rule, &facts));
+    facts.subject = SLICE("h:80/a");
+    ck_assert(!alert_rule_fits(rule, &facts));
+    facts.about = ALERT_OF_SHARD, facts.subject = SLICE("0");
+    ck_assert(alert_rule_fits(rule, &facts));
+    alert_rules_fini(&rules);
+    facts.certificate_left_ms = 60000;
+    check_change(ends, &facts, false, ALERT_UNCHANGED);
+    check_change(ends, &facts, true, ALERT_RESOLVED);
+    facts.certificate_left_ms = 59999;
+    check_change(ends, &facts, false, ALERT_FIRED);
+    facts.has_certificate = false;
+    check_change(ends, &facts, true, ALERT_RESOLVED);
+}
+END_TEST
+
 START_TEST(a_report_says_what_has_happened)
 {
     const struct alert_rule *rule = rule_of("[{\"on\":\"died\"," URL "}]");
@@ -304,6 +329,7 @@ Suite *suite(void)
     tcase_add_test(tests, alerts_end_below_the_bound_at_which_they_begin);
     tcase_add_test(tests, a_durability_that_is_unknown_changes_nothing);
     tcase_add_test(tests, an_alert_is_not_about_its_own_receiver);
+    tcase_add_test(tests, certificates_are_those_of_duepost_and_of_receivers);
     tcase_add_test(tests, a_report_says_what_has_happened);
     tcase_add_test(tests, a_schedule_is_missed_from_its_time_on);
     tcase_add_test(tests, a_report_says_when_a_schedule_was_delivered);

@@ -60,7 +60,8 @@ bool http_call_begin_sending(struct http_call *call, const struct sockaddr *addr
         assert(set_code == CURLE_OK);                                                                        \
     } while (0)
 
-/* --- Callbacks of libcurl; they may not call functions of libcurl, except to set FORBID_REUSE --- */
+/* --- Callbacks of libcurl; they may not call functions of libcurl, except to set FORBID_REUSE, and to read
+ * the certificate --- */
 
 static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
@@ -111,6 +112,8 @@ static int on_send(void *arg, char *remote_ip, char *local_ip, int remote_port, 
     (void)local_ip;
     struct http_call *call = arg;
     struct sockaddr_storage address;
+    if (call->was_opened)
+        call->outcome.certificate_until_ms = http_call_certificate_until(call->easy);
     if (call->is_connecting) /* plain.c calls may_connect and may_send later */
         return CURL_PREREQFUNC_OK;
     call->local_port = local_port;
@@ -141,7 +144,7 @@ static size_t on_header(char *data, size_t unit, size_t count, void *arg)
     if (!http_call_take(call, read, line))
         return 0;
     if (!is_trailer && call->has_head && call->reader.is_last)
-        SET(call->easy, CURLOPT_FORBID_REUSE, 1L); /* the only function of libcurl that a callback calls */
+        SET(call->easy, CURLOPT_FORBID_REUSE, 1L);
     return unit * count;
 }
 

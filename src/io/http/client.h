@@ -47,7 +47,10 @@ struct http_outcome {
     } replies[HTTP_REPLIES];
     int64_t duration_ms; /* time from the name lookup to the end */
     bool was_sent;       /* at least a part of the request was passed to the network */
-    bool is_reused;      /* the call used a connection that an earlier call had opened */
+    /* When a new connection with TLS was made: until when the certificate of the receiver is valid, ms since
+     * 1970; else 0. */
+    int64_t certificate_until_ms;
+    bool is_reused; /* the call used a connection that an earlier call had opened */
     struct slice
         answer; /* when error is NONE: the first bytes of the answer's body; valid until on_done returns */
     bool is_answer_cut; /* answer is only a part of the body: the body was longer, or incomplete */

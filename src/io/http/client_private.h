@@ -143,6 +143,10 @@ void http_handles_give(struct http_handles *, CURL *);
  * such bytes come. So a receiver that sends such records without end could keep the loop inside one read. */
 void http_call_set_tls(CURL *);
 
+/* Returns until when the certificate of the receiver is valid, ms since 1970. 0: the handle has no connection
+ * with TLS, or TLS by another library than OpenSSL. May be called inside a callback of libcurl. */
+int64_t http_call_certificate_until(CURL *);
+
 /* The last fatal TLS alert that libssl has read in this thread since http_call_forget_alert. libcurl's own
  * message may have another cause, because libcurl keeps the first message of a transfer. */
 void http_call_forget_alert(void);

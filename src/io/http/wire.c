@@ -103,6 +103,20 @@ void http_call_set_tls(CURL *easy)
         curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, on_context);
 }
 
+int64_t http_call_certificate_until(CURL *easy)
+{
+    struct curl_tlssessioninfo *info = NULL;
+    struct tm tm;
+    if (!has_openssl || curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &info) != CURLE_OK || !info ||
+        info->backend != CURLSSLBACKEND_OPENSSL || !info->internals)
+        return 0;
+    const X509 *certificate = SSL_get0_peer_certificate(info->internals);
+    if (!certificate || !ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &tm))
+        return 0;
+    int64_t until_s = timegm(&tm);
+    return until_s > 0 ? until_s * 1000 : 0;
+}
+
 void http_call_forget_alert(void)
 {
     fatal_alert = -1;

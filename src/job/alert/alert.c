@@ -74,19 +74,22 @@ static bool is_of_own_url(const struct alert_rule *rule, struct slice receiver)
     return slice_equal(slice_of(name), receiver_host_of(receiver));
 }
 
-bool alert_kind_is_about(enum alert_kind kind, enum alert_about about)
+/* Alerts about certificates are about receivers, too, whose names have a colon. */
+enum alert_about alert_about(enum alert_kind kind, struct slice subject)
 {
-    enum alert_about its = kind == ALERT_MISSED           ? ALERT_OF_SCHEDULE
-                           : alert_kind_is_of_topic(kind) ? ALERT_OF_TOPIC
-                           : kind == ALERT_BREAKER_OPENED ? ALERT_OF_RECEIVER
-                                                          : ALERT_OF_SHARD;
-    return its == about;
+    if (kind == ALERT_MISSED)
+        return ALERT_OF_SCHEDULE;
+    if (alert_kind_is_of_topic(kind))
+        return ALERT_OF_TOPIC;
+    bool is_receiver = kind == ALERT_CERTIFICATE_ENDS && memchr(subject.data, ':', subject.size);
+    return kind == ALERT_BREAKER_OPENED || is_receiver ? ALERT_OF_RECEIVER : ALERT_OF_SHARD;
 }
 
 bool alert_rule_fits(const struct alert_rule *rule, const struct alert_facts *facts)
 {
-    return alert_kind_is_about(rule->kind, facts->about) &&
-           (facts->about != ALERT_OF_RECEIVER || !is_of_own_url(rule, facts->subject));
+    return alert_about(rule->kind, facts->subject) == facts->about &&
+           (rule->kind != ALERT_BREAKER_OPENED || !is_of_own_url(rule, facts->subject)) &&
+           (rule->kind != ALERT_CERTIFICATE_ENDS || receiver_path_of(facts->subject).size == 0);
 }
 
 /* Returns the number of jobs that died in the periods from first to last. */
@@ -257,13 +260,18 @@ static void tell_missed(const struct alert_facts *facts, bool is_over, struct bu
 
 static void tell_certificate(const struct alert_facts *facts, bool is_over, struct buffer *text)
 {
-    if (is_over) {
-        buffer_append(text, SLICE("duepost has another TLS certificate"));
-    } else if (facts->certificate_left_ms <= 0) {
-        buffer_append(text, SLICE("the TLS certificate of duepost has ended"));
+    bool is_own = facts->about == ALERT_OF_SHARD;
+    if (is_over && !is_own && !facts->has_certificate) {
+        buffer_append(text, SLICE("it has shown no TLS certificate for a long time"));
+    } else if (is_over) {
+        buffer_append(text, is_own ? SLICE("duepost has another TLS certificate")
+                                   : SLICE("it has another TLS certificate"));
     } else {
-        buffer_append(text, SLICE("the TLS certificate of duepost ends in "));
-        add_seconds(text, facts->certificate_left_ms);
+        buffer_append(text,
+                      is_own ? SLICE("the TLS certificate of duepost ") : SLICE("its TLS certificate "));
+        buffer_append(text, facts->certificate_left_ms <= 0 ? SLICE("has ended") : SLICE("ends in "));
+        if (facts->certificate_left_ms > 0)
+            add_seconds(text, facts->certificate_left_ms);
     }
 }
 

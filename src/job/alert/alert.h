@@ -23,8 +23,8 @@ enum {
 /* Kinds of things that alerts are about. */
 enum alert_about { ALERT_OF_TOPIC, ALERT_OF_SCHEDULE, ALERT_OF_RECEIVER, ALERT_OF_SHARD };
 
-/* Returns whether alerts of a kind are about such a thing. */
-bool alert_kind_is_about(enum alert_kind, enum alert_about) MUST_USE;
+/* Returns the kind of thing that an alert is about. */
+enum alert_about alert_about(enum alert_kind, struct slice subject) MUST_USE;
 
 /* The facts about a topic, a schedule, a receiver, or a shard and its server. The slices are borrowed. */
 struct alert_facts {
@@ -49,7 +49,7 @@ struct alert_facts {
     /* A shard and its server */
     int64_t outbox_age_ms;
     bool lacks_durability, is_durability_unknown;
-    bool has_certificate;
+    bool has_certificate;        /* also for receivers: it has shown one */
     int64_t certificate_left_ms; /* time until it ends; may be negative */
 };
 

@@ -42,7 +42,9 @@ struct receiver_record {
     int64_t failed_ms;  /* time of the last failure; 0: none */
     struct slice cause; /* cause of the last failure: a status or a word */
     int64_t reported_ms;
-    int64_t now_us; /* time of reading */
+    int64_t
+        certificate_ms; /* end of the certificate that it has shown; -1: unknown; only from store_receivers */
+    int64_t now_us;     /* time of reading */
 };
 
 /* Where a list of receivers continues: in this shard, after the receiver with this version. All zeros mean

@@ -9,7 +9,7 @@
 -- has alerts.
 -- A topic is {name, settings or '', delivered, failed, deaths, due time of the first waiting job or -1, pending, quota or -1,
 -- jobIds of the last dead jobs ...}, see Hours.lately. Topics that the caller does not name are listed if their settings
--- have alerts. receivers are name, record or '', name, ... A schedule is {id, settings of its topic or '', when it is
+-- have alerts. receivers are name, record or '', until when its certificate is valid, ms, or -1, name, ... A schedule is {id, settings of its topic or '', when it is
 -- missed, ms, or -1, when an occurrence was last delivered, ms, or 0}, see lib/expected.lua.
 
 local LOOK, TOPICS_MAX, DEAD_LOOK = 100, 200, 5
@@ -45,12 +45,14 @@ end
 
 local receivers, is_listed
 local function add_receivers(names)
+  local ends = Certificates.of(names)
   for i = 1, #names do
     local record = not is_listed[names[i]] and (call('HGET', RECEIVERS, names[i]) or '')
     is_listed[names[i]] = true
     if record then
       receivers[#receivers + 1] = names[i]
       receivers[#receivers + 1] = tonumber(string.match(record, '%d+$') or 0) > now - REPORTED_KEPT_MS and record or ''
+      receivers[#receivers + 1] = ends[i]
     end
   end
 end
@@ -69,13 +71,22 @@ local function read_schedules(names)
   return schedules
 end
 
+-- Returns the longest time before the end of a certificate at which an alert of these settings begins, ms, or nothing.
+local BEFORE_S = 1209600 -- two weeks, see alert_rules.c
+local function before_of(settings)
+  if not string.find(settings, '"certificateEnds"', 1, true) then return end
+  local before = BEFORE_S
+  for number in string.gmatch(settings, '"before":([%d.]+)') do before = math.max(before, tonumber(number) or 0) end
+  return before * 1000
+end
+
 local function outbox_age()
   local first = call('LRANGE', ENDED_READ, 0, 0)[1] or call('LRANGE', ENDED_IDS, 0, 0)[1]
   local at = first and string.match(call('HGET', ENDED, first) or '', '^%a+ (%d+) ')
   return at and math.max(now - tonumber(at), 0) or 0
 end
 
-script('symptoms', {'no-writes'}, {Alerting, Expected, Holds, Hours, Quotas}, function()
+script('symptoms', {'no-writes'}, {Alerting, Certificates, Expected, Holds, Hours, Quotas}, function()
   local topic_count, schedule_count = tonumber(ARGV[2]), tonumber(ARGV[3])
   local first_schedule, first_receiver = 4 + topic_count, 4 + topic_count + schedule_count
   local all = has(PATTERNS) and call('HGET', PATTERNS, '*') or ''
@@ -89,7 +100,11 @@ script('symptoms', {'no-writes'}, {Alerting, Expected, Holds, Hours, Quotas}, fu
   end
   add_receivers({unpack(ARGV, first_receiver)})
   local is_for_all = Alerting.are_in(all)
-  if is_for_all then add_receivers(call('ZRANGE', REPORTED, 0, LOOK - 1, 'REV')) end
+  if is_for_all then
+    local before_ms = before_of(all)
+    add_receivers(call('ZRANGE', REPORTED, 0, LOOK - 1, 'REV'))
+    if before_ms then add_receivers(Certificates.ending(before_ms, LOOK)) end
+  end
   local replies = {now_us, Hours.part(), is_for_all and all or '', is_for_all and outbox_age() or 0, {}, receivers, read_schedules({unpack(ARGV, first_schedule, first_receiver - 1)})}
   for i = 1, #topics do replies[5][i] = read(topics[i]) end
   return replies
