@@ -170,6 +170,7 @@ void shard_symptoms(struct shard *shard, const struct store_alert_subjects *subj
         store_call_alone(shard, SCRIPT_SYMPTOMS, shard->reads, symptoms_end, ANY_FN(fn), arg);
     store_call_number(call, (int64_t)subjects->topics.count);
     store_call_number(call, (int64_t)subjects->schedules.count);
+    store_call_number(call, subjects->before_ms);
     add_names(call, &subjects->topics);
     add_names(call, &subjects->schedules);
     add_names(call, &subjects->receivers);

@@ -41,6 +41,7 @@ struct store_alert_names {
 /* The names of topics, schedules and receivers that alerts which have begun are about. */
 struct store_alert_subjects {
     struct store_alert_names topics, schedules, receivers; /* a schedule is topic/scheduleId */
+    int64_t before_ms; /* receivers whose certificates end within this time are looked at, too; 0: none */
 };
 
 /* Reads facts about a bounded number of topics, receivers and missed schedules, and about those that the

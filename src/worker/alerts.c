@@ -36,7 +36,7 @@ struct alerts {
     size_t decided_count;
     struct decided decided[STORE_ALERT_CHANGES_MAX];
     struct store_alert_change changes[STORE_ALERT_CHANGES_MAX];
-    struct store_alert_subjects subjects;
+    struct store_alert_subjects subjects; /* its before_ms is from the round before */
 };
 
 /* ---- the end of a round ---- */
@@ -147,6 +147,17 @@ static void drop_without_rule(struct alerts *alerts, const struct alert_facts *f
     }
 }
 
+/* Returns the longest time before the end of a certificate at which an alert begins; 0: there is no such
+ * alert. */
+static int64_t longest_before_ms(const struct alert_rules *rules)
+{
+    int64_t longest_ms = 0;
+    for (size_t i = 0; i < rules->count; i++)
+        if (rules->items[i].before_ms > longest_ms)
+            longest_ms = rules->items[i].before_ms;
+    return longest_ms;
+}
+
 static void examine(struct alerts *alerts, const struct store_fact *fact)
 {
     struct topic_settings settings;
@@ -155,6 +166,8 @@ static void examine(struct alerts *alerts, const struct store_fact *fact)
         return; /* no process serves the topic */
     bool is_known = settings.lacks.size == 0;
     bool has_rules = is_known && settings.alerts.size && alert_rules_read(settings.alerts, &rules);
+    if (fact->facts.about == ALERT_OF_SHARD)
+        alerts->subjects.before_ms = longest_before_ms(&rules);
     for (size_t i = 0; i < rules.count; i++)
         if (alert_rule_fits(&rules.items[i], &fact->facts))
             alerts_decide(alerts, &rules.items[i], &fact->facts);

@@ -60,12 +60,12 @@ END_TEST
 START_TEST(symptoms_are_those_of_topics_with_alerts)
 {
     CHECK_EXAMPLES( //
-        {"", "symptoms 0 0", "5666666 '' 0 () () ()", NULL},
+        {"", "symptoms 0 0 0", "5666666 '' 0 () () ()", NULL},
         /* A topic that the caller names is listed without alerts, too. */
-        {"", "symptoms 1 0 t h:80", "5666666 '' 0 ((t '' 0 0 '' -1 0 -1)) (h:80 '' -1) ()", NULL},
+        {"", "symptoms 1 0 0 t h:80", "5666666 '' 0 ((t '' 0 0 '' -1 0 -1)) (h:80 '' -1) ()", NULL},
         {"failures:5666666: t@1 u@2\nhour:5666666: dt=7 rt=2 xt=3\nhour:5666664: xt=4\nnumbers: "
          "hours=5666664,5666666\n" ALERTING SETTINGS,
-         "symptoms 0 0", "5666666 '' 0 ((t " RULES " 7 5 5666664 4 5666666 3 -1 0 -1)) () ()",
+         "symptoms 0 0 0", "5666666 '' 0 ((t " RULES " 7 5 5666664 4 5666666 3 -1 0 -1)) () ()",
          ALERTING SETTINGS}, );
 }
 END_TEST
@@ -78,10 +78,11 @@ END_TEST
 START_TEST(symptoms_have_the_schedules_that_are_missed)
 {
     CHECK_EXAMPLES( //
-        {EXPECTED ALERTING SETTINGS, "symptoms 0 0", "5666666 '' 0 () () ((t/s " RULES " now-100 7))", NULL},
-        {EXPECTED, "symptoms 0 0", "5666666 '' 0 () () ()", NULL},
+        {EXPECTED ALERTING SETTINGS, "symptoms 0 0 0", "5666666 '' 0 () () ((t/s " RULES " now-100 7))",
+         NULL},
+        {EXPECTED, "symptoms 0 0 0", "5666666 '' 0 () () ()", NULL},
         /* Schedules that the caller names are listed also if they are in time, gone, or have no alerts. */
-        {EXPECTED ALERTING SETTINGS, "symptoms 0 4 t/r u/s t/s t/gone h:80",
+        {EXPECTED ALERTING SETTINGS, "symptoms 0 4 0 t/r u/s t/s t/gone h:80",
          "5666666 '' 0 () (h:80 '' -1) ((t/r " RULES " now+150 0) (u/s '' now-50 0) (t/s " RULES
          " now-100 7) (t/gone " RULES " -1 0))",
          NULL}, );
@@ -91,9 +92,7 @@ END_TEST
 #define WEEK "604800000"
 #define SHOWN                                                                                                \
     "certificates: h:443@now-604800000 i:443@now+1209600000 j:443@now+1209600001 k:443@now+9000000000\n"
-#define ALL     "{\"alerts\":[{\"on\":\"certificateEnds\",\"url\":\"http://h/\"}]}"
-#define LONGER  "{\"alerts\":[{\"on\":\"certificateEnds\",\"url\":\"http://h/\",\"before\":8999999}]}"
-#define OF_DEAD "{\"alerts\":[{\"on\":\"died\",\"url\":\"http://h/\"}]}"
+#define ALL "{\"alerts\":[{\"on\":\"certificateEnds\",\"url\":\"http://h/\"}]}"
 
 START_TEST(certificates_are_noted_until_a_week_after_their_end)
 {
@@ -113,16 +112,14 @@ END_TEST
 START_TEST(symptoms_have_the_certificates_that_end_soon)
 {
     CHECK_EXAMPLES( //
-        {"alerting: *\npatterns: *=" ALL "\n" SHOWN, "symptoms 0 0",
+        {"alerting: *\npatterns: *=" ALL "\n" SHOWN, "symptoms 0 0 1209600000",
          "5666666 " ALL " 0 () (h:443 '' now-604800000 i:443 '' now+1209600000) ()", NULL},
-        {"alerting: *\npatterns: *=" LONGER "\n" SHOWN, "symptoms 0 0",
-         "5666666 " LONGER
-         " 0 () (h:443 '' now-604800000 i:443 '' now+1209600000 j:443 '' now+1209600001) ()",
+        {"alerting: *\npatterns: *=" ALL "\n" SHOWN, "symptoms 0 0 8999999000",
+         "5666666 " ALL " 0 () (h:443 '' now-604800000 i:443 '' now+1209600000 j:443 '' now+1209600001) ()",
          NULL},
-        {"alerting: *\npatterns: *=" OF_DEAD "\n" SHOWN, "symptoms 0 0", "5666666 " OF_DEAD " 0 () () ()",
-         NULL},
+        {"alerting: *\npatterns: *=" ALL "\n" SHOWN, "symptoms 0 0 0", "5666666 " ALL " 0 () () ()", NULL},
         /* A path has the certificate of its host. One that ended long ago is forgotten. */
-        {"certificates: h:443@now-604800001 i:443@now+9\n", "symptoms 0 0 i:443/a h:443",
+        {"certificates: h:443@now-604800001 i:443@now+9\n", "symptoms 0 0 0 i:443/a h:443",
          "5666666 '' 0 () (i:443/a '' now+9 h:443 '' -1) ()", NULL}, );
 }
 END_TEST

@@ -3,7 +3,8 @@
 -- names; and at a bounded number of schedules that are missed. So the time does not grow with what is merely there.
 --
 -- ARGV[2] number of topics that the caller names, because alerts about them have begun   [3] number of schedules that it
---      names, for the same reason; then these topics; then these schedules; then receivers, for the same reason
+--      names, for the same reason   [4] receivers are listed whose certificates end within this time, ms; 0: none
+-- then these topics; then these schedules; then receivers that the caller names, for the same reason
 -- Returns {now_us, number of the present part of the hour (lib/hours.lua), settings of the pattern '*' or '', age of the
 -- oldest job in the outbox, ms, topics, receivers, schedules}. The receivers are empty, and the age is 0, if no pattern '*'
 -- has alerts.
@@ -71,15 +72,6 @@ local function read_schedules(names)
   return schedules
 end
 
--- Returns the longest time before the end of a certificate at which an alert of these settings begins, ms, or nothing.
-local BEFORE_S = 1209600 -- two weeks, see alert_rules.c
-local function before_of(settings)
-  if not string.find(settings, '"certificateEnds"', 1, true) then return end
-  local before = BEFORE_S
-  for number in string.gmatch(settings, '"before":([%d.]+)') do before = math.max(before, tonumber(number) or 0) end
-  return before * 1000
-end
-
 local function outbox_age()
   local first = call('LRANGE', ENDED_READ, 0, 0)[1] or call('LRANGE', ENDED_IDS, 0, 0)[1]
   local at = first and string.match(call('HGET', ENDED, first) or '', '^%a+ (%d+) ')
@@ -88,10 +80,10 @@ end
 
 script('symptoms', {'no-writes'}, {Alerting, Certificates, Expected, Holds, Hours, Quotas}, function()
   local topic_count, schedule_count = tonumber(ARGV[2]), tonumber(ARGV[3])
-  local first_schedule, first_receiver = 4 + topic_count, 4 + topic_count + schedule_count
+  local first_schedule, first_receiver = 5 + topic_count, 5 + topic_count + schedule_count
   local all = has(PATTERNS) and call('HGET', PATTERNS, '*') or ''
   topics, is_known, receivers, is_listed = {}, {}, {}, {}
-  add({unpack(ARGV, 4, first_schedule - 1)}, true)
+  add({unpack(ARGV, 5, first_schedule - 1)}, true)
   if Alerting.is_used() then
     add(Hours.failing_lately(LOOK))
     add(Quotas.largest(LOOK))
@@ -101,9 +93,8 @@ script('symptoms', {'no-writes'}, {Alerting, Certificates, Expected, Holds, Hour
   add_receivers({unpack(ARGV, first_receiver)})
   local is_for_all = Alerting.are_in(all)
   if is_for_all then
-    local before_ms = before_of(all)
     add_receivers(call('ZRANGE', REPORTED, 0, LOOK - 1, 'REV'))
-    if before_ms then add_receivers(Certificates.ending(before_ms, LOOK)) end
+    if ARGV[4] ~= '0' then add_receivers(Certificates.ending(tonumber(ARGV[4]), LOOK)) end
   end
   local replies = {now_us, Hours.part(), is_for_all and all or '', is_for_all and outbox_age() or 0, {}, receivers, read_schedules({unpack(ARGV, first_schedule, first_receiver - 1)})}
   for i = 1, #topics do replies[5][i] = read(topics[i]) end
