@@ -1,6 +1,7 @@
 /* health.c - GET /healthz, /readyz, /metrics, /path-check/, /access and /tokens */
 #include "api/api_private.h"
 #include "app/overview.h"
+#include "app/token_uses.h"
 #include "base/json_writer.h"
 #include "http/request_headers.h"
 #include "job/delivery/identity.h"
@@ -164,8 +165,9 @@ HANDLER(access_handle)
     exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
 }
 
-HANDLER(tokens_handle)
+static void on_token_uses(void *arg, const int64_t *times_ms)
 {
+    struct exchange *exchange = arg;
     struct buffer *body = exchange_scratch(exchange);
     struct json_writer json = json_writer_to(body);
     size_t count = exchange->tokens ? token_table_count(exchange->tokens) : 0;
@@ -174,9 +176,19 @@ HANDLER(tokens_handle)
     for (size_t i = 0; i < count; i++) {
         json_put_object(&json);
         add_rights(&json, token_table_at(exchange->tokens, i));
+        if (times_ms[i])
+            json_add_time(&json, "lastUsedAt", times_ms[i]);
         json_end_object(&json);
     }
     json_end_array(&json);
     json_end_object(&json);
     exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
+}
+
+HANDLER(tokens_handle)
+{
+    if (exchange->tokens)
+        app_token_uses(app_of(exchange), exchange->tokens, on_token_uses, exchange);
+    else
+        on_token_uses(exchange, NULL);
 }

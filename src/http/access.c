@@ -15,7 +15,7 @@ static int64_t now_ns(void)
     return clock_boot_us() * 1000;
 }
 
-enum { RETRY_AFTER_SIZE = 24 };
+enum { RETRY_AFTER_SIZE = 24, USED_STEP_MS = 1000 };
 
 /* Writes the value of Retry-After. */
 static void write_wait(int64_t wait_ns, char seconds[RETRY_AFTER_SIZE])
@@ -102,6 +102,15 @@ static void refuse_wrong(struct exchange *exchange)
                          "The token is unknown, as are many others that this address has sent.");
 }
 
+/* Notes that the token is used now (app/token_uses.h). Writes rarely, because reactors share the memory. */
+static void note_use(const struct exchange *exchange)
+{
+    struct token *token = exchange->token;
+    int64_t now_ms = exchange->site->options.app ? app_now_ms(exchange->site->options.app) : 0;
+    if (now_ms - token->used_ms >= USED_STEP_MS)
+        token->used_ms = now_ms;
+}
+
 static bool authenticate(struct exchange *exchange, struct token_table *tokens)
 {
     struct slice text;
@@ -115,6 +124,7 @@ static bool authenticate(struct exchange *exchange, struct token_table *tokens)
         refuse_wrong(exchange);
         return false;
     }
+    note_use(exchange);
     exchange->tokens = token_table_share(tokens);
     exchange->caller.has_left = has_left;
     exchange->caller.name = exchange->token->name;

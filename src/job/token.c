@@ -403,3 +403,9 @@ const struct token *token_table_at(const struct token_table *table, size_t numbe
     assert(number < table->count);
     return &table->tokens[number];
 }
+
+struct token *token_table_change(struct token_table *table, size_t number)
+{
+    assert(number < table->count);
+    return &table->tokens[number];
+}

@@ -67,7 +67,10 @@ struct token {
     char *groups; /* patterns; NULL: all groups if topics is NULL, else none */
     uint8_t digest[TOKEN_DIGEST_BYTES];
     unsigned scopes;
-    struct token_rate rate; /* the only member that changes; any thread may change it */
+    struct token_rate rate;  /* any thread may change it */
+    _Atomic int64_t used_ms; /* when a request last had the token, by the time of Redis; 0: since the start,
+                                none. Any thread may change it */
+    int64_t written_ms;      /* the value of used_ms that Redis has; 0: unknown. For app/token_uses.h */
 };
 
 /* Parses a line, which must not be empty. If INVALID, problem says which field is wrong, but never quotes
@@ -90,9 +93,9 @@ void token_scopes_text(unsigned set, char text[TOKEN_SCOPES_SIZE]);
  *
  * All tokens in the file of --tokens.
  *
- * A table never changes, except for the state of its tokens' rates. Reactors share the table. A running
- * request keeps the table that was current when it began, even if the file is read again meanwhile. The last
- * reference that is released frees the table. */
+ * A table never changes, except for the state of its tokens' rates and uses. Reactors share the table. A
+ * running request keeps the table that was current when it began, even if the file is read again meanwhile.
+ * The last reference that is released frees the table. */
 
 struct token_table;
 
@@ -116,6 +119,9 @@ const struct token *token_table_find_same(const struct token_table *, const stru
 
 /* Returns the token with this index, in the order of the file. */
 const struct token *token_table_at(const struct token_table *, size_t number);
+
+/* The same for a caller that changes the state of its use. */
+struct token *token_table_change(struct token_table *, size_t number);
 
 size_t token_table_count(const struct token_table *);
 

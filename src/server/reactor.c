@@ -16,6 +16,7 @@
 #include "app/lease.h"
 #include "app/live.h"
 #include "app/stream.h"
+#include "app/token_uses.h"
 #include "app/wait.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -64,7 +65,8 @@ struct reactor {
     struct metrics *metrics;
     struct store *store;
     struct job_counts *counts;
-    struct live *live; /* NULL except in the first reactor */
+    struct live *live;             /* NULL except in the first reactor */
+    struct token_uses *token_uses; /* NULL except in the first reactor */
     struct time_zones *zones;
     struct history *history; /* NULL: no history */
     struct app app;
@@ -223,6 +225,10 @@ static void start_api(struct reactor *reactor)
     if (clock_is_manual())
         reactor->clock = app_clock_new(reactor->loop, &reactor->app);
     set_app(reactor);
+    if (reactor->options.index == 0) {
+        reactor->token_uses = token_uses_new(reactor->loop, &reactor->app);
+        token_uses_set(reactor->token_uses, reactor->options.options->tokens);
+    }
     reactor->site = site_new(&site);
     reactor->api = api_new(&api);
     site_add(reactor->site, &api_dialect, reactor->api);
@@ -544,6 +550,8 @@ static void reload(void *arg)
     struct site_options site = site_options(reactor);
     site_reload(reactor->site, &site);
     set_app(reactor);
+    if (reactor->token_uses)
+        token_uses_set(reactor->token_uses, options->tokens);
     if (options->tls && reactor->server)
         http_server_set_tls(reactor->server, options->tls);
     if (options->tls && reactor->health_server)
@@ -683,6 +691,7 @@ void reactor_stop(struct reactor *reactor)
     app_clock_free(reactor->clock);
     job_counts_free(reactor->counts);
     live_free(reactor->live);
+    token_uses_free(reactor->token_uses);
     time_zones_free(reactor->zones);
     history_free(reactor->history);
     hook_free(reactor->drain_watch);

@@ -1,4 +1,8 @@
-/* access.c - the access tokens that processes share (scripts/access.lua). */
+/* access.c - the access tokens that processes share (scripts/access.lua), and when clients' tokens were used
+ * last (scripts/used.lua). */
+#include <stdlib.h>
+
+#include "base/memory.h"
 #include "store/store_private.h"
 
 enum { ACCESS_PARTS = 5 };
@@ -70,5 +74,38 @@ void store_access_drop(struct store *store, struct slice digest, struct slice to
 {
     struct store_call *call = access_call(store, digest, "drop", fn, arg);
     store_call_text(call, token);
+    store_call_send(call);
+}
+
+/* ---- last uses of clients' tokens ---- */
+
+static void uses_end(struct store_call *call, enum status status, const struct redis_reply *reply)
+{
+    size_t count = status == STATUS_OK ? redis_reply_size(reply) - 1 : 0;
+    int64_t *times = NEW_ARRAY(int64_t, count ? count : 1);
+    if (status == STATUS_OK && count != (size_t)call->note)
+        status = reply_refuse("used");
+    for (size_t i = 0; status == STATUS_OK && i < count; i++) {
+        uint64_t number;
+        if (slice_to_number(redis_reply_text(redis_reply_at(reply, i + 1)), INT64_MAX, &number))
+            times[i] = (int64_t)number;
+    }
+    CALL_FN(call, store_token_uses_fn)(call->arg, status, times);
+    free(times);
+}
+
+void store_token_uses(struct store *store, const struct slice *names, const int64_t *times, size_t count,
+                      store_token_uses_fn *fn, void *arg)
+{
+    struct shard *shard = store_shard(store, 0);
+    struct store_call *call =
+        store_call_alone(shard, SCRIPT_USED, times ? shard->worker : shard->reads, uses_end, ANY_FN(fn), arg);
+    call->note = times ? 0 : (int64_t)count;
+    store_call_number(call, times ? (int64_t)count : 0);
+    for (size_t i = 0; i < count; i++) {
+        store_call_text(call, names[i]);
+        if (times)
+            store_call_number(call, times[i]);
+    }
     store_call_send(call);
 }

@@ -490,6 +490,14 @@ size_t store_patterns_shard(const struct store *);
 typedef void store_note_fn(void *arg, enum status);
 void store_note(struct store *, struct slice name, struct slice line, store_note_fn *, void *arg);
 
+/* ---- Last uses of clients' tokens ---- */
+
+/* Writes the last use of each token, ms (scripts/used.lua), or, if times is NULL, reads them: the callback
+ * then has a time for each name, or 0. Borrows names and times until the callback. */
+typedef void store_token_uses_fn(void *arg, enum status, const int64_t *times);
+void store_token_uses(struct store *, const struct slice *names, const int64_t *times, size_t count,
+                      store_token_uses_fn *, void *arg);
+
 /* ---- Access tokens that processes share ---- */
 
 enum store_access_answer {

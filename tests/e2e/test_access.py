@@ -6,6 +6,7 @@ import http.client
 import json
 import re
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -18,6 +19,7 @@ from patience import SLOW, until
 from pull import await_waiting, lease_one, make_pull
 from receiver import HANG, Receiver
 import scratch
+from timestamp import from_ms
 from tokens import SCOPES, TokenFile
 
 MINE, THEIRS = "mine-1", "theirs"
@@ -304,6 +306,61 @@ def test_a_cursor_names_no_job_of_others(start, state):
         cursor = f"&cursor={page['cursor']}" if text else None
     assert sorted(found) == ["j0", "j1", "j2"]
     receiver.stop()
+
+
+# ---- last use ----
+
+def last_uses(server):
+    return {token["name"]: token.get("lastUsedAt") for token in server.get("/tokens").expect(200)["tokens"]}
+
+
+def test_the_last_use_of_a_token_is_shown_over_restarts(start, redis):
+    tokens, shared = TokenFile(), redis()
+    ops, shop = tokens.add("ops"), tokens.add("shop", ["read"])
+    tokens.add("unused", ["read"])
+    options = "--tokens", str(tokens.path), "--reactors", "2"
+    server = start(*options, redis=shared, token=ops)
+    began = from_ms(int(time.time() * 1000) - 2000)
+    assert last_uses(server)["shop"] is None
+    server.with_token(shop).get("/topics").expect(200)
+    used = last_uses(server)
+    assert used["unused"] is None and began < used["shop"] < from_ms(int(time.time() * 1000) + 2000)
+    server.with_token(f"{shop}x").get("/topics").expect(401)
+    server.with_token(shop).request("POST", "/jobs", "{}", {"Content-Type": "application/json"}).expect(403)  # it is a use, too
+    until(lambda: shared.command("HLEN", "duepost:{0}:tokens_used") == b":2\r\n", 30, "the uses are written")
+    server.reload("tokens_read")
+    assert last_uses(server)["shop"] >= used["shop"]
+    server.kill()
+    server = start(*options, redis=shared, token=ops)
+    again = last_uses(server)
+    assert again["unused"] is None and began < again["shop"] < from_ms(int(time.time() * 1000) + 2000)
+    other = start(*options, redis=shared, token=ops)
+    assert last_uses(other)["shop"] == again["shop"]
+    tokens.remove("shop")
+    tokens.add("shop", ["read"])
+    other.reload("tokens_read")
+    assert last_uses(other)["shop"] is None  # another token
+
+
+def test_a_use_sends_no_command_to_redis(start, redis):
+    tokens, shared = TokenFile(), redis()
+    ops = tokens.add("ops")
+    server = start("--tokens", str(tokens.path), "--reactors", "1", redis=shared, token=ops)
+    server.get("/access").expect(200)
+    until(lambda: shared.command("HLEN", "duepost:{0}:tokens_used") == b":1\r\n", 30, "the first use is written")
+    before = shared.command("HGETALL", "duepost:{0}:tokens_used")
+    with socket.socket(socket.AF_UNIX) as monitor:
+        monitor.settimeout(10 * SLOW)
+        monitor.connect(str(shared.socket))
+        monitor.sendall(b"MONITOR\r\n")
+        received = monitor.recv(65536)
+        for _ in range(200):
+            server.get("/access").expect(200)
+        shared.command("ECHO", "the-end-of-it")
+        while b"the-end-of-it" not in received:
+            received += monitor.recv(65536)
+    assert b"tokens_used" not in received and b"duepost_used" not in received
+    assert shared.command("HGETALL", "duepost:{0}:tokens_used") == before
 
 
 # ---- wrong tokens ----

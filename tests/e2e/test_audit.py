@@ -333,3 +333,28 @@ def test_a_client_that_leaves_loses_no_line(start, redis, topic):
     gate.release()
     assert line(server, topic=topic)["after"] == {"weight": 2}
     gate.stop()
+
+
+def test_with_encryption_both_sides_are_as_get_shows_them(start, redis, topic):
+    keys, shared, where = scratch.file("keys"), redis(), scratch.file("sealed.sqlite")
+    keys.write_text("00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n")
+    keys.chmod(0o600)
+    server = start("--history", f"sqlite:{where}", "--encryption-keys", str(keys), redis=shared)
+    for target, first, second in (
+            (f"/topics/{topic}", {"url": f"http://127.0.0.1:9/?{SECRET}", "headers": {"X-Key": SECRET}}, {"weight": 2}),
+            (f"/topics/{topic}-*", {"headers": {"X-Key": SECRET}}, {"weight": 2}),
+            (f"/groups/{topic}-g", {"endpoints": {"a": {"url": f"http://127.0.0.1:9/?{SECRET}", "headers": {"X-Key": SECRET}}}},
+             {"endpoints": {"b": {"url": "http://127.0.0.1:9/b"}}}),
+            (f"/schedules/{topic}/s", {"every": "1h", "job": {"url": f"http://127.0.0.1:9/?{SECRET}", "headers": {"X-Key": SECRET}, "body": SECRET}}, {"paused": True})):
+        put(server, target, first)
+        shown = server.get(target).expect(200)
+        patch(server, target, second).expect(200)
+        name = target.split("/", 2)[2]
+        changed = [one for one in until(lambda: (lambda all: len(all) == 2 and all)([one for one in lines(server) if one.get("target") == name]), 15, name)][0]
+        before = changed["before"]
+        if target.startswith("/schedules"):
+            assert before["job"] == {member: value for member, value in shown["job"].items() if member != "body"} and before["every"] == shown["every"]
+        else:
+            assert before == (shown["settings"] if "settings" in shown else {"endpoints": shown["endpoints"]})
+        assert "***" in json.dumps(before) and not changed.get("afterLeftOut")
+    assert SECRET not in json.dumps(lines(server)) and SECRET.encode() not in where.read_bytes()

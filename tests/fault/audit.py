@@ -15,7 +15,7 @@ NAMES = {"jobs": "hash", "due": "zset", "turns": "zset", "ready": "list", "lease
          "attempts": "hash", "progress": "hash", "kept": "hash", "kept_until": "zset", "dead": "zset", "dead_due": "zset", "patterns": "hash", "topics": "hash", "carry": "hash",
          "meta": "hash", "receivers": "hash", "reported": "zset", "numbers": "hash", "behind": "zset", "names": "zset", "held": "zset", "resumed": "zset", "survey": "hash",
          "groups": "hash", "group_names": "zset", "sends": "hash", "sends_until": "zset",
-         "history": "hash", "ended": "hash", "ended_ids": "list", "ended_read": "list", "trail": "list", "ended_last": "hash", "expiries": "zset",
+         "history": "hash", "ended": "hash", "ended_ids": "list", "ended_read": "list", "trail": "list", "tokens_used": "hash", "ended_last": "hash", "expiries": "zset",
          "workflows": "hash", "workflow_times": "zset", "workflows_over": "zset", "workflow_jobs": "hash", "waits": "hash",
          "schedules": "hash", "fired": "hash", "fires": "zset", "schedule_names": "zset",
          "skipped": "hash", "skipped_until": "zset", "expected": "hash", "expected_until": "zset", "limits": "hash", "limits_used": "hash", "limited": "hash",

@@ -31,8 +31,8 @@ from verdict import Fault, Verdict
 def points():
     """Returns all test points, from the sources. Each script has test points where its call is sent."""
     source = place.SCRIPTS.parents[1]
-    scripts = sorted(path.stem for path in place.SCRIPTS.glob("*.lua") if path.stem not in ("certificate", "clock", "survey", "trial"))
-    # certificate needs a receiver with TLS, and changes no job; clock needs --clock manual, survey thousands of topics, and only duepost check runs trial
+    scripts = sorted(path.stem for path in place.SCRIPTS.glob("*.lua") if path.stem not in ("certificate", "clock", "survey", "trial", "used"))
+    # certificate needs a receiver with TLS, and changes no job; clock needs --clock manual, used --tokens, survey thousands of topics, and only duepost check runs trial
     found = set()
     for path in source.rglob("*.c"):
         for when, literal in re.findall(r'TEST_POINT\("(\w+)", (?:"(\w+)"|[^)]*)\)', path.read_text()):

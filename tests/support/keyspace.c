@@ -61,13 +61,15 @@ static bool is_hash(struct slice name)
            slice_equal(name, SLICE("limits_used")) || slice_equal(name, SLICE("limited")) ||
            slice_equal(name, SLICE("lanes")) || slice_equal(name, SLICE("ranks")) ||
            slice_equal(name, SLICE("key_settings")) ||
-           is_one_of(name,
-                     (const char *const[]){
-                         "jobs",         "holders:",   "crashes",   "attempts",      "carry",     "meta",
-                         "topics",       "patterns",   "rates",     "begun:",        "hour:",     "receivers",
-                         "idempotency",  "numbers",    "survey",    "groups",        "schedules", "fired",
-                         "lines",        "completed:", "workflow:", "workflow_jobs", "open:",     "steps:",
-                         "event_names:", "openings",   "progress",  "access:",       "alerts",    NULL});
+           is_one_of(
+               name,
+               (const char *const[]){
+                   "jobs",        "holders:",     "crashes",     "attempts",  "carry",         "meta",
+                   "topics",      "patterns",     "rates",       "begun:",    "hour:",         "receivers",
+                   "idempotency", "numbers",      "tokens_used", "survey",    "groups",        "schedules",
+                   "fired",       "lines",        "completed:",  "workflow:", "workflow_jobs", "open:",
+                   "steps:",      "event_names:", "openings",    "progress",  "access:",       "alerts",
+                   NULL});
 }
 
 static bool is_list(struct slice name)

@@ -5,6 +5,7 @@ import { get, session } from "../api.js";
 import { number } from "../format.js";
 import { Command, Empty, Card, Page, Problem } from "../parts/page.js";
 import { Table } from "../parts/table.js";
+import { Time } from "../parts/values.js";
 
 const NEW_TOKEN = "duepost token new shop scopes=schedule,read topics='orders-*'";
 
@@ -40,4 +41,5 @@ const COLUMNS = [
   { name: "topics", title: "Topics", isWide: true, view: (row) => words(row.topics, "all") },
   { name: "groups", title: "Groups", view: (row) => words(row.groups, "all") },
   { name: "rate", title: "Requests an hour", isNumber: true, sort: (row) => row.jobsPerHour ?? Infinity, view: (row) => (row.jobsPerHour ? number(row.jobsPerHour) : m("span.faint", "no limit")) },
+  { name: "used", title: "Last used", sort: (row) => Date.parse(row.lastUsedAt ?? 0), view: (row) => (row.lastUsedAt ? m(Time, { at: row.lastUsedAt, style: "ago" }) : m("span.faint", "unknown")) },
 ];
