@@ -1,6 +1,7 @@
 """The setting alerts: each alert is reported once when it begins and once when it ends, over deaths of the process that decides."""
 
 import json
+import secrets
 import shutil
 import signal
 import sqlite3
@@ -13,6 +14,7 @@ from duepost import run
 from patience import until, watch
 from receiver import Receiver
 from redis_server import free_port, release_port
+from test_encryption_settings import key_file
 from tls import Authority, Nginx
 from tokens import TokenFile
 
@@ -281,9 +283,11 @@ def test_the_certificate_ends(start, own, tmp_path):
     await_reports(own, "certificateEnds", "resolved")
 
 
-@pytest.mark.parametrize("way", [(), ("--plain-http", "libcurl")])
+@pytest.mark.parametrize("way", [(), ("--plain-http", "libcurl"), ("--encryption-keys", "")])
 def test_the_certificate_of_a_receiver_ends(redis, start, own, way):
     authority = Authority()
+    if "--encryption-keys" in way:
+        way = (way[0], key_file(secrets.token_hex(32)))
     for name, days in ("soon", 2), ("later", 40):
         authority.issue(name, "IP:127.0.0.1", days=days)
     behind, options = redis(), ("--receiver-ca", str(authority.certificate), "--retry-schedule", "1h", "--breaker-wait", "1s", *way)

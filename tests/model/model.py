@@ -1665,7 +1665,7 @@ class World:
             if next_us < began and self.pool.now_us < end_us:
                 kept[topic] = (began, number)
         self.begun, self.pool.begun, self.pool.windows = {}, {}, kept
-        self.link("DEL", *(f"{BASE}begun:{topic}" for topic in TOPICS if topic not in kept))
+        self.link("DEL", *(f"{BASE}begun:{topic}" for topic in (*TOPICS, "~x", "~y") if topic not in kept))
 
     # ---- windows ----
 
