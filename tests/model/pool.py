@@ -1179,8 +1179,10 @@ class Pool(Workflows):
         was_leased = self.deadline(job_id) is not None
         if was_leased:
             if self.retention(job_id) or self.backlog:
-                keep, record = self.keep if self.retention(job_id) else self.archive, self.jobs[job_id]
+                record = self.with_progress(job_id, self.jobs[job_id])
                 record = record[:-1] + ',"reason":"replaced"}' if record.endswith("}") else record
+                self.progress.pop(job_id, None)  # it is in the record
+                keep = self.keep if self.retention(job_id) else self.archive
                 keep(job_id, "cancelled", self.now, self.losses(job_id), record, self.lines(job_id))
             place = job_id, self.holders[job_id][0]
             if not is_recovering(place[1]):
