@@ -22,6 +22,7 @@ export const routes = [
   { path: ["receivers"], load: () => import("./pages/receivers.js"), name: "Receivers", icon: "receivers", key: "r" },
   { path: ["pull"], load: () => import("./pages/pull.js"), name: "Pull topics", icon: "pull", key: "p" },
   { path: ["tokens"], load: () => import("./pages/tokens.js"), name: "Tokens", icon: "tokens", key: "k" },
+  { path: ["audit"], load: () => import("./pages/audit.js"), name: "Audit log", icon: "audit", key: "a" },
   { path: ["try"], load: () => import("./pages/try.js"), name: "Try it", icon: "try", key: "y" },
 ];
 

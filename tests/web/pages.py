@@ -26,6 +26,7 @@ PAGES = {
     "receivers": ("#/receivers", ("127.0.0.1:",)),
     "pull": ("#/pull", ("render", "thumbs")),
     "tokens": ("#/tokens", ("token",)),
+    "audit": ("#/audit", ("settings replaced", "orders", "job cancelled")),
     "try": ("#/try", ("curl",)),
     "elsewhere": ("#/no/such/page", ()),
 }

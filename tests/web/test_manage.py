@@ -7,6 +7,7 @@ import pytest
 from selenium.webdriver.common.keys import Keys
 
 from patience import until
+import scratch
 from tokens import TokenFile
 from world import group, open_breaker, recurring, settings
 
@@ -535,6 +536,35 @@ def test_tokens_are_listed_without_secrets(browser, start):
     assert "sha256" not in browser.text()
     browser.driver.get("about:blank")
     browser.expect(" 401 ")
+
+
+def test_the_audit_log_shows_changes_and_filters_them(browser, start):
+    tokens = TokenFile()
+    ops = tokens.add("ops")
+    server = start("--tokens", str(tokens.path), "--history", f"sqlite:{scratch.file('history.sqlite')}", token=ops)
+    settings(server, "orders", maxInFlight=3, headers={"X-Key": "canary"})
+    settings(server, "orders", maxInFlight=5, headers={"X-Key": "canary"})
+    settings(server, "mail", weight=2)
+    until(lambda: len(server.get("/audit").expect(200)["lines"]) == 3, 20, "the lines are in the history")
+    browser.open(server, "#/audit")
+    browser.fill("Token", ops)
+    browser.click("button", "Log in")
+    browser.await_text("settings replaced", "orders", "mail", "ops", "maxInFlight", "3", "→", "5")
+    assert "canary" not in browser.script("return document.querySelector('main').textContent")
+    browser.fill("Topic", "mail")
+    browser.await_true("document.querySelectorAll('[aria-label=\"Audit log\"] tbody tr').length === 1")
+    browser.await_text("weight")
+    browser.fill("Action", "job_run")
+    browser.await_text("No line matches")
+    browser.driver.get("about:blank")
+    browser.expect(" 401 ")
+
+
+def test_without_a_history_the_audit_log_says_so(browser, server):
+    browser.open(server, "#/audit")
+    browser.await_text("This server keeps no history")
+    browser.driver.get("about:blank")
+    browser.expect(" 404 ")
 
 
 def test_a_token_that_may_only_read_changes_nothing(browser, start):

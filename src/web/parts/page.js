@@ -102,6 +102,7 @@ const PATHS = {
   edit: "M4 20l1-4L16 5l3 3L8 19zM14 7l3 3",
   trash: "M4 7h16M9 7V4h6v3M6 7l1 13h10l1-13",
   warning: "M12 4L2.500 20h19zM12 10v5M12 17.500h.01",
+  audit: "M6 3h12v18H6zM9 8h6M9 12h6M9 16h3",
   docs: "M6 3h9l4 4v14H6zM14 3v5h5M9 13h7M9 17h7",
 };
 
