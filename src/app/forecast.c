@@ -29,7 +29,7 @@ enum {
     CACHED_TRIED = 8,
     CACHED_SIZE = 512,
 };
-#define TIMES_MAX INT64_C(2000000) /* see times_left in occurrences.h */
+#define TIMES_MAX INT64_C(4000000) /* see times_left in occurrences.h */
 
 /* The jobs of a schedule without jitter. Schedules with the same key have the same. */
 struct cached {
@@ -385,16 +385,16 @@ static int64_t add_come(struct forecasting *forecasting, const struct store_recu
 
 /* Finds the place for the jobs of an expression. NULL: the jobs of this schedule are its own. */
 static struct cached *cache_find(struct forecasting *forecasting, const struct recurring *recurring,
-                                 const struct recurrence *recurrence, int64_t after_ms)
+                                 const struct recurrence *recurrence, bool is_exclusive, int64_t after_ms)
 {
     const struct forecast_grid *grid = &forecasting->grid;
     int64_t end_ms = grid->origin_ms + (int64_t)grid->cells * grid->cell_ms;
     struct slice parts[] = {recurring->cron_text, recurring->timezone, recurring->windows};
     char key[CACHED_SIZE];
     size_t size = 0;
-    if (!recurring->has_cron || recurrence->jitter_ms || recurring->delay_ms ||
-        recurring_overlap(recurring) == OVERLAP_SKIP || recurrence->first_ms > grid->now_ms ||
-        recurrence->last_ms < end_ms || parts[0].size + parts[1].size + parts[2].size + 3 > CACHED_SIZE)
+    if (!recurring->has_cron || recurrence->jitter_ms || recurring->delay_ms || is_exclusive ||
+        recurrence->first_ms > grid->now_ms || recurrence->last_ms < end_ms ||
+        parts[0].size + parts[1].size + parts[2].size + 3 > CACHED_SIZE)
         return NULL;
     for (size_t i = 0; i < 3; i++) {
         if (parts[i].size)
@@ -433,10 +433,14 @@ static void add_recurring(struct forecasting *forecasting, const struct store_re
     struct recurrence recurrence;
     bool is_exclusive = recurring_overlap(recurring) == OVERLAP_SKIP;
     recurring_recurrence(recurring, stored->id, zone, &recurrence);
+    if (forecasting->times_left <= 0) {
+        recurrence.jitter_ms = 0; /* there are too many times to compute each of them */
+        is_exclusive = false;
+    }
     found->count = 0, found->sum = 0;
     int64_t after_ms = add_come(forecasting, stored, &recurrence, recurring->delay_ms, found);
     struct cached *cached =
-        found->count == 0 ? cache_find(forecasting, recurring, &recurrence, after_ms) : NULL;
+        found->count == 0 ? cache_find(forecasting, recurring, &recurrence, is_exclusive, after_ms) : NULL;
     if (cached && cached->jobs) {
         add_found(forecasting, stored->id, topic, cached->jobs, jobs_of(forecasting, recurring));
         return;

@@ -15,6 +15,7 @@ export const routes = [
   { path: ["dead"], load: () => import("./pages/dead.js"), name: "Dead", icon: "dead", key: "d" },
   { path: ["schedules"], load: () => import("./pages/schedules.js"), name: "Schedules", icon: "schedules", key: "s" },
   { path: ["schedules", ":topic", ":scheduleId"], load: () => import("./pages/schedule.js") },
+  { path: ["forecast"], load: () => import("./pages/forecast.js"), name: "Forecast", icon: "forecast", key: "f" },
   { path: ["workflows"], load: () => import("./pages/workflows.js"), name: "Workflows", icon: "workflows", key: "w" },
   { path: ["workflows", ":topic", ":workflowId"], load: () => import("./pages/workflow.js") },
   { path: ["limits"], load: () => import("./pages/limits.js"), name: "Limits", icon: "limits", key: "l" },

@@ -21,6 +21,7 @@ PAGES = {
     "waiting-workflow": ("#/workflows/qstash/signup-7", ("signup-7", "wait for an event")),
     "failed-workflow": ("#/workflows/qstash/import-3", ("import-3", "It failed")),
     "ended-workflow": ("#/workflows/qstash/report-9", ("report-9", "It succeeded")),
+    "forecast": ("#/forecast", ("Calendar", "waiting jobs")),
     "limits": ("#/limits", ("stripe",)),
     "groups": ("#/groups", ("shops",)),
     "receivers": ("#/receivers", ("127.0.0.1:",)),

@@ -1,7 +1,9 @@
 #include "job/schedule/occurrences.h"
 
-/* Counting the times of a cell takes less than computing this number of times of a cron expression. */
-enum { CELL_TIMES = 4 };
+enum {
+    CELL_TIMES = 4, /* counting the times of a cell takes less than computing as many of a cron expression */
+    SPAN_TIMES_MAX = 20000, /* computing them takes some ms, in which the loop does nothing else */
+};
 
 void occurrences_add(struct occurrences *found, size_t cell, int64_t jobs)
 {
@@ -58,7 +60,7 @@ static void search_span(struct search *search, int64_t from_ms, int64_t until_ms
     bool is_exact = call->recurrence->jitter_ms > 0 || call->apart_ms >= 0;
     int64_t cells = (until_ms - from_ms) / search->grid->cell_ms + 1;
     bool is_dense = (call->recurrence->every_ms ? 1 : CELL_TIMES) * times > cells;
-    if (times > *call->times_left || (is_dense && !is_exact)) {
+    if (times > *call->times_left || times > SPAN_TIMES_MAX || (is_dense && !is_exact)) {
         count_cells(search, from_ms, until_ms);
         return;
     }

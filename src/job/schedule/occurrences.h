@@ -20,8 +20,8 @@ struct occurrences_call {
     /* With overlap=skip: times that are less than this after the due time of the job before create no job.
      * -1: each time creates one. */
     int64_t apart_ms;
-    /* How many times may be computed one by one. Times beyond are counted by cell, which is faster, but
-     * without their jitter, and as if each created a job. It is lowered by the number of computed times. */
+    /* How many times may be computed one by one. Others are counted by cell, without their jitter, and as if
+     * each created a job; so are those of a schedule with more than 20,000. Lowered by the computed times. */
     int64_t *times_left;
 };
 

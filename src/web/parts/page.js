@@ -77,6 +77,7 @@ const PATHS = {
   jobs: "M4 5h16v5H4zM4 14h16v5H4z",
   dead: "M5 5l14 14M19 5L5 19",
   schedules: "M12 7v5l3 2M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18z",
+  forecast: "M4 20V10M9 20V5M14 20v-8M19 20v-4M3 20h18",
   limits: "M4 16a8 8 0 0 1 16 0M12 16l4-5M4 20h16",
   groups: "M12 4v5M12 9L5 15M12 9l7 6M3 15h4v4H3zM17 15h4v4h-4zM10 2h4v3h-4z",
   workflows: "M4 5h5v5H4zM15 14h5v5h-5zM9 7.500h4v9h2",
