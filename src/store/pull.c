@@ -7,6 +7,7 @@
 #include "base/encoding.h"
 #include "base/memory.h"
 #include "base/system.h"
+#include "job/topic/topic_sealed.h"
 #include "store/store_private.h"
 
 enum {
@@ -76,6 +77,9 @@ struct pull_result {
     bool has_stored;   /* lease.lua has stored the jobs under the idempotency key: some have not expired */
     bool is_forgotten; /* the jobs are those of an earlier answer, which this call has removed from its
                           idempotency key */
+    /* OK: this process can use the settings of the topic. Otherwise LACKING or UNREADABLE; the worker then
+     * gets no job. */
+    enum status settings;
     struct store_pulled pulled;
 };
 
@@ -102,6 +106,21 @@ static bool is_exhausted(const struct pull *pull, const struct pulled *pulled, c
     return is_exhausted;
 }
 
+/* Returns whether this process can use the settings. lease.lua knows all but whether the process can open
+ * those that are sealed. */
+static enum status check_settings(const struct pull *pull, struct slice text)
+{
+    struct topic_settings settings;
+    if (!topic_settings_are_sealed(text))
+        return STATUS_OK;
+    enum status status = topic_settings_read_for(pull->what.topic, text, &settings);
+    if (status != STATUS_OK)
+        return status == STATUS_NO_MEMORY ? STATUS_OK : STATUS_UNREADABLE;
+    status = settings.lacks.size ? STATUS_LACKING : STATUS_OK;
+    topic_settings_fini(&settings);
+    return status;
+}
+
 static void add_pulled(const struct pull *pull, const struct redis_reply *result, size_t at,
                        struct pull_result *to)
 {
@@ -118,7 +137,7 @@ static void add_pulled(const struct pull *pull, const struct redis_reply *result
     bool is_job = job_read(pulled.id, pulled.record, job) == STATUS_OK;
     bool is_expired = is_job && job_is_expired(job, pulled.leased_ms);
     to->has_stored |= !is_expired;
-    if (!is_job || job->lacks.size || is_expired ||
+    if (!is_job || job->lacks.size || is_expired || to->settings != STATUS_OK ||
         is_exhausted(pull, &pulled, job, to->pulled.is_repeated)) {
         if (is_job)
             job_fini(job);
@@ -171,6 +190,7 @@ static void pull_result_read(const struct pull *pull, const struct redis_reply *
     to->jobs = memory_resize(NULL, (count + 1) * sizeof *to->jobs); /* job_read sets all members */
     to->given = NEW_ARRAY(struct pulled_job, count + 1);
     to->unfit = NEW_ARRAY(struct pulled, count + 1);
+    to->settings = count ? check_settings(pull, redis_reply_text(redis_reply_at(result, 4))) : STATUS_OK;
     for (size_t i = 0; i < count; i++)
         add_pulled(pull, result, FIRST_PULLED + i * PULLED_PARTS, to);
 }
@@ -223,10 +243,15 @@ static void pull_on_result(struct pull *pull, const struct redis_reply *result)
     struct pull_result to = {.pulled = {.now_ms = pull->call.now_us / 1000}};
     pull_result_read(pull, result, &to);
     buffer_clear(&pull->forgetting);
-    if (is_key_used_up(pull, &to))
+    if (to.settings != STATUS_OK) {
+        for (size_t i = 0; i < to.unfit_count; i++)
+            end_unfit(pull, &to.unfit[i], to.pulled.now_ms);
+        pull_tell(pull, to.settings, NULL);
+    } else if (is_key_used_up(pull, &to)) {
         forget_answer(pull, result);
-    else
+    } else {
         tell_jobs(pull, result, &to);
+    }
     pull_result_fini(&to);
 }
 

@@ -7,6 +7,7 @@ import secrets
 import pytest
 
 from patience import until
+import pull
 from qstash import QStash, arrivals
 import scratch
 from test_identity import JSON, MERGE, came, oauth2, patch, put, tokens  # noqa: F401 (a fixture)
@@ -121,6 +122,25 @@ def test_without_the_key_jobs_of_a_topic_are_held_and_nothing_is_lost(start, red
     server = start(*keys, redis=place)
     assert came(receiver, topic)[0].headers["x-key"] == SECRET
     assert server.get("/topics/x*").expect(200)["settings"] == {"headers": {"X-Key": "***"}}
+
+
+def test_without_the_key_workers_get_no_jobs_of_a_pull_topic(start, redis, topic, keys):
+    place = redis()
+    server = start(*keys, redis=place)
+    put(server, topic, delivery="pull", headers={"X-Key": SECRET})
+    server.schedule(topic=topic, jobId="a")
+    server.stop()
+    without = start(redis=place)
+    once = {"Idempotency-Key": "k"}
+    assert "encryption key" in pull.ask(without, topic, once, wait=0).expect(409)["detail"]
+    assert pull.ask(without, topic, once, wait=0).status in (200, 409)
+    until(lambda: without.get(f"/topics/{topic}").expect(200)["jobs"]["leased"] == 0, 10, "the job is given back")
+    assert without.job(topic, "a")["attempts"] == 0
+    without.stop()
+    server = start(*keys, redis=place)
+    server.run(topic, "a").expect(200)
+    job, = pull.lease(server, topic, wait=10)
+    assert job["headers"] == {"X-Key": SECRET} and job["attempt"] == 1
 
 
 def test_a_group_is_sealed_and_its_tag_stays(start, redis, own, topic, keys):
