@@ -574,6 +574,16 @@ struct slice job_value_open(struct slice id, enum job_member member, struct slic
     return sealed_value_open(write_value_owner(id, member, owner), value, text);
 }
 
+/* A job with debounce may get the id of the job that it replaces, which only the script knows. So its record
+ * says for which id of the topic it is sealed. The next change of the record seals it for the job's own id.
+ */
+static bool is_same_topic(struct slice id, struct slice of)
+{
+    struct slice topic, other, rest;
+    return of.size && slice_cut(id, '/', &topic, &rest) && slice_cut(of, '/', &other, &rest) &&
+           slice_equal(topic, other);
+}
+
 bool job_members_read(struct slice owner, struct slice record, const struct json_limits *limits,
                       struct job *job, bool *has_broken_json)
 {
@@ -588,7 +598,8 @@ bool job_members_read(struct slice owner, struct slice record, const struct json
     buffer_init(&job->text, record.size + sizeof JOB_LACKS_KEY + SEAL_NAME_SIZE);
     bool is_read = members_read(&reading, record);
     if (is_read && sealed.data && job->lacks.size == 0)
-        is_read = read_secrets(&reading, owner, sealed, job);
+        is_read = read_secrets(
+            &reading, is_same_topic(owner, reading.sealed_for) ? reading.sealed_for : owner, sealed, job);
     if (is_read && job->progress.size)
         open_value(owner, JOB_PROGRESS, &job->progress, job);
     if (is_read && job->result.size)
@@ -623,6 +634,8 @@ static void write_record(const struct job *job, bool has_head, struct slice owne
     if (has_head)
         insert_head(job, at, is_sealing, out);
     if (secrets.size) {
+        if (has_head && job->debounce_key.size)
+            json_add_text(&json, "of", owner);
         sealed_put(&json, owner, buffer_slice(&secrets));
     } else if (!is_sealing) {
         members_put(&job_members.rows[JOB_BODY_BASE64], job, MEMBERS_FOR_REDIS, &json);

@@ -124,6 +124,18 @@ def test_without_the_key_jobs_of_a_topic_are_held_and_nothing_is_lost(start, red
     assert server.get("/topics/x*").expect(200)["settings"] == {"headers": {"X-Key": "***"}}
 
 
+def test_the_last_job_of_a_debounce_is_delivered(start, redis, receiver, topic, keys):
+    place = redis()
+    server = start(*keys, redis=place)
+    for body in (1, 2, SECRET):
+        answer = server.post({"topic": topic, "url": receiver.url(), "body": body, "debounce": {"key": "k", "wait": 1}, "retrySchedule": [0.2]})
+        assert answer.status in (200, 201)
+    receiver.script(topic, 500)
+    arrival, again = came(receiver, topic, 2)
+    assert arrival.body == again.body == SECRET.encode() and arrival.job_id == again.job_id
+    check_hidden(place, topic)
+
+
 def test_without_the_key_workers_get_no_jobs_of_a_pull_topic(start, redis, topic, keys):
     place = redis()
     server = start(*keys, redis=place)
@@ -138,7 +150,7 @@ def test_without_the_key_workers_get_no_jobs_of_a_pull_topic(start, redis, topic
     assert without.job(topic, "a")["attempts"] == 0
     without.stop()
     server = start(*keys, redis=place)
-    server.run(topic, "a").expect(200)
+    server.run(topic, "a").expect(202)
     job, = pull.lease(server, topic, wait=10)
     assert job["headers"] == {"X-Key": SECRET} and job["attempt"] == 1
 
