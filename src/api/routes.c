@@ -25,7 +25,7 @@ exchange_fn workflows_handle, workflow_read_handle, workflow_cancel_handle;
 exchange_fn stream_handle;
 exchange_fn alerts_handle, alerts_test_handle;
 exchange_fn clock_handle, clock_turn_handle;
-exchange_fn export_handle, import_handle;
+exchange_fn export_handle, import_handle, rekey_handle;
 
 static const struct route routes[] = {
     {
@@ -122,6 +122,11 @@ static const struct route routes[] = {
         .methods = {{"POST", "POST /import", import_handle, REACH_ALL, SCOPE_ADMIN, .body = BODY_JSON,
                      .or_media = LINES, .takes_query = true, .is_large = import_is_large,
                      .large_bytes = IMPORT_BYTES_MAX}},
+    },
+    {
+        .path = "/rekey",
+        .methods = {{"POST", "POST /rekey", rekey_handle, REACH_ALL, SCOPE_ADMIN, .body = BODY_NONE,
+                     .takes_query = true}},
     },
     {
         .path = "/clock",

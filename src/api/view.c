@@ -1,6 +1,7 @@
 #include "api/api_private.h"
 
 #include "app/jobs.h"
+#include "job/text/sealed.h"
 #include "job/attempt_line.h"
 #include "job/group.h"
 #include "job/job_id.h"
@@ -128,11 +129,9 @@ static void put_job(struct json_writer *json, const struct stored_job *stored, c
 
 void view_add_progress(struct json_writer *json, struct slice id, struct slice value)
 {
-    struct buffer text;
-    buffer_init(&text, value.size + 1);
-    buffer_reserve(&text, value.size);
-    json_add_raw(json, "progress", job_value_open(id, JOB_PROGRESS, value, &text));
-    buffer_fini(&text);
+    struct sealed_values values = {.blocks = NULL};
+    json_add_raw(json, "progress", job_value_open(id, JOB_PROGRESS, value, &values));
+    sealed_values_fini(&values);
 }
 
 void view_put_job(struct json_writer *json, const struct stored_job *stored,

@@ -14,6 +14,7 @@ static const char *const why_words[] = {
     [APP_WHY_NOT_DUE] = "not_due",
     [APP_WHY_RETRY] = "waits_for_retry",
     [APP_WHY_NOT_YET] = "not_yet",
+    [APP_WHY_ENCRYPTION_KEY] = "encryption_key",
     [APP_WHY_LATER_VERSION] = "later_version",
     [APP_WHY_IN_TURN] = "in_turn",
     [APP_WHY_SETTINGS] = "settings",
@@ -371,6 +372,12 @@ static void tell_finding(const struct telling *telling)
         break;
     case APP_WHY_NOT_YET:
         tell_round(telling);
+        break;
+    case APP_WHY_ENCRYPTION_KEY:
+        buffer_printf(telling->text,
+                      "It is due, but its record is encrypted with the key %s, which this process does not have: "
+                      "only processes with this key in the file of --encryption-keys deliver it.",
+                      telling->finding->lacks_key);
         break;
     case APP_WHY_LATER_VERSION:
         buffer_printf(telling->text,

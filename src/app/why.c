@@ -49,6 +49,11 @@ static bool needs_later_version(const struct why *why, const struct topic *topic
            (why->lacks || topic_settings_service(topic->settings) == TOPIC_LACKING);
 }
 
+static enum app_why version_or_key(const struct why *why)
+{
+    return why->finding.lacks_key[0] ? APP_WHY_ENCRYPTION_KEY : APP_WHY_LATER_VERSION;
+}
+
 /* Returns whether nothing holds the jobs of a pull topic: they wait for a worker. */
 static bool waits_for_worker(const struct why *why, const struct topic *topic)
 {
@@ -92,7 +97,7 @@ static enum app_why find_line(struct why *why, const struct topic *topic)
 static enum app_why find_hold(struct why *why, const struct topic *topic)
 {
     if (needs_later_version(why, topic))
-        return APP_WHY_LATER_VERSION;
+        return version_or_key(why);
     if (topic->held_ms == TOPIC_FREE && topic->head.size == 0)
         return APP_WHY_IN_TURN;
     if (topic_settings_service(topic->settings) == TOPIC_UNREADABLE)
@@ -125,7 +130,7 @@ static void find_cause(struct why *why, const struct topic *topic)
     switch (finding->state) {
     case JOB_STATE_DELAYED:
         if (why->lacks && needs_later_version(why, topic)) {
-            finding->why = APP_WHY_LATER_VERSION;
+            finding->why = version_or_key(why);
         } else {
             finding->why = finding->attempts > 0 ? APP_WHY_RETRY
                            : finding->rounds > 0 ? APP_WHY_NOT_YET
@@ -453,6 +458,9 @@ static void keep_job(struct why *why, const struct stored_job *view)
         why->schedule = job.schedule;
         why->wait_ms = job.wait_ms;
         why->lacks = job.lacks.size > 0;
+        if (slice_starts_with(job.lacks, SLICE(JOB_LACKS_KEY)))
+            snprintf(finding->lacks_key, sizeof finding->lacks_key, "%.*s",
+                     SLICE_ARG(slice_skip(job.lacks, sizeof JOB_LACKS_KEY - 1)));
         why->has_url = job.url.size > 0;
         if (job.key.size)
             memcpy(why->key, job.key.data, job.key.size);

@@ -5,6 +5,7 @@
 #ifndef DUEPOST_APP_WHY_H
 #define DUEPOST_APP_WHY_H
 
+#include "base/seal.h"
 #include "app/app.h"
 #include "job/target/receiver.h"
 #include "job/topic/topic.h"
@@ -14,6 +15,7 @@ enum app_why {
     APP_WHY_RETRY,   /* the job waits for the next attempt */
     APP_WHY_NOT_YET, /* the receiver asked for a later delivery ("not yet", delivery_form.h); the job waits
                         for its next round of attempts */
+    APP_WHY_ENCRYPTION_KEY, /* this process lacks the key with which the job's record is encrypted */
     APP_WHY_LATER_VERSION, /* the job's record, or the topic's settings, need a later version of duepost */
     APP_WHY_IN_TURN,       /* the job is due and waits for its turn */
     APP_WHY_SETTINGS,      /* the topic's settings cannot be read */
@@ -48,6 +50,7 @@ struct app_finding {
     int64_t ended_ms, now_ms; /* DEAD, DELIVERED, CANCELLED: when the job ended, and when it was read */
     bool is_of_history;       /* the job is in the history and no longer in Redis */
     bool is_body_left_out;    /* see stored_job */
+    char lacks_key[SEAL_NAME_SIZE]; /* ENCRYPTION_KEY: its name */
     bool is_record;   /* LATER_VERSION: true: the job's record needs the later version; false: the topic's
                          settings need it */
     bool is_deferred; /* leased: the receiver has deferred the end of the attempt */

@@ -115,6 +115,7 @@ bool forecast_run(struct call *);
 
 /* Writes all data of a server to the file of --to, or to standard output. */
 bool export_run(struct call *);
+bool rekey_run(struct call *);
 
 /* Sends the file that the first word names, or standard input, to a server. */
 bool import_run(struct call *);

@@ -1,4 +1,5 @@
-/* move.c - the commands export and import: all data of a server, as a file or through a pipe. */
+/* move.c - the commands that walk through all data of a server: export and import, as a file or through a
+ * pipe, and rekey. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -439,5 +440,49 @@ bool import_run(struct call *call)
     buffer_fini(&import.state_path);
     buffer_fini(&import.sent);
     buffer_fini(&import.answer);
+    return is_done;
+}
+
+/* ---- rekey ---- */
+
+bool rekey_run(struct call *call)
+{
+    struct progress progress = {.what = "texts"};
+    struct buffer target, answer;
+    char cursor[CURSOR_MAX] = "";
+    long long examined = 0, encrypted = 0, left = 0;
+    bool is_done;
+    progress_begin(&progress);
+    buffer_init(&target, CALL_TARGET_MAX);
+    buffer_init_fallible(&answer, PAGE_BYTES_MAX);
+    do {
+        buffer_clear(&target);
+        buffer_printf(&target, "/rekey");
+        if (cursor[0]) {
+            buffer_printf(&target, "?cursor=");
+            call_add_encoded(&target, cursor);
+        }
+        is_done = ask_again(call, cursor[0] != '\0', "POST", buffer_text(&target), NULL, &answer);
+        if (!is_done)
+            break;
+        struct slice page = buffer_slice(&answer), next = call_member(page, "cursor");
+        examined += number_of(page, "examined");
+        encrypted += number_of(page, "encrypted");
+        left += number_of(page, "left");
+        snprintf(cursor, sizeof cursor, "%.*s", next.size > 2 ? (int)next.size - 2 : 0,
+                 next.size > 2 ? next.data + 1 : "");
+        progress_show(&progress, examined);
+    } while (cursor[0]);
+    progress_end(&progress);
+    if (is_done) {
+        table_print_line(stdout, "%lld texts read, %lld encrypted with the first key of the server\n",
+                         examined, encrypted);
+        if (left)
+            table_print_line(stderr,
+                             "%lld texts were left: the server lacks their key, or cannot read them\n", left);
+        call->exit_status = left ? EXIT_PARTLY : 0;
+    }
+    buffer_fini(&target);
+    buffer_fini(&answer);
     return is_done;
 }

@@ -262,7 +262,8 @@ enum status job_parse_named(struct slice id, struct slice text, int64_t now_ms, 
 /* Write and open a value that scripts keep for a job, and add to its record as the member progress or result
  * (text/sealed.h). */
 void job_value_write(struct slice id, enum job_member, struct slice value, struct buffer *);
-struct slice job_value_open(struct slice id, enum job_member, struct slice value, struct buffer *text);
+struct sealed_values;
+struct slice job_value_open(struct slice id, enum job_member, struct slice value, struct sealed_values *);
 
 /* Reads a record that job_write of this or another version wrote for the job with this id, topic/jobId.
  * INVALID means that duepost did not write the record. The job borrows id and record. If job->lacks is not

@@ -568,10 +568,11 @@ void job_value_write(struct slice id, enum job_member member, struct slice value
     sealed_value_append(out, write_value_owner(id, member, owner), value);
 }
 
-struct slice job_value_open(struct slice id, enum job_member member, struct slice value, struct buffer *text)
+struct slice job_value_open(struct slice id, enum job_member member, struct slice value,
+                            struct sealed_values *values)
 {
     char owner[JOB_KEY_MAX + 16];
-    return sealed_value_open(write_value_owner(id, member, owner), value, text);
+    return sealed_values_open(values, write_value_owner(id, member, owner), value);
 }
 
 /* A job with debounce may get the id of the job that it replaces, which only the script knows. So its record

@@ -31,6 +31,21 @@ struct workflow_entry {
     struct slice step;
 };
 
+/* The texts of workflows are sealed for their owner topic (text/sealed.h), because a continued workflow gets
+ * the elements of another one. */
+enum { WORKFLOW_SEAL_MAX = JOB_TOPIC_MAX + 16 };
+
+/* Writes the owner of the sealed texts of a workflow: owner/workflowId, or the owner alone. */
+static inline struct slice workflow_seal_owner(struct slice id, char text[WORKFLOW_SEAL_MAX])
+{
+    struct buffer owner = buffer_of(text, WORKFLOW_SEAL_MAX);
+    struct slice topic, ignored;
+    slice_cut(id, '/', &topic, &ignored);
+    buffer_append(&owner, SLICE("workflow "));
+    buffer_append(&owner, topic);
+    return buffer_slice(&owner);
+}
+
 enum workflow_state { WORKFLOW_ACTIVE, WORKFLOW_SUCCEEDED, WORKFLOW_FAILED, WORKFLOW_CANCELLED };
 
 struct workflow_begin {
@@ -53,7 +68,9 @@ struct workflow_begin {
 struct workflow_wait {
     struct slice id, event, text;   /* text is a text of the caller, see workflow_waiters */
     struct workflow_entry deadline; /* job that is delivered when it is due, unless an event comes earlier */
-    struct slice kept; /* the first kept event for this wait, if the caller has read it; empty: none */
+    /* The first kept event for this wait as it is stored, which may be sealed, if the caller has read it;
+     * empty: none */
+    struct slice kept;
     struct workflow_entry with_kept; /* if kept is set: job that is delivered at once, instead of deadline */
 };
 

@@ -107,6 +107,11 @@ void store_call_text(struct store_call *call, struct slice text)
     call->bytes += text.size;
 }
 
+void store_call_secret(struct store_call *call, struct slice owner, struct slice text)
+{
+    store_call_text(call, sealed_values_seal(&call->secrets, owner, text));
+}
+
 void store_call_number(struct store_call *call, int64_t number)
 {
     script_args_number(&call->args, number);
@@ -140,6 +145,7 @@ void store_call_clear(struct store_call *call)
 void store_call_free(struct store_call *call)
 {
     script_args_fini(&call->args);
+    sealed_values_fini(&call->secrets);
     free(call);
 }
 

@@ -8,6 +8,7 @@
 #define DUEPOST_STORE_CALL_H
 
 #include "base/list.h"
+#include "job/text/sealed.h"
 #include "store/script.h"
 #include "store/shard.h"
 
@@ -42,6 +43,7 @@ enum { OWNER_RUNS_MAX = 1, LEASE_RUNS_MAX = 4, PULL_RUNS_MAX = 2 };
     BATCH(NOTIFY, NOTIFY, OWNER_RUNS_MAX, true, NULL, changes)                                               \
     BATCH(CLOSE, REPORT, OWNER_RUNS_MAX, true, shard_add_first_wait, changes)                                \
     BATCH(IMPORT, IMPORT, OWNER_RUNS_MAX, true, shard_add_max_jobs, changes)                                 \
+    BATCH(RESEAL, RESEAL, OWNER_RUNS_MAX, true, NULL, changes)                                               \
     BATCH(TRIAL, TRIAL, OWNER_RUNS_MAX, true, NULL, changes)                                                 \
     BATCH(NOTE, NOTE, OWNER_RUNS_MAX, true, NULL, changes)                                                   \
     BATCH(PULL_COMPLETE, COMPLETE, OWNER_RUNS_MAX, true, NULL, changes)                                      \
@@ -119,6 +121,7 @@ struct store_call {
     bool takes_reply;    /* the call fills a run, and its result is the whole reply */
     bool is_kept;        /* end keeps the call, to send it again or to free it later */
     struct shard_follow_ups follow; /* jobs that the script schedules when it ends a lease */
+    struct sealed_values secrets;   /* arguments of store_call_secret */
     store_call_end_fn *end;
     int64_t now_us; /* time of Redis at the script's end, set before end is called */
     int64_t note;   /* a number for end */
@@ -179,6 +182,9 @@ struct slice store_call_argument(const struct store_call *, size_t index);
 /* Each adds an argument. The text is borrowed until the end of the call. */
 void store_call_text(struct store_call *, struct slice text);
 void store_call_number(struct store_call *, int64_t number);
+
+/* The same for a text that is sealed for this owner if the process has keys. */
+void store_call_secret(struct store_call *, struct slice owner, struct slice text);
 void store_call_when(struct store_call *, struct job_when); /* "@ms" for a time, "ms" for a delay */
 
 /* Gives the call a run of its own. If the script has one result for each call, the result of the call is the

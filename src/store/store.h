@@ -666,6 +666,30 @@ void store_export(struct store *, size_t part, struct slice place, size_t max, s
 typedef void store_import_fn(void *arg, enum status, struct slice why);
 void store_import(struct store *, const struct data_row *, store_import_fn *, void *arg);
 
+/* ---- Texts that may be encrypted ---- */
+
+/* A text in Redis. key has no prefix. field is the field of a hash, or the index in a list. */
+struct store_secret {
+    struct slice key, field, text;
+};
+
+/* Reads a page of the texts of a shard that may be encrypted (scripts/secrets.lua). next: where the next page
+ * begins; empty: there are no more. OK or UNAVAILABLE. Borrows its slices until the callback. */
+struct store_secrets {
+    const struct store_secret *items;
+    size_t count;
+    struct slice next;
+};
+typedef void store_secrets_fn(void *arg, enum status, const struct store_secrets *);
+void store_secrets(struct store *, size_t shard, struct slice what, struct slice cursor, size_t max,
+                   store_secrets_fn *, void *arg);
+
+/* Replaces a text if it is still the same one. OK, STALE (it has changed since), FULL, UNAVAILABLE, UNKNOWN
+ * or UNDURABLE. Borrows its slices until the callback. */
+typedef void store_reseal_fn(void *arg, enum status);
+void store_reseal(struct store *, size_t shard, const struct store_secret *, struct slice fresh,
+                  store_reseal_fn *, void *arg);
+
 /* ---- Receivers: the HTTP servers behind the urls of jobs ---- */
 
 /* The record of a receiver, which is in the shard of the receiver's name. The record exists for an hour after

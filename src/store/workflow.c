@@ -1,6 +1,7 @@
 /* workflow.c - begins workflows, appends to them and ends them, waits for events, and reads the results of
  * steps for the request of a job. */
 #include "base/memory.h"
+#include "base/seal.h"
 #include "job/job.h"
 #include "store/store_private.h"
 #include "store/workflow.h"
@@ -9,7 +10,7 @@
 
 /* ---- entries ---- */
 
-static void add_entry(const struct workflow_entry *entry, struct store_call *call)
+static void add_entry(const struct workflow_entry *entry, struct slice owner, struct store_call *call)
 {
     static const struct slice letters[] = {[WORKFLOW_STEP] = SLICE_INIT("s"),
                                            [WORKFLOW_CALL] = SLICE_INIT("c"),
@@ -18,20 +19,20 @@ static void add_entry(const struct workflow_entry *entry, struct store_call *cal
     store_call_text(call, entry->job);
     store_call_when(call, entry->when);
     store_call_text(call, entry->record);
-    store_call_text(call, entry->element);
+    store_call_secret(call, owner, entry->element);
 }
 
 /* Writes an entry in the form that add_prepared in scripts/lib/workflow_ends.lua reads. */
-static void write_prepared(const struct workflow_entry *entry, struct buffer *text)
+static void write_prepared(const struct workflow_entry *entry, struct slice owner, struct buffer *text)
 {
     enum { SIZES = 48 }; /* bytes of both numbers and the blanks */
-    buffer_init(text, entry->job.size + entry->record.size + entry->element.size + SIZES);
+    buffer_init(text, entry->job.size + entry->record.size + SEAL_SIZE(entry->element.size) + SIZES);
     if (entry->job.size == 0)
         return;
     buffer_printf(text, "%zu %zu ", entry->job.size, entry->record.size);
     buffer_append(text, entry->job);
     buffer_append(text, entry->record);
-    buffer_append(text, entry->element);
+    sealed_value_append(text, owner, entry->element);
 }
 
 /* ---- begin ---- */
@@ -82,11 +83,13 @@ void workflow_begin(struct store *store, const struct workflow_begin *begin, wor
 {
     struct prepared *prepared = NEW(struct prepared);
     struct store_call *call = &prepared->call;
+    char room[WORKFLOW_SEAL_MAX];
+    struct slice owner = workflow_seal_owner(begin->id, room);
     store_call_init(call, store_shard_of(store, begin->id), SHARD_BATCH_BEGIN, begin_end, ANY_FN(fn), arg);
-    write_prepared(&begin->if_failed, &prepared->one);
-    write_prepared(&begin->if_cancelled, &prepared->other);
+    write_prepared(&begin->if_failed, owner, &prepared->one);
+    write_prepared(&begin->if_cancelled, owner, &prepared->other);
     store_call_text(call, begin->id);
-    store_call_text(call, begin->settings);
+    store_call_secret(call, owner, begin->settings);
     store_call_text(call, begin->parent);
     store_call_text(call, buffer_slice(&prepared->one));
     store_call_text(call, buffer_slice(&prepared->other));
@@ -95,7 +98,7 @@ void workflow_begin(struct store *store, const struct workflow_begin *begin, wor
     store_call_number(call, (int64_t)begin->kept);
     /* Redis stores the kind of each element in one more byte. */
     store_call_number(call, (int64_t)(begin->kept_bytes + begin->kept));
-    add_entry(&begin->first, call);
+    add_entry(&begin->first, owner, call);
     store_call_text(call, begin->first.step);
     store_call_text(call, begin->parent_step);
     call->bytes += begin->kept_bytes;
@@ -123,11 +126,13 @@ void workflow_append(struct store *store, struct slice id, const struct workflow
 {
     struct store_call *call =
         store_call_new(store_shard_of(store, id), SHARD_BATCH_APPEND, append_end, ANY_FN(fn), arg);
+    char room[WORKFLOW_SEAL_MAX];
+    struct slice owner = workflow_seal_owner(id, room);
     call->note = (int64_t)count; /* for append_end */
     store_call_text(call, id);
     store_call_number(call, (int64_t)count);
     for (size_t i = 0; i < count; i++) {
-        add_entry(&entries[i], call);
+        add_entry(&entries[i], owner, call);
         store_call_text(call, entries[i].hook);
         store_call_text(call, entries[i].step);
     }
@@ -157,11 +162,13 @@ void workflow_end(struct store *store, struct slice id, enum workflow_state stat
     static const struct workflow_entry none = {.role = WORKFLOW_STEP};
     struct prepared *prepared = NEW(struct prepared);
     struct store_call *call = &prepared->call;
+    char room[WORKFLOW_SEAL_MAX];
+    struct slice owner = workflow_seal_owner(id, room);
     store_call_init(call, store_shard_of(store, id), SHARD_BATCH_CONCLUDE, conclude_end, ANY_FN(fn), arg);
-    write_prepared(for_parent ? for_parent : &none, &prepared->one);
+    write_prepared(for_parent ? for_parent : &none, owner, &prepared->one);
     store_call_text(call, id);
     store_call_text(call, state == WORKFLOW_SUCCEEDED ? SLICE("succeeded") : SLICE("cancelled"));
-    store_call_text(call, result);
+    store_call_secret(call, owner, result);
     store_call_text(call, buffer_slice(&prepared->one));
     store_call_send(call);
 }
@@ -203,17 +210,19 @@ void workflow_wait(struct store *store, const struct workflow_wait *wait, workfl
     struct store_call *call =
         store_call_new(store_shard_of(store, wait->id), SHARD_BATCH_WAIT, wait_end, ANY_FN(fn), arg);
     const struct workflow_entry *with_kept = wait->with_kept.job.size ? &wait->with_kept : &wait->deadline;
+    char room[WORKFLOW_SEAL_MAX];
+    struct slice owner = workflow_seal_owner(wait->id, room);
     store_call_text(call, wait->id);
     store_call_text(call, wait->event);
-    store_call_text(call, wait->text);
+    store_call_secret(call, owner, wait->text);
     store_call_text(call, wait->deadline.job);
     store_call_when(call, wait->deadline.when);
     store_call_text(call, wait->deadline.record);
-    store_call_text(call, wait->deadline.element);
+    store_call_secret(call, owner, wait->deadline.element);
     store_call_text(call, wait->kept);
     store_call_text(call, with_kept->job);
     store_call_text(call, with_kept->record);
-    store_call_text(call, with_kept->element);
+    store_call_secret(call, owner, with_kept->element);
     store_call_text(call, wait->deadline.step);
     call->bytes += ALONE;
     store_call_send(call);
@@ -234,10 +243,13 @@ static void waiters_end(struct store_call *call, enum status status, const struc
         next = redis_reply_text(redis_reply_at(reply, 1));
     }
     struct workflow_waiter *waiters = NEW_ARRAY(struct workflow_waiter, count + 1);
-    for (size_t i = 0; i < count; i++)
-        waiters[i] =
-            (struct workflow_waiter){redis_reply_text(redis_reply_at(reply, FIRST_WAITER + 2 * i)),
-                                     redis_reply_text(redis_reply_at(reply, FIRST_WAITER + 2 * i + 1))};
+    char room[WORKFLOW_SEAL_MAX];
+    for (size_t i = 0; i < count; i++) {
+        struct slice job = redis_reply_text(redis_reply_at(reply, FIRST_WAITER + 2 * i));
+        struct slice text = redis_reply_text(redis_reply_at(reply, FIRST_WAITER + 2 * i + 1));
+        struct slice owner = workflow_seal_owner(store_call_argument(call, 0), room);
+        waiters[i] = (struct workflow_waiter){job, sealed_values_open(&call->secrets, owner, text)};
+    }
     CALL_FN(call, workflow_waiters_fn)
     (call->arg, status == STATUS_OK ? STATUS_OK : STATUS_UNAVAILABLE, waiters, count, next);
     free(waiters);
@@ -297,16 +309,18 @@ void workflow_notify(struct store *store, const struct workflow_notify *notify, 
 {
     struct shard *shard = store_shard_of(store, notify->owner);
     struct store_call *call = store_call_new(shard, SHARD_BATCH_NOTIFY, notify_end, ANY_FN(fn), arg);
+    char room[WORKFLOW_SEAL_MAX];
+    struct slice owner = workflow_seal_owner(notify->owner, room);
     call->note = (int64_t)notify->count;
     store_call_text(call, notify->owner);
     store_call_text(call, notify->event);
     store_call_text(call, notify->id);
-    store_call_text(call, notify->data);
+    store_call_secret(call, owner, notify->data);
     for (size_t i = 0; i < notify->count; i++) {
         store_call_text(call, notify->notices[i].waiter);
         store_call_text(call, notify->notices[i].entry.job);
         store_call_text(call, notify->notices[i].entry.record);
-        store_call_text(call, notify->notices[i].entry.element);
+        store_call_secret(call, owner, notify->notices[i].entry.element);
     }
     call->bytes += ALONE;
     store_call_send(call);
@@ -336,7 +350,8 @@ static bool workflow_input_kind_read(struct slice word, enum workflow_input_kind
 
 /* Writes the results of steps as a JSON array: the elements whose first byte, the kind, is 's', without
  * this byte. */
-static void write_elements(const struct redis_reply *elements, struct buffer *array)
+static void write_elements(const struct redis_reply *elements, struct slice owner,
+                           struct sealed_values *values, struct buffer *array)
 {
     bool is_first = true;
     buffer_append_byte(array, '[');
@@ -346,13 +361,14 @@ static void write_elements(const struct redis_reply *elements, struct buffer *ar
             continue;
         if (!is_first)
             buffer_append_byte(array, ',');
-        buffer_append(array, slice_skip(element, 1));
+        buffer_append(array, sealed_values_open(values, owner, slice_skip(element, 1)));
         is_first = false;
     }
     buffer_append_byte(array, ']');
 }
 
-static enum status read_input(const struct redis_reply *result, struct buffer *array,
+static enum status read_input(const struct redis_reply *result, struct slice owner,
+                              struct sealed_values *values, struct buffer *array,
                               struct workflow_input *input)
 {
     if (!workflow_input_kind_read(redis_reply_text(redis_reply_at(result, 0)), &input->kind))
@@ -362,18 +378,30 @@ static enum status read_input(const struct redis_reply *result, struct buffer *a
     if (redis_reply_size(result) < 3)
         return reply_refuse("arrive");
     input->made_ms = redis_reply_integer(redis_reply_at(result, 1));
-    write_elements(redis_reply_at(result, 2), array);
+    write_elements(redis_reply_at(result, 2), owner, values, array);
     input->elements = buffer_slice(array);
+    if (values->has_shut) /* this process lacks a key: the job is given back */
+        return STATUS_UNAVAILABLE;
     return array->failed ? STATUS_NO_MEMORY : STATUS_OK;
+}
+
+/* The job of a workflow is in a sibling topic of the owner. */
+static struct slice arrive_owner(const struct store_call *call, char room[WORKFLOW_SEAL_MAX])
+{
+    struct slice topic, owner, ignored;
+    slice_cut(store_call_argument(call, 0), '/', &topic, &ignored);
+    slice_cut(topic, '~', &owner, &ignored);
+    return workflow_seal_owner(owner, room);
 }
 
 static void input_end(struct store_call *call, enum status status, const struct redis_reply *result)
 {
     struct workflow_input input = {.kind = INPUT_OVER};
+    char room[WORKFLOW_SEAL_MAX];
     struct buffer array;
     buffer_init_fallible(&array, JOB_RECORD_MAX);
     if (status == STATUS_OK)
-        status = read_input(result, &array, &input);
+        status = read_input(result, arrive_owner(call, room), &call->secrets, &array, &input);
     CALL_FN(call, workflow_input_fn)(call->arg, status, status == STATUS_OK ? &input : NULL);
     buffer_fini(&array);
 }

@@ -38,8 +38,11 @@ struct reading {
 };
 
 /* Reads the hash: name, value, name, value ... */
-static bool read_fields(const struct redis_reply *fields, struct slice hook, struct workflow *workflow)
+static bool read_fields(const struct redis_reply *fields, const struct reading *reading,
+                        struct sealed_values *values, struct workflow *workflow)
 {
+    char room[WORKFLOW_SEAL_MAX];
+    struct slice hook = reading->hook, owner = workflow_seal_owner(reading->id, room);
     bool has_state = false;
     struct slice parent = SLICE("");
     for (size_t i = 0; i + 1 < redis_reply_size(fields); i += 2) {
@@ -67,7 +70,7 @@ static bool read_fields(const struct redis_reply *fields, struct slice hook, str
             if (!slice_equal(name, rows[row].name))
                 continue;
             if (rows[row].text)
-                *rows[row].text = redis_reply_text(value);
+                *rows[row].text = sealed_values_open(values, owner, redis_reply_text(value));
             else
                 *rows[row].number = redis_reply_integer(value);
         }
@@ -100,13 +103,13 @@ static void read_element_job(struct slice text, struct workflow_element *element
 }
 
 static struct workflow_element *read_elements(const struct redis_reply *texts, const struct redis_reply *jobs,
-                                              size_t count)
+                                              size_t count, struct slice owner, struct sealed_values *values)
 {
     struct workflow_element *elements = NEW_ARRAY(struct workflow_element, count + 1);
     for (size_t i = 0; i < count; i++) {
         struct slice text = redis_reply_text(redis_reply_at(texts, i));
         elements[i].is_call = slice_starts_with(text, SLICE("c"));
-        elements[i].text = slice_skip(text, text.size > 0);
+        elements[i].text = sealed_values_open(values, owner, slice_skip(text, text.size > 0));
         struct slice job = redis_reply_text(redis_reply_at(jobs, i));
         if (job.size)
             read_element_job(job, &elements[i]);
@@ -115,7 +118,8 @@ static struct workflow_element *read_elements(const struct redis_reply *texts, c
 }
 
 /* Reads for each open job: its id, 'role position bytes place', and the text of its wait. */
-static struct workflow_open *read_open(const struct redis_reply *jobs, size_t count)
+static struct workflow_open *read_open(const struct redis_reply *jobs, size_t count, struct slice owner,
+                                       struct sealed_values *values)
 {
     struct workflow_open *open = NEW_ARRAY(struct workflow_open, count + 1);
     for (size_t i = 0; i < count; i++) {
@@ -123,7 +127,8 @@ static struct workflow_open *read_open(const struct redis_reply *jobs, size_t co
         struct slice letter = take_word(&text);
         open[i] = (struct workflow_open){
             .job = redis_reply_text(redis_reply_at(jobs, OPEN_PARTS * i)),
-            .wait = redis_reply_text(redis_reply_at(jobs, OPEN_PARTS * i + 2)),
+            .wait =
+                sealed_values_open(values, owner, redis_reply_text(redis_reply_at(jobs, OPEN_PARTS * i + 2))),
             .role = slice_equal(letter, SLICE("c"))   ? WORKFLOW_CALL
                     : slice_equal(letter, SLICE("a")) ? WORKFLOW_ANSWER
                                                       : WORKFLOW_STEP,
@@ -136,8 +141,10 @@ static struct workflow_open *read_open(const struct redis_reply *jobs, size_t co
 
 /* Calls back with the elements and the jobs that were requested. */
 static void reading_end(const struct reading *reading, const struct redis_reply *reply,
-                        struct workflow *workflow)
+                        struct sealed_values *values, struct workflow *workflow)
 {
+    char room[WORKFLOW_SEAL_MAX];
+    struct slice owner = workflow_seal_owner(reading->id, room);
     const struct redis_reply *texts = redis_reply_at(reply, 4), *jobs = redis_reply_at(reply, 5);
     const struct redis_reply *open = redis_reply_at(reply, 6);
     struct workflow_element *elements = NULL;
@@ -148,11 +155,11 @@ static void reading_end(const struct reading *reading, const struct redis_reply 
     workflow->element_count = (size_t)redis_reply_integer(redis_reply_at(reply, 3));
     if (known > 0) {
         workflow->element_count = known;
-        workflow->elements = elements = read_elements(texts, jobs, known);
+        workflow->elements = elements = read_elements(texts, jobs, known, owner, values);
     }
     if (reading->with_jobs) {
         workflow->open_count = redis_reply_size(open) / OPEN_PARTS;
-        workflow->open = opened = read_open(open, workflow->open_count);
+        workflow->open = opened = read_open(open, workflow->open_count, owner, values);
     }
     reading->fn(reading->arg, STATUS_OK, workflow);
     free(elements);
@@ -165,10 +172,11 @@ static void on_read(struct store_call *call, enum status status, const struct re
     struct workflow workflow = {.id = reading->id};
     if (status == STATUS_OK && redis_reply_size(reply) < 7)
         status = redis_reply_size(reply) == 1 ? STATUS_NOT_FOUND : reply_refuse("workflow");
-    else if (status == STATUS_OK && !read_fields(redis_reply_at(reply, 1), reading->hook, &workflow))
+    else if (status == STATUS_OK &&
+             !read_fields(redis_reply_at(reply, 1), reading, &call->secrets, &workflow))
         status = reply_refuse("workflow");
     if (status == STATUS_OK)
-        reading_end(reading, reply, &workflow);
+        reading_end(reading, reply, &call->secrets, &workflow);
     else
         reading->fn(reading->arg, status == STATUS_NOT_FOUND ? status : STATUS_UNAVAILABLE, NULL);
     free(reading);
@@ -202,17 +210,20 @@ struct listing {
 static void listing_ask(struct listing *);
 
 /* Reads {state, createdAt, endedAt, first, failedBy, result, settings}. */
-static bool read_item(const struct redis_reply *reply, size_t at, struct workflow *workflow)
+static bool read_item(const struct redis_reply *reply, size_t at, struct sealed_values *secrets,
+                      struct workflow *workflow)
 {
+    char room[WORKFLOW_SEAL_MAX];
+    struct slice owner = workflow_seal_owner(redis_reply_text(redis_reply_at(reply, at)), room);
     const struct redis_reply *values = redis_reply_at(reply, at + 1);
-    *workflow =
-        (struct workflow){.ended_ms = redis_reply_integer(redis_reply_at(values, 2)),
-                          .first_job = redis_reply_text(redis_reply_at(values, 3)),
-                          .failed_by = redis_reply_text(redis_reply_at(values, 4)),
-                          .result = redis_reply_text(redis_reply_at(values, 5)),
-                          .settings = redis_reply_text(redis_reply_at(values, 6)),
-                          .open_count = (size_t)redis_reply_integer(redis_reply_at(reply, at + 2)),
-                          .element_count = (size_t)redis_reply_integer(redis_reply_at(reply, at + 3))};
+    *workflow = (struct workflow){
+        .ended_ms = redis_reply_integer(redis_reply_at(values, 2)),
+        .first_job = redis_reply_text(redis_reply_at(values, 3)),
+        .failed_by = redis_reply_text(redis_reply_at(values, 4)),
+        .result = sealed_values_open(secrets, owner, redis_reply_text(redis_reply_at(values, 5))),
+        .settings = sealed_values_open(secrets, owner, redis_reply_text(redis_reply_at(values, 6))),
+        .open_count = (size_t)redis_reply_integer(redis_reply_at(reply, at + 2)),
+        .element_count = (size_t)redis_reply_integer(redis_reply_at(reply, at + 3))};
     return read_state(redis_reply_text(redis_reply_at(values, 0)), &workflow->state) &&
            workflow_place_parse(redis_reply_text(redis_reply_at(reply, at)), &workflow->id,
                                 &workflow->made_ms);
@@ -239,7 +250,7 @@ static void on_page(struct store_call *call, enum status status, const struct re
         next = next_of(listing, redis_reply_text(redis_reply_at(reply, 1)));
         for (size_t at = FIRST_OF_PAGE; at + PARTS <= redis_reply_size(reply) && count < WORKFLOW_PAGE_MAX;
              at += PARTS)
-            count += read_item(reply, at, &workflows[count]);
+            count += read_item(reply, at, &call->secrets, &workflows[count]);
     }
     if (status == STATUS_OK && count == 0 && next.shard > listing->list.from.shard) {
         listing->list.from = next;

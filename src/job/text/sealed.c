@@ -2,11 +2,14 @@
 
 #include <string.h>
 
+#include "base/memory.h"
 #include "job/job.h"
 #include "job/text/json.h"
 #include "job/unknown_members.h"
 
 #define OPENING "\"\\u001e"
+
+static const struct slice shut = SLICE_INIT(SEALED_VALUE_SHUT);
 
 void sealed_value_append(struct buffer *out, struct slice owner, struct slice value)
 {
@@ -32,7 +35,7 @@ struct slice sealed_value_open(struct slice owner, struct slice value, struct bu
         return value;
     struct slice sealed = slice_from(value.data + sizeof OPENING - 1, value.size - sizeof OPENING);
     if (seal_open(sealed, owner, text) != SEAL_OPENED || text->failed)
-        return SLICE(SEALED_VALUE_SHUT);
+        return shut;
     return slice_from(text->data + first, text->size - first);
 }
 
@@ -129,4 +132,48 @@ void sealed_lacks(struct slice sealed, struct buffer *out)
 {
     char name[SEAL_NAME_SIZE];
     buffer_printf(out, JOB_LACKS_KEY "%s", seal_name(sealed, name) ? name : "");
+}
+
+/* ---- values that live together ---- */
+
+struct sealed_block {
+    struct sealed_block *next;
+    struct buffer text;
+};
+
+static struct buffer *new_block(struct sealed_values *values, size_t bytes)
+{
+    struct sealed_block *block = NEW(struct sealed_block);
+    block->next = values->blocks;
+    values->blocks = block;
+    buffer_init(&block->text, bytes);
+    buffer_reserve(&block->text, bytes);
+    return &block->text;
+}
+
+struct slice sealed_values_seal(struct sealed_values *values, struct slice owner, struct slice value)
+{
+    if (!seal_is_on() || value.size == 0)
+        return value;
+    struct buffer *text = new_block(values, SEAL_SIZE(value.size) + sizeof OPENING + 1);
+    sealed_value_append(text, owner, value);
+    return buffer_slice(text);
+}
+
+struct slice sealed_values_open(struct sealed_values *values, struct slice owner, struct slice value)
+{
+    if (!sealed_value_is(value))
+        return value;
+    struct slice open = sealed_value_open(owner, value, new_block(values, value.size));
+    values->has_shut |= open.data == shut.data;
+    return open;
+}
+
+void sealed_values_fini(struct sealed_values *values)
+{
+    for (struct sealed_block *block; (block = values->blocks);) {
+        values->blocks = block->next;
+        buffer_fini(&block->text);
+        free(block);
+    }
 }

@@ -43,4 +43,22 @@ void sealed_unite(struct json_writer *, struct slice object, struct slice secret
 /* Appends what a process lacks that cannot open the text: JOB_LACKS_KEY, and the name of the key. */
 void sealed_lacks(struct slice sealed, struct buffer *out);
 
+/* ---- values that live together ----
+ *
+ * The sealed or opened forms of several values, such as the arguments of a call or the texts of a reply. */
+
+struct sealed_block;
+
+struct sealed_values {
+    struct sealed_block *blocks; /* owned */
+    bool has_shut;               /* result: a value did not open */
+};
+
+/* Each returns the other form of the value, which is valid until sealed_values_fini, or the value itself if
+ * it has no other form. An empty value stays empty. */
+struct slice sealed_values_seal(struct sealed_values *, struct slice owner, struct slice value);
+struct slice sealed_values_open(struct sealed_values *, struct slice owner, struct slice value);
+
+void sealed_values_fini(struct sealed_values *);
+
 #endif

@@ -1,5 +1,6 @@
 /* wait.c - POST /v2/wait/{eventId}: a run waits for an event, or takes an event that was kept for it. */
 #include "base/memory.h"
+#include "job/text/sealed.h"
 #include "qstash/qstash_private.h"
 #include "qstash/runs/runs.h"
 
@@ -67,7 +68,10 @@ static void on_waiting(void *arg, const struct app_verdict *verdict, struct slic
     if (verdict->end == STATUS_STALE) {
         /* Another request has taken the event that this request had read. Tries again with the event that is
          * kept now. */
-        struct slice data = slice_skip(kept, 1);
+        struct sealed_values opened = {.blocks = NULL};
+        char room[WORKFLOW_SEAL_MAX];
+        struct slice owner = workflow_seal_owner(slice_of(waiting->key), room);
+        struct slice data = slice_skip(sealed_values_open(&opened, owner, kept), 1);
         run_step_fini(&waiting->with_kept);
         run_step_init(&waiting->with_kept);
         buffer_fini(&waiting->kept);
@@ -76,6 +80,9 @@ static void on_waiting(void *arg, const struct app_verdict *verdict, struct slic
         const char *fault = waiting->kept.failed
                                 ? "there is no memory for the event"
                                 : make_step(waiting, &waiting->with_kept, waiting->waiter.url, &data);
+        if (opened.has_shut)
+            fault = "the server lacks the key with which an event is encrypted";
+        sealed_values_fini(&opened);
         if (fault)
             exchange_refuse(waiting->exchange, 503, "%s; nothing changed", fault);
         else if (++waiting->rounds > ROUNDS_MAX)

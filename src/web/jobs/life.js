@@ -30,7 +30,7 @@ export function attemptsOf(job, attempts) {
 // The words with which GET …/why explains that a due job is held, and their names on the timeline.
 const HELD = {
   paused: "paused", windows: "closed", breaker: "receiver fails", receiver_limit: "receiver is busy", max_in_flight: "limit in flight", rate: "rate", batch: "batch", order: "order", key: "key",
-  settings: "settings", later_version: "version", waits_for_worker: "no worker yet", in_turn: "in turn",
+  settings: "settings", encryption_key: "key missing", later_version: "version", waits_for_worker: "no worker yet", in_turn: "in turn",
 };
 
 // Returns when the attempt under way was due, computed from the job's waits: the API does not show when its lease began.

@@ -81,6 +81,15 @@ function Events.put(place, event, data)
   return true
 end
 
+-- Returns the names of the events that are kept for a workflow.
+function Events.names(place)
+  local names = {}
+  for _, event in ipairs(call('HKEYS', event_names_of(place))) do
+    if event ~= '' and event ~= HOOK then names[#names + 1] = event end
+  end
+  return names
+end
+
 function Events.forget_all(place)
   local names = event_names_of(place)
   local events = call('HKEYS', names)
