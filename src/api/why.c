@@ -374,10 +374,11 @@ static void tell_finding(const struct telling *telling)
         tell_round(telling);
         break;
     case APP_WHY_ENCRYPTION_KEY:
-        buffer_printf(telling->text,
-                      "It is due, but its record is encrypted with the key %s, which this process does not have: "
-                      "only processes with this key in the file of --encryption-keys deliver it.",
-                      telling->finding->lacks_key);
+        buffer_printf(
+            telling->text,
+            "It is due, but its record is encrypted with the key %s, which this process does not have: "
+            "only processes with this key in the file of --encryption-keys deliver it.",
+            telling->finding->lacks_key);
         break;
     case APP_WHY_LATER_VERSION:
         buffer_printf(telling->text,

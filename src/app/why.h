@@ -16,10 +16,10 @@ enum app_why {
     APP_WHY_NOT_YET, /* the receiver asked for a later delivery ("not yet", delivery_form.h); the job waits
                         for its next round of attempts */
     APP_WHY_ENCRYPTION_KEY, /* this process lacks the key with which the job's record is encrypted */
-    APP_WHY_LATER_VERSION, /* the job's record, or the topic's settings, need a later version of duepost */
-    APP_WHY_IN_TURN,       /* the job is due and waits for its turn */
-    APP_WHY_SETTINGS,      /* the topic's settings cannot be read */
-    APP_WHY_NO_URL,        /* neither the job nor its topic has a url */
+    APP_WHY_LATER_VERSION,  /* the job's record, or the topic's settings, need a later version of duepost */
+    APP_WHY_IN_TURN,        /* the job is due and waits for its turn */
+    APP_WHY_SETTINGS,       /* the topic's settings cannot be read */
+    APP_WHY_NO_URL,         /* neither the job nor its topic has a url */
     APP_WHY_PAUSED,
     APP_WHY_WINDOWS, /* the windows of the topic are closed */
     APP_WHY_BATCH,   /* the job waits for others that are delivered together with it */
@@ -46,10 +46,10 @@ struct app_finding {
     int rounds; /* number of rounds that the receiver has ended with "not yet" (job/delivery/delivery_form.h)
                  */
     struct attempt_result last_attempt;
-    const char *reason;       /* reason why the job died */
-    int64_t ended_ms, now_ms; /* DEAD, DELIVERED, CANCELLED: when the job ended, and when it was read */
-    bool is_of_history;       /* the job is in the history and no longer in Redis */
-    bool is_body_left_out;    /* see stored_job */
+    const char *reason;             /* reason why the job died */
+    int64_t ended_ms, now_ms;       /* DEAD, DELIVERED, CANCELLED: when the job ended, and when it was read */
+    bool is_of_history;             /* the job is in the history and no longer in Redis */
+    bool is_body_left_out;          /* see stored_job */
     char lacks_key[SEAL_NAME_SIZE]; /* ENCRYPTION_KEY: its name */
     bool is_record;   /* LATER_VERSION: true: the job's record needs the later version; false: the topic's
                          settings need it */

@@ -330,8 +330,10 @@ static const struct command commands[] = {
      "changed, and a repeated import does no harm until the server has begun to deliver.\n"
      "Exit status: 0; 1 after an error; 3 if some lines were not imported, which it prints.\n"},
     {"rekey", "", "encrypts all data of a server with the first of its keys", rekey_run, 0,
-     "Begin all servers with the new key as the first one in the file of --encryption-keys first. The command\n"
-     "encrypts what another key has encrypted, or none, in Redis and in the history, and prints its progress.\n"
+     "Begin all servers with the new key as the first one in the file of --encryption-keys first. The "
+     "command\n"
+     "encrypts what another key has encrypted, or none, in Redis and in the history, and prints its "
+     "progress.\n"
      "It can be repeated at any time. Afterwards the old key can be removed, see the guide on encryption.\n"
      "Exit status: 0; 1 after an error; 3 if texts were left, because their key is missing.\n"},
     {"outbox", "[status | retry] --source URL",

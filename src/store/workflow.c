@@ -380,7 +380,7 @@ static enum status read_input(const struct redis_reply *result, struct slice own
     input->made_ms = redis_reply_integer(redis_reply_at(result, 1));
     write_elements(redis_reply_at(result, 2), owner, values, array);
     input->elements = buffer_slice(array);
-    if (values->has_shut) /* this process lacks a key: the job is given back */
+    if (values->has_shut) /* this process lacks a key, so the attempt releases the job */
         return STATUS_UNAVAILABLE;
     return array->failed ? STATUS_NO_MEMORY : STATUS_OK;
 }

@@ -7,7 +7,7 @@
  * place of a job, or repair states that must not occur, or do the same as cancel or schedule.
  * tests/model/spin compares the names. pull.pml has the scripts of workers' leases.
  *
- *   exceptions: access alert alerts append archive archived arrive attempts audit await begin certificate clock coming conclude define demand export fire fires forget group groups heads import key_set keys leased limit_set limits list mend note notify open openings patterns read receivers recurring reoffer replace_send report resume rights schedule_all send sent set_patterns settings stream survey sweep symptoms topics trail trial undefine unsend used wait waiters workflow workflow_list
+ *   exceptions: access alert alerts append archive archived arrive attempts audit await begin certificate clock coming conclude define demand export fire fires forget group groups heads import key_set keys leased limit_set limits list mend note notify open openings patterns read receivers recurring reoffer replace_send report reseal resume rights schedule_all secrets send sent set_patterns settings stream survey sweep symptoms topics trail trial undefine unsend used wait waiters workflow workflow_list
  *
  * A dead job has left the pool and does not occupy its id. Of several dead jobs with one id, the last one is
  * kept. Kept delivered and cancelled jobs are not modelled.
