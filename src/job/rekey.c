@@ -4,9 +4,11 @@
 
 #include "base/seal.h"
 #include "job/attempt_line.h"
+#include "job/group_sealed.h"
 #include "job/job.h"
 #include "job/schedule/recurring.h"
 #include "job/text/sealed.h"
+#include "job/topic/topic_sealed.h"
 #include "job/workflow.h"
 
 #define VALUE  "\\u001e"
@@ -166,6 +168,24 @@ static bool write_schedule(struct slice id, struct slice text, struct buffer *ou
     return is_read;
 }
 
+/* Settings, or the endpoints of a group: name is theirs. */
+static bool write_open(struct slice name, struct slice text, bool is_group, struct buffer *out)
+{
+    struct buffer plain, lacks;
+    buffer_init_fallible(&plain, 2 * TOPIC_STORED_BYTES_MAX);
+    buffer_init(&lacks, sizeof JOB_LACKS_KEY + SEAL_NAME_SIZE);
+    enum seal_answer answer =
+        is_group ? group_open(text, &plain, &lacks) : topic_settings_open(name, text, &plain, &lacks);
+    bool is_open = answer == SEAL_OPENED && !plain.failed;
+    if (is_open && is_group)
+        group_seal(name, buffer_slice(&plain), out);
+    else if (is_open)
+        topic_settings_seal(name, buffer_slice(&plain), out);
+    buffer_fini(&plain);
+    buffer_fini(&lacks);
+    return is_open;
+}
+
 /* ---- workflows ---- */
 
 /* The owner topic of a workflow's job, or of a place. */
@@ -230,11 +250,10 @@ static bool write_text(struct slice key, struct slice field, struct slice text, 
         return write_ended(field, text, false, out);
     if (slice_equal(key, SLICE("schedules")))
         return write_schedule(field, text, out);
-    if (slice_equal(key, SLICE("topics")) || slice_equal(key, SLICE("patterns")) ||
-        slice_equal(key, SLICE("groups"))) {
-        buffer_append(out, text);
-        return true;
-    }
+    if (slice_equal(key, SLICE("topics")) || slice_equal(key, SLICE("patterns")))
+        return write_open(field, text, false, out);
+    if (slice_equal(key, SLICE("groups")))
+        return write_open(field, text, true, out);
     if (slice_equal(key, SLICE("waits")))
         return write_pair(owner_of(field, room), text, false, out);
     if (slice_equal(key, SLICE("progress"))) {

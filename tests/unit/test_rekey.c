@@ -192,6 +192,33 @@ START_TEST(the_texts_of_workflows)
 }
 END_TEST
 
+START_TEST(settings_and_groups)
+{
+    static const char settings[] =
+        "{\"paused\":true,\"headers\":{\"x-key\":\"2\"},\"url\":\"https://a.example/?key=1\"}";
+    static const char group[] = "{\"endpoints\":{\"a\":{\"url\":\"https://a.example/?key=1\"}}}";
+    const struct {
+        const char *key, *text;
+    } cases[] = {{"topics", settings}, {"patterns", settings}, {"groups", group}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct buffer once, twice, out;
+        use(ONE);
+        struct slice sealed = rewritten(cases[i].key, SLICE("orders"), slice_of(cases[i].text), &once);
+        ck_current(cases[i].key, SLICE("orders"), sealed);
+        use(TWO "\n" ONE);
+        struct slice again = rewritten(cases[i].key, SLICE("orders"), sealed, &twice);
+        use(TWO);
+        ck_current(cases[i].key, SLICE("orders"), again);
+        buffer_init(&out, ROOM);
+        ck_assert_int_eq(rekey_text(slice_of(cases[i].key), SLICE("orders"), sealed, &out), REKEY_LEFT);
+        ck_current(cases[i].key, SLICE("orders"), SLICE("{}"));
+        buffer_fini(&once);
+        buffer_fini(&twice);
+        buffer_fini(&out);
+    }
+}
+END_TEST
+
 Suite *suite(void)
 {
     Suite *all = suite_create("rekey");
@@ -200,6 +227,7 @@ Suite *suite(void)
     tcase_add_test(tests, a_job_without_its_key_lacks_it);
     tcase_add_test(tests, an_ended_job_has_its_record_and_its_answers);
     tcase_add_test(tests, the_texts_of_workflows);
+    tcase_add_test(tests, settings_and_groups);
     suite_add_tcase(all, tests);
     return all;
 }
