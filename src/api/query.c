@@ -5,6 +5,7 @@
 
 #include "app/app.h"
 #include "app/limits.h"
+#include "base/seal.h"
 #include "base/duration.h"
 #include "base/memory.h"
 #include "base/timestamp.h"
@@ -54,6 +55,8 @@ const char *query_value_id_prefix(void *prefix, struct slice value)
 const char *query_value_label(void *labels, struct slice value)
 {
     struct job_labels *found = labels;
+    if (seal_has_labels())
+        return "cannot be used: this server encrypts labels (--encrypt-labels)";
     if (!job_label_is_valid(value))
         return JOB_LABEL_EXPECTED;
     if (job_labels_have(found, value))

@@ -123,19 +123,19 @@ bool query_end(const struct query_reading *reading)
     return reading->errors.count == 0;
 }
 
-enum { SEAL_SIZE = 5 }; /* '~' and the checksum; base64url, topics and numbers have no '~' in front */
+enum { CURSOR_SEAL_SIZE = 5 }; /* '~' and the checksum; base64url, topics and numbers have no '~' in front */
 
-static void write_seal(char seal[SEAL_SIZE + 1], struct slice cursor)
+static void write_seal(char seal[CURSOR_SEAL_SIZE + 1], struct slice cursor)
 {
-    snprintf(seal, SEAL_SIZE + 1, "~%04x", crc16(cursor));
+    snprintf(seal, CURSOR_SEAL_SIZE + 1, "~%04x", crc16(cursor));
 }
 
 void query_add_cursor(struct json_writer *json, struct slice cursor)
 {
-    char seal[SEAL_SIZE + 1];
+    char seal[CURSOR_SEAL_SIZE + 1];
     struct buffer text;
     write_seal(seal, cursor);
-    buffer_init(&text, cursor.size + SEAL_SIZE);
+    buffer_init(&text, cursor.size + CURSOR_SEAL_SIZE);
     buffer_append(&text, slice_of(seal));
     buffer_append(&text, cursor);
     json_add_text(json, "cursor", buffer_slice(&text));
@@ -144,14 +144,14 @@ void query_add_cursor(struct json_writer *json, struct slice cursor)
 
 bool query_open_cursor(struct slice *cursor)
 {
-    char seal[SEAL_SIZE + 1];
+    char seal[CURSOR_SEAL_SIZE + 1];
     if (!slice_starts_with(*cursor, SLICE("~")))
         return true;
-    if (cursor->size <= SEAL_SIZE)
+    if (cursor->size <= CURSOR_SEAL_SIZE)
         return false;
-    struct slice inner = slice_skip(*cursor, SEAL_SIZE);
+    struct slice inner = slice_skip(*cursor, CURSOR_SEAL_SIZE);
     write_seal(seal, inner);
-    if (memcmp(seal, cursor->data, SEAL_SIZE) != 0)
+    if (memcmp(seal, cursor->data, CURSOR_SEAL_SIZE) != 0)
         return false;
     *cursor = inner;
     return true;

@@ -1,0 +1,385 @@
+"""Encryption at rest: what a client or a receiver has sent is in no file, in no dump and in no export."""
+
+import base64
+import json
+import pathlib
+import secrets
+import sqlite3
+import time
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+import pytest
+
+from duepost import Duepost, run
+from mongo_server import MongoServer, skip_without
+from patience import until
+from postgres_server import PostgresServer
+from pull import end, lease_one, make_pull, name
+from qstash import QStash, arrivals
+from receiver import Answer
+from runs import TAKEN, Run, encoded, step
+from test_deferred import deferred
+from test_export import export
+from test_qstash_runs import call_webhook, wait
+import scratch
+
+JSON = {"Content-Type": "application/json"}
+
+
+def key_file(*keys):
+    """Writes the keys into a file. Its inode changes with its content, as with any careful editor."""
+    path = scratch.file("keys")
+    write_keys(path, *keys)
+    return path
+
+
+def write_keys(path, *keys):
+    path = pathlib.Path(path)
+    fresh = path.with_suffix(".new")
+    fresh.write_text("".join(key + "\n" for key in keys))
+    fresh.chmod(0o600)
+    fresh.rename(path)
+
+
+def new_key():
+    return secrets.token_hex(32)
+
+
+class Marks:
+    """Texts that occur nowhere else. Each has a name, so that a failed test says what was found."""
+
+    def __init__(self):
+        self.by_name = {}
+
+    def __call__(self, name):
+        return self.by_name.setdefault(name, "mk" + secrets.token_hex(12))
+
+    def found_in(self, blobs):
+        """Returns the names of the marks in the blobs: plain, in hexadecimal, or in base64 at any place."""
+        found = set()
+        for name, mark in self.by_name.items():
+            text = mark.encode()
+            forms = [text, text.hex().encode()]
+            for offset in range(3):
+                digits = base64.b64encode(b"x" * offset + text).rstrip(b"=")
+                forms.append(digits[(offset * 8 + 5) // 6:-1])
+            if any(form in blob for blob in blobs for form in forms):
+                found.add(name)
+        return found
+
+
+def files_of(*folders):
+    return [path.read_bytes() for folder in folders for path in sorted(pathlib.Path(folder).rglob("*"))
+            if path.is_file() and not path.is_socket()]
+
+
+def files_of_redis(redis):
+    assert redis.command("CONFIG", "SET", "rdbcompression", "no") == b"+OK\r\n"
+    redis.command("SAVE")
+    return files_of(redis.directory)
+
+
+# ---- something of everything ----
+
+def put(server, kind, name, **members):
+    reply = server.request("PUT", f"/{kind}/{name}", json.dumps(members), JSON)
+    assert reply.status in (200, 201), reply.body
+
+
+def jobs_with_secrets(server, receiver, mark, topic):
+    """Jobs in each state, with a secret in each member that may have one."""
+    put(server, "topics", topic, retention=3600, events=True, results=True, url=receiver.url(f"/t?{mark('query of a topic')}"),
+        headers={"x-topic": mark("header of a topic")}, secrets=["whsec_" + base64.b64encode(mark("signing secret").encode().ljust(32)).decode()],
+        onDead=receiver.url("/cb?" + mark("callback of a topic")),
+        alerts=[{"on": "died", "url": receiver.url("/alert?" + mark("url of an alert"))}])
+    put(server, "topics", "mk-*", headers={"x-all": mark("header of a pattern")})
+    members = {"url": receiver.url(f"/j?{mark('query')}"), "headers": {"x-secret": mark("header")},
+               "onDelivered": {"url": receiver.url(f"/cb?{mark('callback')}"), "headers": {"x-back": mark("header of a callback")}},
+               "labels": [mark("label")]}
+    receiver.script(topic, Answer(body=mark("answer").encode()), job_id="done")
+    receiver.script(topic, Answer(500, body=mark("answer of a failure").encode()), job_id="dead")
+    receiver.script(topic, Answer(500, body=b"\xff" + mark("binary answer").encode()), job_id="retried")
+    server.schedule(topic=topic, jobId="waits", delay=3600, body={"text": mark("body")}, **members)
+    server.schedule(topic=topic, jobId="bytes", delay=3600, bodyBase64=encoded(mark("bytes")))
+    server.schedule(topic=topic, jobId="done", body=mark("body of a delivered job"), **members)
+    server.schedule(topic=topic, jobId="dead", retry=0, body=mark("body of a dead job"))
+    server.schedule(topic=topic, jobId="retried", retrySchedule=[3600], body=mark("body of a retried job"))
+    server.wait_for_state(topic, "done", "delivered")
+    server.wait_for_state(topic, "dead", "dead")
+    until(lambda: server.job(topic, "retried")["attempts"] == 1, 10, "the first attempt")
+    server.request("POST", "/jobs", json.dumps({"topic": topic, "delay": 3600, "body": mark("body with a key")}),
+                   {**JSON, "Idempotency-Key": "k1"}).expect(201)
+    put(server, "schedules", f"{topic}/each", every=3600, job={"url": receiver.url(f"/s?{mark('query of a schedule')}"), "body": mark("body of a schedule"),
+                                                            "headers": {"x-each": mark("header of a schedule")}})
+    server.request("POST", f"/schedules/{topic}/each/run").expect(200)
+    put(server, "groups", topic, endpoints={"one": {"url": receiver.url(f"/g?{mark('query of an endpoint')}"), "headers": {"x-one": mark("header of an endpoint")}}})
+    server.schedule(topic=topic, jobId="sent", group=topic, delay=3600, body=mark("body to a group"))
+
+
+def attempts_of_workers(server, receiver, mark, topic):
+    pull = f"{topic}-pull"
+    make_pull(server, pull, retention=3600, events=True)
+    for job_id in "ended", "under way":
+        server.schedule(topic=pull, jobId=job_id, body=mark(f"body of a pulled job, {job_id}"))
+        job = lease_one(server, pull)
+        end(server, "extend", pull, name(job, lease=60, progress={"at": mark(f"progress, {job_id}")})).expect(200)
+        if job_id == "ended":
+            end(server, "complete", pull, name(job, result={"is": mark("result")})).expect(200)
+    token = deferred(server, receiver, f"{topic}-later", body=mark("body of a deferred job"))
+    end(server, "complete", f"{topic}-later", {"jobId": "a", "token": token, "result": mark("result of a deferred job")}).expect(200)
+
+
+def messages_and_runs(server, receiver, mark, topic):
+    server.publish(receiver.url(f"/{topic}-q?{mark('query of a message')}"), mark("body of a message"), Upstash_Delay="1h",
+                   Upstash_Forward_Secret=mark("header of a message"), Upstash_Callback=receiver.url("/cb?" + mark("callback of a message")))
+    receiver.script(f"/{topic}-run", TAKEN)
+    made = Run(server, receiver, f"/{topic}-run", mark("payload of a run"))
+    arrivals(receiver, made.path, 1)
+    made.step(step(next(made.steps), mark("output of a step")))
+    arrivals(receiver, made.path, 2)
+    assert wait(made, "hook", stepType="WaitForWebhook").status == 200
+    server.call("POST", f"notify/{topic}-event", mark("data of an event"), Upstash_Workflow_RunId=made.id)
+    assert wait(made, "waits", stepName=mark("name of a wait")).status == 200
+    assert call_webhook(server, made, "hook", mark("body of a webhook").encode()).status == 200
+    return made
+
+
+def everything(server, receiver, mark, topic):
+    jobs_with_secrets(server, receiver, mark, topic)
+    attempts_of_workers(server, receiver, mark, topic)
+    return messages_and_runs(server, receiver, mark, topic)
+
+
+LOOSE = {"label"}  # sealed with --encrypt-labels only
+
+
+def test_no_secret_is_in_redis_its_files_or_an_export(redis, own, topic):
+    """The same data without keys has all of them, so the search finds what there is."""
+    topic = "mk-" + topic[-20:].replace(".", "")
+    for keys in [], ["--encryption-keys", key_file(new_key()), "--encrypt-labels", "on"]:
+        place, mark = redis(), Marks()
+        database = scratch.file("history.sqlite")
+        server = QStash(*keys, "--history", f"sqlite:{database}", redis=place)
+        try:
+            everything(server, own, mark, topic)
+            exported = json.dumps(export(server)[0]).encode()
+            until(lambda: sqlite3.connect(database).execute("SELECT count(*) FROM duepost_jobs").fetchone()[0] >= 3, 10, "the history")
+        finally:
+            server.stop()
+        of_redis = files_of_redis(place)
+        of_history = [path.read_bytes() for path in pathlib.Path(database).parent.glob(pathlib.Path(database).name + "*")]
+        own.forget()
+        found = {"redis": mark.found_in(of_redis), "export": mark.found_in([exported]), "history": mark.found_in(of_history)}
+        assert not mark.found_in([server.log().encode()])
+        if keys:
+            assert found == {"redis": set(), "export": set(), "history": set()}
+        else:
+            assert set(mark.by_name) - found["redis"] == set()
+            assert len(found["export"]) > 20 and {"answer", "body of a delivered job"} <= found["history"]
+
+
+@pytest.fixture(scope="module", params=["postgresql", "mongodb"])
+def database(request):
+    if request.param == "mongodb":
+        skip_without()
+    started = PostgresServer() if request.param == "postgresql" else MongoServer()
+    yield request.param, started
+    started.stop()
+
+
+def test_no_secret_is_in_other_databases(database, own, topic):
+    kind, where = database
+    mark = Marks()
+    url = where.create("sealed") if kind == "postgresql" else where.url("sealed")
+    server = Duepost("--breaker", "off", "--encryption-keys", key_file(new_key()), "--encrypt-labels", "on", "--history", url)
+
+    def dump():
+        if kind == "postgresql":
+            return where.psql("SELECT row_to_json(j) FROM duepost_jobs j", "sealed").encode()
+        return repr(where.documents("sealed")).encode()
+    try:
+        jobs_with_secrets(server, own, mark, "mk-other")
+        until(lambda: b"dead" in dump(), 20, "the history")
+        assert mark.found_in([dump()]) == set()
+        # The history is read through the same server.
+        job, = [one for one in server.get("/jobs?topic=mk-other&state=delivered&limit=10").expect(200)["jobs"] if one["jobId"] == "done"]
+        assert job["body"] == mark("body of a delivered job")
+    finally:
+        server.stop()
+
+
+# ---- an independent reader ----
+
+def opened(sealed, owner, key):
+    raw = base64.urlsafe_b64decode(sealed + "=" * (-len(sealed) % 4))
+    assert raw[0] == 1
+    salt, nonce, text = raw[5:37], b"\0" * 4 + raw[37:45], raw[45:]
+    data_key = HKDF(hashes.SHA256(), 32, salt, b"duepost data key").derive(bytes.fromhex(key))
+    return AESGCM(data_key).decrypt(nonce, text, owner.encode())
+
+
+def test_another_implementation_opens_a_record(redis, start, topic):
+    place, key = redis(), new_key()
+    server = start("--encryption-keys", key_file(key), redis=place)
+    server.schedule(topic=topic, jobId="a", url="http://127.0.0.1:9/x?q=1", delay=3600, body={"order": 1}, headers={"x-a": "1"})
+    record = json.loads(place.command("HGET", "duepost:{0}:jobs", f"{topic}/a").split(b"\r\n", 1)[1].strip())
+    assert record["url"] == "http://127.0.0.1:9/x" and record["needs"] == ["sealed"] and "body" not in record
+    assert json.loads(opened(record["sealed"], f"{topic}/a", key)) == {
+        "url": "http://127.0.0.1:9/x?q=1", "headers": {"x-a": "1"}, "body": {"order": 1}}
+    for owner, other in (f"{topic}/b", key), (f"{topic}/a", new_key()):
+        with pytest.raises(InvalidTag):
+            opened(record["sealed"], owner, other)
+
+
+# ---- keys ----
+
+def test_jobs_of_both_kinds_are_delivered_before_and_after_the_key_comes(redis, start, own, topic):
+    place = redis()
+    plain = start(redis=place)
+    plain.schedule(topic=topic, jobId="plain", url=own.url(), delay=3600, body="old")
+    sealing = start("--encryption-keys", key_file(new_key()), redis=place)
+    sealing.schedule(topic=topic, jobId="sealed", url=own.url(), delay=3600, body="new")
+    assert sealing.job(topic, "plain")["body"] == "old" and sealing.job(topic, "sealed")["body"] == "new"
+    plain.stop()
+    for job_id in "plain", "sealed":
+        sealing.run(topic, job_id).expect(202)
+        sealing.wait_for_state(topic, job_id, None)
+    assert sorted(a.body for a in own.of(topic)) == [b"new", b"old"]
+
+
+def test_without_its_key_a_job_waits_and_is_never_buried(redis, start, own, topic):
+    place, key = redis(), new_key()
+    first = start("--encryption-keys", key_file(key), redis=place)
+    first.schedule(topic=topic, jobId="a", url=own.url(), delay=2, retry=0, body="secret")
+    first.stop()
+    other = key_file(new_key())
+    server = start("--encryption-keys", other, redis=place)
+    until(lambda: "job_without_encryption_key" in server.log(), 20, "the warning")
+    assert own.count(topic) == 0 and server.get(f"/jobs/{topic}/a").status == 200
+    why = server.get(f"/jobs/{topic}/a/why").expect(200)
+    assert why["why"] == "encryption_key" and "--encryption-keys" in why["detail"]
+    server.request("PATCH", f"/jobs/{topic}/a", '{"body":"x"}', {"Content-Type": "application/merge-patch+json"}).expect(409)
+    write_keys(other, new_key(), key)
+    server.reload()
+    server.wait_for_state(topic, "a", None, 30)
+    assert [(a.attempt, a.body) for a in own.of(topic)] == [(1, b"secret")]
+
+
+def test_a_damaged_or_swapped_text_does_not_open(redis, start, own, topic):
+    place = redis()
+    server = start("--encryption-keys", key_file(new_key()), redis=place)
+    for job_id in "a", "b":
+        server.schedule(topic=topic, jobId=job_id, url=own.url(), delay=3600, body=f"body of {job_id}", headers={"x": job_id})
+    record = place.command("HGET", "duepost:{0}:jobs", f"{topic}/a").split(b"\r\n", 1)[1].strip()
+    place.command("HSET", "duepost:{0}:jobs", f"{topic}/b", record)
+    server.run(topic, "b")
+    until(lambda: (server.job(topic, "b") or {}).get("state") == "dead", 20, "its end")
+    assert own.count(topic) == 0
+
+
+def test_labels_that_are_encrypted_are_no_filter(start, topic):
+    server = start("--encryption-keys", key_file(new_key()), "--encrypt-labels", "on")
+    server.schedule(topic=topic, jobId="a", url="http://127.0.0.1:9/", delay=3600, labels=["red"])
+    assert server.job(topic, "a")["labels"] == ["red"]
+    refused = server.get(f"/jobs?topic={topic}&state=delayed&label=red").expect(400)
+    assert "encrypt-labels" in json.dumps(refused)
+
+
+@pytest.mark.parametrize("text, why", [("12\n", "64 hexadecimal digits"), ("", "it has no key"), ("ab" * 32 + "\n" + "AB" * 32, "line 2")])
+def test_a_bad_file_is_refused(text, why):
+    path = pathlib.Path(scratch.file("keys"))
+    path.write_text(text)
+    ended = run("--encryption-keys", str(path), "--redis", "redis://127.0.0.1:1")
+    assert ended.returncode == 2 and why in ended.stderr and text.strip()[:8] not in ended.stderr.replace(why, "") or not text
+
+
+# ---- rekey ----
+
+def rekey(server, expect=0):
+    ended = run("rekey", "--server", server.url, seconds=60)
+    assert ended.returncode == expect, ended.stderr
+    return ended.stdout
+
+
+def test_rekey_moves_all_data_to_the_first_key(redis, own, topic):
+    """Afterwards the old key opens nothing, the data are the same as before, and jobs go on."""
+    topic = "mk-" + topic[-20:].replace(".", "")
+    place, mark, old, fresh = redis(), Marks(), new_key(), new_key()
+    database = scratch.file("history.sqlite")
+    plain = QStash("--history", f"sqlite:{database}", redis=place)
+    jobs_with_secrets(plain, own, mark, topic)  # before there were keys
+    plain.stop()
+    keys = key_file(old)
+    server = QStash("--history", f"sqlite:{database}", "--encryption-keys", keys, redis=place)
+
+    def look():
+        shown = [server.get(f"/jobs/{topic}/{job_id}").expect(200) for job_id in ("waits", "bytes", "done", "dead", "retried")]
+        # the list from the history and the attempts
+        shown += [server.get(f"/jobs/{topic}/dead/attempts").expect(200), server.get(f"/topics/{topic}").expect(200)["settings"]]
+        return shown + [server.get(f"/schedules/{topic}/each").expect(200)["job"], server.get(f"/groups/{topic}").expect(200)]
+    try:
+        attempts_of_workers(server, own, mark, topic)
+        made = messages_and_runs(server, own, mark, topic)
+        before = look()
+        write_keys(keys, fresh, old)
+        server.reload()
+        assert look() == before
+        assert "encrypted with the first key" in rekey(server)
+        assert ", 0 encrypted" in rekey(server)
+        write_keys(keys, fresh)
+        server.reload()
+        assert look() == before
+        server.request("POST", f"/schedules/{topic}/each/run").expect(200)  # its definition has a new tag
+        server.run(topic, "waits").expect(202)
+        server.wait_for_state(topic, "waits", "delivered")
+        delivered, = [a for a in own.of(topic, "waits")]
+        assert json.loads(delivered.body) == {"text": mark("body")} and delivered.headers["x-secret"] == mark("header")
+        count = own.count(made.path)
+        made.step(step(next(made.steps), "after"))
+        until(lambda: own.count(made.path) > count, 15, "the next step")
+        assert encoded(mark("payload of a run")) in own.of(made.path)[-1].body.decode()
+    finally:
+        server.stop()
+    place.command("BGREWRITEAOF")
+    until(lambda: b"aof_rewrite_in_progress:0" in place.command("INFO", "persistence") and b"aof_rewrite_scheduled:0" in place.command("INFO", "persistence"), 20, "the rewrite")
+    # Plain text of before is in no live data; streams of events keep theirs for a week.
+    with sqlite3.connect(database) as link:
+        link.execute("VACUUM")
+        link.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    assert mark.found_in(path.read_bytes() for path in pathlib.Path(database).parent.glob(pathlib.Path(database).name + "*")) <= LOOSE
+    assert mark.found_in(files_of_redis(place)) <= LOOSE
+
+
+def test_rekey_without_keys_and_with_a_missing_one(redis, start, topic):
+    place, key = redis(), new_key()
+    server = start("--encryption-keys", key_file(key), redis=place)
+    server.schedule(topic=topic, jobId="a", url="http://127.0.0.1:9/", delay=3600, body="secret")
+    other = start("--encryption-keys", key_file(new_key()), redis=place)
+    assert other.request("POST", "/rekey").expect(200)["left"] == 1
+    rekey(other, expect=3)
+    without = start(redis=place)
+    without.request("POST", "/rekey").expect(409)
+    server.request("POST", "/rekey?cursor=x").expect(400)
+    assert server.job(topic, "a")["body"] == "secret"
+
+
+def test_rekey_disturbs_no_job_that_changes(redis, start, own, topic):
+    """Jobs are delivered, retried and patched while the walk goes on, again and again, between two keys."""
+    place, keys = redis(), [new_key(), new_key()]
+    path = key_file(*keys)
+    server = start("--encryption-keys", path, redis=place)
+    own.script(topic, lambda a: 500 if a.attempt == 1 else 200)
+    for i in range(400):
+        server.schedule(topic=topic, jobId=str(i), url=own.url(), delay=i % 20 / 5, retrySchedule=[1], body=f"body {i}")
+    deadline = time.monotonic() + 60
+    while any(own.of(topic, str(i))[1:] == [] for i in range(400)):
+        assert time.monotonic() < deadline
+        keys.reverse()
+        write_keys(path, *keys)
+        server.reload()
+        rekey(server)
+    until(lambda: own.count(topic) == 800, 10, "all attempts")
+    assert all(a.body == f"body {a.job_id}".encode() for a in own.of(topic))
