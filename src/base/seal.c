@@ -21,6 +21,8 @@ enum {
     HEAD_BYTES = 1 + NAME_BYTES + SALT_BYTES + COUNT_BYTES,
     DATA_KEYS_MAX = 64, /* data keys of other threads and processes that a thread keeps */
     SHA256_BYTES = 32,
+    SCRATCH_KEPT = 256 * 1024,
+    SCRATCH_MAX = 128 * 1024 * 1024,
 };
 #define TEXTS_MAX (UINT64_C(1) << 32) /* texts of one data key (NIST SP 800-38D, 8.3) */
 
@@ -240,7 +242,7 @@ static struct seal_thread *this_thread(void)
     if (!known) {
         pthread_once(&once, make_thread_key);
         known = NEW(struct seal_thread);
-        buffer_init(&known->scratch, (size_t)128 * 1024 * 1024);
+        buffer_init(&known->scratch, SCRATCH_MAX);
         pthread_setspecific(thread_key, known);
     }
     if (known->version != atomic_load_explicit(&process.version, memory_order_acquire)) {
@@ -311,6 +313,15 @@ static struct data_key *find_data_key(struct seal_thread *thread, const unsigned
     return data;
 }
 
+/* Gives back the memory of a large text. */
+static void shrink(struct buffer *scratch)
+{
+    if (scratch->capacity > SCRATCH_KEPT) {
+        buffer_fini(scratch);
+        buffer_init(scratch, SCRATCH_MAX);
+    }
+}
+
 /* ---- sealing ---- */
 
 /* Writes the nonce of the text with this count. */
@@ -357,6 +368,7 @@ void seal_append(struct buffer *out, struct slice owner, struct slice plain)
                                   at + HEAD_BYTES + plain.size);
     assert(ok);
     base64url_append(out, buffer_slice(scratch));
+    shrink(scratch);
 }
 
 /* ---- opening ---- */
@@ -393,6 +405,7 @@ enum seal_answer seal_open(struct slice sealed, struct slice owner, struct buffe
         OPENSSL_cleanse(to, size);
         plain->size = first;
     }
+    shrink(scratch);
     return ok ? SEAL_OPENED : SEAL_DAMAGED;
 }
 

@@ -488,6 +488,22 @@ static bool is_member_sealed(size_t row)
     return job_members.rows[row].flags & MEMBER_SEALED && (row != JOB_LABELS || seal_has_labels());
 }
 
+enum { OWNER_MAX = JOB_KEY_MAX + 16 };
+
+/* Writes the owner of a job's secrets: topic/jobId. A job with a debounce may get the id of the job that it
+ * replaces, which only the script knows; its record then names the id in the member "of". */
+static struct slice write_owner(struct slice topic, struct slice job_id, bool is_debounced,
+                                char text[OWNER_MAX])
+{
+    struct buffer owner = buffer_of(text, OWNER_MAX);
+    buffer_append(&owner, is_debounced ? SLICE("debounce ") : SLICE(""));
+    buffer_append(&owner, topic);
+    buffer_append_byte(&owner, '/');
+    buffer_append(&owner, job_id);
+    assert(!owner.failed && topic.size && job_id.size);
+    return buffer_slice(&owner);
+}
+
 /* Writes the members that are to be sealed as an object, or nothing if the job has none. The url is among
  * them if it has a query. */
 static void write_secrets(const struct job *job, struct buffer *out)
@@ -542,9 +558,9 @@ static bool read_secrets(struct record_reading *reading, struct slice owner, str
 }
 
 /* Writes the owner of a value that a script adds to the record of a job. */
-static struct slice write_value_owner(struct slice id, enum job_member member, char text[JOB_KEY_MAX + 16])
+static struct slice write_value_owner(struct slice id, enum job_member member, char text[OWNER_MAX])
 {
-    struct buffer owner = buffer_of(text, JOB_KEY_MAX + 16);
+    struct buffer owner = buffer_of(text, OWNER_MAX);
     buffer_append(&owner, id);
     buffer_append_byte(&owner, ' ');
     buffer_append(&owner, job_members.rows[member].name);
@@ -554,7 +570,7 @@ static struct slice write_value_owner(struct slice id, enum job_member member, c
 
 static void open_value(struct slice id, enum job_member member, struct slice *value, struct job *job)
 {
-    char owner[JOB_KEY_MAX + 16];
+    char owner[OWNER_MAX];
     if (!sealed_value_is(*value))
         return;
     if (!job->text.data)
@@ -564,43 +580,35 @@ static void open_value(struct slice id, enum job_member member, struct slice *va
 
 void job_value_write(struct slice id, enum job_member member, struct slice value, struct buffer *out)
 {
-    char owner[JOB_KEY_MAX + 16];
+    char owner[OWNER_MAX];
     sealed_value_append(out, write_value_owner(id, member, owner), value);
 }
 
 struct slice job_value_open(struct slice id, enum job_member member, struct slice value,
                             struct sealed_values *values)
 {
-    char owner[JOB_KEY_MAX + 16];
+    char owner[OWNER_MAX];
     return sealed_values_open(values, write_value_owner(id, member, owner), value);
-}
-
-/* A job with debounce may get the id of the job that it replaces, which only the script knows. So its record
- * says for which id of the topic it is sealed. The next change of the record seals it for the job's own id.
- */
-static bool is_same_topic(struct slice id, struct slice of)
-{
-    struct slice topic, other, rest;
-    return of.size && slice_cut(id, '/', &topic, &rest) && slice_cut(of, '/', &other, &rest) &&
-           slice_equal(topic, other);
 }
 
 bool job_members_read(struct slice owner, struct slice record, const struct json_limits *limits,
                       struct job *job, bool *has_broken_json)
 {
-    struct slice sealed = {NULL, 0};
+    struct slice sealed = {NULL, 0}, of = {NULL, 0};
+    char room[OWNER_MAX];
     struct record_reading reading = {.table = &job_members,
                                      .of = job,
                                      .text = &job->text,
                                      .unknown = &job->unknown,
                                      .lacks = &job->lacks,
                                      .sealed = &sealed,
+                                     .sealed_of = &of,
                                      .checked = limits};
     buffer_init(&job->text, record.size + sizeof JOB_LACKS_KEY + SEAL_NAME_SIZE);
     bool is_read = members_read(&reading, record);
     if (is_read && sealed.data && job->lacks.size == 0)
-        is_read = read_secrets(
-            &reading, is_same_topic(owner, reading.sealed_for) ? reading.sealed_for : owner, sealed, job);
+        is_read =
+            read_secrets(&reading, of.size ? write_owner(job->topic, of, true, room) : owner, sealed, job);
     if (is_read && job->progress.size)
         open_value(owner, JOB_PROGRESS, &job->progress, job);
     if (is_read && job->result.size)
@@ -630,13 +638,13 @@ static void write_record(const struct job *job, bool has_head, struct slice owne
         write_open_members(job, &json);
     else
         members_write(&before_body, job, MEMBERS_FOR_REDIS, &json);
+    if (secrets.size && job->debounce_key.size)
+        json_add_text(&json, "of", job->job_id);
     put_needs(job, secrets.size > 0, &json);
     unknown_members_write(&job->unknown, &json); /* unknown members come before the body */
     if (has_head)
         insert_head(job, at, is_sealing, out);
     if (secrets.size) {
-        if (has_head && job->debounce_key.size)
-            json_add_text(&json, "of", owner);
         sealed_put(&json, owner, buffer_slice(&secrets));
     } else if (!is_sealing) {
         members_put(&job_members.rows[JOB_BODY_BASE64], job, MEMBERS_FOR_REDIS, &json);
@@ -648,15 +656,11 @@ static void write_record(const struct job *job, bool has_head, struct slice owne
 
 void job_write(const struct job *job, struct buffer *out)
 {
-    char room[JOB_KEY_MAX + 1];
-    struct buffer owner = buffer_of(room, sizeof room);
-    if (seal_is_on()) {
-        buffer_append(&owner, job->topic);
-        buffer_append_byte(&owner, '/');
-        buffer_append(&owner, job->job_id);
-        assert(!owner.failed && job->topic.size && job->job_id.size);
-    }
-    write_record(job, true, buffer_slice(&owner), out);
+    char room[OWNER_MAX];
+    struct slice owner = SLICE("");
+    if (seal_is_on())
+        owner = write_owner(job->topic, job->job_id, job->debounce_key.size, room);
+    write_record(job, true, owner, out);
 }
 
 void job_write_definition(const struct job *job, struct slice owner, struct buffer *out)

@@ -136,7 +136,7 @@ struct record_reading {
     struct unknown_members *unknown;
     struct slice *lacks;     /* becomes the first name in "needs" that this version does not know */
     struct slice *sealed;    /* becomes the text of the member "sealed"; NULL: the member is an unknown one */
-    struct slice sealed_for; /* if sealed is set: the text of the member "of"; empty: none */
+    struct slice *sealed_of; /* the same for the member "of" */
     /* Limits of the clients' own JSON (the members of the kind MEMBER_JSON that clients send). If set, this
      * JSON is checked as it is read. Otherwise only its end is found. */
     const struct json_limits *checked;

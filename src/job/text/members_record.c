@@ -255,14 +255,13 @@ static bool read_member(struct record_reading *reading, struct json_cursor *curs
     const struct member *member = at < table->count ? &table->rows[at] : NULL;
     if (!take_value(reading, cursor, member, &value))
         return false;
-    if (!member && reading->sealed && slice_equal(name, SLICE("of"))) {
-        bool is_first = !reading->sealed_for.data && json_is_text(value) && !json_has_escapes(value);
-        reading->sealed_for = is_first ? slice_from(value.data + 1, value.size - 2) : SLICE("");
-        return is_first;
-    }
-    if (!member && reading->sealed && slice_equal(name, SLICE("sealed"))) {
-        bool is_first = !reading->sealed->data && json_is_text(value);
-        *reading->sealed = is_first ? slice_from(value.data + 1, value.size - 2) : SLICE("");
+    struct slice *text = member                               ? NULL
+                         : slice_equal(name, SLICE("sealed")) ? reading->sealed
+                         : slice_equal(name, SLICE("of"))     ? reading->sealed_of
+                                                              : NULL;
+    if (text) {
+        bool is_first = !text->data && json_is_text(value);
+        *text = is_first ? slice_from(value.data + 1, value.size - 2) : SLICE("");
         return is_first;
     }
     if (!member)

@@ -33,8 +33,10 @@ function Stream.add(topic, id, type_of_event, data)
   if until_ms and tonumber(until_ms) > clock.lease_now then publish('stream ' .. topic) end
 end
 
--- The same for an event that has the line of an attempt, or ''.
+-- The same for an event that has the line of an attempt, or ''. Readers need no answer, so it is left out.
 function Stream.add_end(topic, id, type_of_event, line)
+  if not Stream.is_on(topic) then return end
+  line = string.match(line, '^(%S+ %d+ %d+ %d+) ') or line
   Stream.add(topic, id, type_of_event, line ~= '' and line .. '\n' or '')
 end
 
