@@ -431,6 +431,12 @@ bool seal_is_current(struct slice sealed)
            memcmp(head + 1, thread->keys->keys[0].name, NAME_BYTES) == 0;
 }
 
+bool seal_has_key(struct slice sealed)
+{
+    unsigned char head[6];
+    return decode_name(sealed, head) && find_key(this_thread()->keys, head + 1);
+}
+
 bool seal_name(struct slice sealed, char name[SEAL_NAME_SIZE])
 {
     unsigned char head[6];

@@ -64,6 +64,9 @@ enum seal_answer seal_open(struct slice sealed, struct slice owner, struct buffe
 /* Returns whether the first key of the process has sealed the text. */
 bool seal_is_current(struct slice sealed);
 
+/* Returns whether the process has the key that has sealed the text. */
+bool seal_has_key(struct slice sealed);
+
 /* Writes the name of the key that has sealed the text. Returns false if the text has another form. */
 bool seal_name(struct slice sealed, char name[SEAL_NAME_SIZE]);
 

@@ -16,30 +16,45 @@
 
 /* ---- whether a text is to be written ---- */
 
-/* Returns whether the sealed texts behind each mark are those of the first key. Sets *is_sealed if there is
- * one. */
-static bool marked_are_current(struct slice text, struct slice mark, bool *is_sealed)
+/* Returns the next sealed text behind a mark, and moves *at behind it; or an empty text. */
+static struct slice next_sealed(struct slice text, struct slice mark, const char **at)
 {
     const char *end = slice_end(text);
     struct slice sealed, ignored;
     char name[SEAL_NAME_SIZE];
-    for (const char *at = text.data; (at = memmem(at, (size_t)(end - at), mark.data, mark.size));) {
-        at += mark.size;
-        slice_cut(slice_from(at, (size_t)(end - at)), '"', &sealed, &ignored);
-        if (!seal_name(sealed, name))
-            continue;
-        *is_sealed = true;
-        if (!seal_is_current(sealed))
-            return false;
+    while (*at < end && (*at = memmem(*at, (size_t)(end - *at), mark.data, mark.size))) {
+        *at += mark.size;
+        slice_cut(slice_from(*at, (size_t)(end - *at)), '"', &sealed, &ignored);
+        if (seal_name(sealed, name))
+            return sealed;
     }
-    return true;
+    return SLICE("");
 }
 
+static const struct slice marks[] = {SLICE_INIT(VALUE), SLICE_INIT(MEMBER)};
+
+/* Returns whether the text has sealed parts, all of the first key. */
 static bool is_current(struct slice text)
 {
     bool is_sealed = false;
-    return text.size == 0 || (marked_are_current(text, SLICE(VALUE), &is_sealed) &&
-                              marked_are_current(text, SLICE(MEMBER), &is_sealed) && is_sealed);
+    for (size_t i = 0; text.size && i < sizeof marks / sizeof *marks; i++) {
+        const char *at = text.data;
+        for (struct slice sealed; (sealed = next_sealed(text, marks[i], &at)).size; is_sealed = true)
+            if (!seal_is_current(sealed))
+                return false;
+    }
+    return is_sealed || text.size == 0;
+}
+
+bool rekey_lacks(struct slice text, char name[SEAL_NAME_SIZE])
+{
+    for (size_t i = 0; text.size && i < sizeof marks / sizeof *marks; i++) {
+        const char *at = text.data;
+        for (struct slice sealed; (sealed = next_sealed(text, marks[i], &at)).size;)
+            if (!seal_has_key(sealed))
+                return seal_name(sealed, name);
+    }
+    return false;
 }
 
 /* ---- parts of texts ---- */

@@ -3,6 +3,7 @@
 #define DUEPOST_JOB_REKEY_H
 
 #include "base/buffer.h"
+#include "base/seal.h"
 #include "base/slice.h"
 
 enum rekey_answer {
@@ -15,8 +16,11 @@ enum rekey_answer {
  * process has keys. */
 enum rekey_answer rekey_text(struct slice key, struct slice field, struct slice text, struct buffer *out);
 
-/* The same for an ended job in the form that it has in the outbox (history/history.h). is_body_left_out: the
- * history does not have its body. */
+/* Returns whether the process lacks a key with which a part of the text is encrypted, and writes its name. */
+bool rekey_lacks(struct slice text, char name[SEAL_NAME_SIZE]);
+
+/* Does what rekey_text does, for an ended job in the form that it has in the outbox (history/history.h).
+ * is_body_left_out: the history does not have its body. */
 enum rekey_answer rekey_ended(struct slice id, struct slice text, bool is_body_left_out, struct buffer *out);
 
 #endif

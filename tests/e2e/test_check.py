@@ -80,7 +80,7 @@ def test_a_healthy_setup_passes_on_one_screen(redis):
     assert {line.split()[0] for line in lines[:-1]} <= {"ok", "warn"}, done.stdout
     assert {line.split()[1] for line in lines[:-1]} == {
         "options", "tokens", "targets", "listen", "files", "dns", "timezones", "history", "redis", "version", "rights", "eviction", "data", "memory",
-        "durability", "write", "clock"}
+        "durability", "write", "clock", "encryption"}
     assert lines[-1].endswith("0 to repair (FAIL)")
 
 

@@ -268,7 +268,7 @@ def test_without_its_key_a_job_waits_and_is_never_buried(redis, start, own, topi
     first.stop()
     other = key_file(new_key())
     server = start("--encryption-keys", other, redis=place)
-    until(lambda: "job_without_encryption_key" in server.log(), 20, "the warning")
+    until(lambda: "job_needs_encryption_key" in server.log(), 20, "the warning")
     assert own.count(topic) == 0 and server.get(f"/jobs/{topic}/a").status == 200
     why = server.get(f"/jobs/{topic}/a/why").expect(200)
     assert why["why"] == "encryption_key" and "--encryption-keys" in why["detail"]
@@ -305,6 +305,22 @@ def test_a_bad_file_is_refused(text, why):
     path.write_text(text)
     ended = run("--encryption-keys", str(path), "--redis", "redis://127.0.0.1:1")
     assert ended.returncode == 2 and why in ended.stderr and text.strip()[:8] not in ended.stderr.replace(why, "") or not text
+
+
+def test_check_names_the_keys(redis, start, topic):
+    place, key = redis(), new_key()
+    server = start("--encryption-keys", key_file(key), redis=place)
+    server.schedule(topic=topic, jobId="a", url="http://127.0.0.1:9/", delay=3600, body="secret")
+    server.stop()
+
+    def line(*options):
+        ended = run("check", "--json", "--listen", "127.0.0.1:0", "--history", "off", "--redis", place.address, *options, seconds=40)
+        return next((each["result"], each["text"]) for each in json.loads(ended.stdout)["checks"] if each["name"] == "encryption")
+    result, text = line("--encryption-keys", key_file(key))
+    assert result == "ok" and re.fullmatch(r"1 key in the file, [0-9a-f]{8} encrypts; each of 1 texts in Redis opens", text)
+    name = text.split()[5]
+    for result, text in line("--encryption-keys", key_file(new_key())), line():
+        assert result == "FAIL" and name in text and "--encryption-keys" in text
 
 
 # ---- rekey ----

@@ -53,6 +53,7 @@ static void check_all(struct check_report *report, struct options *options, cons
     if (options->warning_count == 0)
         check_add(report, CHECK_OK, "options", "%s",
                   options->config ? options->config : "no configuration file");
+    seal_use(options->encryption_keys, options->encrypts_labels);
     check_tokens(report, options);
     check_targets(report, options);
     check_ports(report, options);

@@ -13,6 +13,7 @@
 #include "base/metrics.h"
 #include "base/system.h"
 #include "io/loop.h"
+#include "job/rekey.h"
 #include "server/check/check_private.h"
 #include "server/options/options.h"
 #include "server/redis/redis_private.h"
@@ -141,6 +142,10 @@ struct redis_check {
     int64_t began_us, began_ms, slowest_us;
     enum status write_status;
     int64_t skew_ms, skew_rtt_us;
+    /* The look at the keys: pages and texts that were read, and a key that is missing. */
+    size_t looks, texts;
+    enum status look_status;
+    char lacks[SEAL_NAME_SIZE];
 };
 
 static void on_timeout(void *arg)
@@ -382,6 +387,67 @@ static void try_writes(struct redis_check *check)
     }
 }
 
+/* ---- keys of the encryption ---- */
+
+/* The texts that are read for a look at their keys: one page of each hash. */
+static const struct slice looked_at[] = {SLICE_INIT("topics"), SLICE_INIT("patterns"),
+                                         SLICE_INIT("groups"), SLICE_INIT("schedules"),
+                                         SLICE_INIT("jobs"),   SLICE_INIT("kept")};
+enum { LOOKED_AT = sizeof looked_at / sizeof *looked_at, TEXTS = 50 };
+
+static void look_next(struct redis_check *check);
+
+static void on_texts(void *arg, enum status status, const struct store_secrets *found)
+{
+    struct redis_check *check = arg;
+    if (check->is_over)
+        return;
+    for (size_t i = 0; status == STATUS_OK && i < found->count && !check->lacks[0]; i++)
+        (void)rekey_lacks(found->items[i].text, check->lacks);
+    check->texts += status == STATUS_OK ? found->count : 0;
+    check->look_status = status;
+    check->looks++;
+    if (status != STATUS_OK || check->lacks[0] || check->looks == LOOKED_AT * store_shards(check->store))
+        loop_stop(check->loop);
+    else
+        look_next(check);
+}
+
+static void look_next(struct redis_check *check)
+{
+    store_secrets(check->store, check->looks / LOOKED_AT, looked_at[check->looks % LOOKED_AT], SLICE("0"),
+                  TEXTS, on_texts, check);
+}
+
+static void check_keys(struct redis_check *check)
+{
+    const struct seal_keys *keys = check->options->encryption_keys;
+    char name[SEAL_NAME_SIZE] = "";
+    check->is_over = false;
+    check->look_status = STATUS_UNKNOWN;
+    timer_start(check->timer, WRITE_US);
+    look_next(check);
+    loop_run(check->loop);
+    check->is_over = true;
+    if (keys)
+        seal_keys_name(keys, 0, name);
+    if (check->lacks[0])
+        check_add(check->report, CHECK_FAILURE, "encryption",
+                  "data in Redis need the key %s, which %s; jobs and topics that need it are held. Add the "
+                  "key to the "
+                  "file of --encryption-keys",
+                  check->lacks,
+                  keys ? "the file does not have" : "is missing, because there is no --encryption-keys");
+    else if (check->look_status != STATUS_OK)
+        check_add(check->report, CHECK_WARNING, "encryption", "not checked: the data could not be read");
+    else if (keys)
+        check_add(check->report, CHECK_OK, "encryption",
+                  "%zu %s in the file, %s encrypts; each of %zu texts in Redis opens", seal_keys_count(keys),
+                  seal_keys_count(keys) == 1 ? "key" : "keys", name, check->texts);
+    else
+        check_add(check->report, CHECK_OK, "encryption", "off");
+}
+
 static bool may_write(const struct redis_check *check)
 {
     struct problem problem;
@@ -401,8 +467,10 @@ static void check_store(struct redis_check *check, const struct redis_address *r
     loop_run(check->loop);
     store_on_change(check->store, NULL, NULL);
     add_lines(check, &store);
-    if (may_write(check))
+    if (may_write(check)) {
         try_writes(check);
+        check_keys(check);
+    }
     store_free(check->store);
     metrics_board_free(board);
 }
