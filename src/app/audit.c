@@ -10,6 +10,7 @@
 #include "base/timestamp.h"
 #include "job/group.h"
 #include "job/schedule/recurring.h"
+#include "job/token.h"
 #include "job/topic/topic_settings.h"
 
 enum {
@@ -296,6 +297,94 @@ bool audit_show_schedule(struct slice name, struct slice text, struct json_write
     }
     recurring_fini(&recurring);
     return is_read;
+}
+
+/* ---- changes by the operator ---- */
+
+static void write_host(const void *peer, char text[APP_FROM_SIZE])
+{
+    (void)peer;
+    snprintf(text, APP_FROM_SIZE, "this host");
+}
+
+/* The members borrow the text: an object that is shown as it is. */
+static bool show_json(struct slice name, struct slice text, struct json_writer *json)
+{
+    (void)name;
+    json_put_raw(json, text);
+    return text.size <= SIDE_MAX;
+}
+
+static const struct token *find_named(const struct token_table *tokens, const char *name)
+{
+    for (size_t i = 0; tokens && i < token_table_count(tokens); i++)
+        if (strcmp(token_table_at(tokens, i)->name, name) == 0)
+            return token_table_at(tokens, i);
+    return NULL;
+}
+
+static bool is_same_text(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static bool has_same_text(const struct token *a, const struct token *b)
+{
+    return memcmp(a->digest, b->digest, sizeof a->digest) == 0;
+}
+
+static bool is_same_token(const struct token *a, const struct token *b)
+{
+    return has_same_text(a, b) && a->scopes == b->scopes && is_same_text(a->topics, b->topics) &&
+           is_same_text(a->groups, b->groups) && a->rate.period_ns == b->rate.period_ns &&
+           a->rate.step_ns == b->rate.step_ns;
+}
+
+/* Writes the tokens that the other table does not have like this, by name. Returns how many there are. */
+static size_t write_tokens(struct buffer *out, const struct token_table *tokens,
+                           const struct token_table *others)
+{
+    struct json_writer json = json_writer_to(out);
+    size_t count = 0;
+    json_put_object(&json);
+    for (size_t i = 0; tokens && i < token_table_count(tokens); i++) {
+        const struct token *token = token_table_at(tokens, i), *other = find_named(others, token->name);
+        char scopes[TOKEN_SCOPES_SIZE];
+        if (other && is_same_token(token, other))
+            continue;
+        count++;
+        token_scopes_text(token->scopes, scopes);
+        json_add_object(&json, token->name);
+        json_add_text(&json, "scopes", slice_of(scopes));
+        if (token->topics)
+            json_add_text(&json, "topics", slice_of(token->topics));
+        if (token->groups)
+            json_add_text(&json, "groups", slice_of(token->groups));
+        if (token->rate.step_ns)
+            json_add_number(&json, "jobsPerHour", INT64_C(3600000000000) / token->rate.step_ns);
+        if (other)
+            json_add_bool(&json, "hasSameText", has_same_text(token, other));
+        json_end_object(&json);
+    }
+    json_end_object(&json);
+    return count;
+}
+
+void app_audit_tokens(struct app *app, const struct token_table *before, const struct token_table *after)
+{
+    struct app_notes notes;
+    const struct app_caller by_host = {.name = "-", .write_from = write_host, .notes = &notes};
+    struct buffer old, new;
+    buffer_init(&old, TOKENS_FILE_BYTES_MAX * (size_t)4);
+    buffer_init(&new, TOKENS_FILE_BYTES_MAX * (size_t)4);
+    app_notes_init(&notes, app);
+    size_t count = write_tokens(&old, before, after) + write_tokens(&new, after, before);
+    if (count)
+        audit_change(&by_host, "tokens_changed", "tokens", SLICE(""), STATUS_OK, show_json,
+                     buffer_slice(&old), buffer_slice(&new));
+    app_notes_fini(&notes);
+    buffer_fini(&old);
+    buffer_fini(&new);
 }
 
 /* ---- the list ---- */

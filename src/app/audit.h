@@ -49,6 +49,14 @@ static inline bool app_notes_are_pending(const struct app_notes *notes)
     return !list_is_empty(&notes->pending);
 }
 
+/* ---- changes by the operator ---- */
+
+struct token_table;
+
+/* Records which tokens were removed, added and changed when the file of tokens was read again. NULL: the
+ * server had or has no tokens. Nothing waits for the line. */
+void app_audit_tokens(struct app *, const struct token_table *before, const struct token_table *after);
+
 /* ---- the list ---- */
 
 typedef void app_line_fn(void *arg, const struct trail_entry *);

@@ -11,6 +11,7 @@
 
 #include "api/api.h"
 #include "app/app.h"
+#include "app/audit.h"
 #include "app/clock.h"
 #include "app/job_counts.h"
 #include "app/lease.h"
@@ -540,6 +541,8 @@ static void reload(void *arg)
     struct reload_call *call = arg;
     struct reactor *reactor = call->reactor;
     const struct options *options = call->options;
+    if (reactor->options.index == 0)
+        app_audit_tokens(&reactor->app, reactor->options.options->tokens, options->tokens);
     reactor->options.options = options;
     store_set_limits(reactor->store, &(struct store_options){
                                          .max_in_flight_topic = options->max_in_flight_topic,

@@ -225,6 +225,29 @@ def test_refused_changes_have_no_line(keeper, topic):
     assert line(keeper, topic=topic)["action"] == "settings_replaced"
 
 
+def test_a_changed_file_of_tokens_has_a_line(start):
+    tokens = TokenFile()
+    ops = tokens.add("ops")
+    tokens.add("shop", ["read"])
+    tokens.add("gone", ["read"])
+    server = start("--tokens", str(tokens.path), "--history", f"sqlite:{scratch.file('tokens.sqlite')}", "--reactors", "2", token=ops)
+    for name in "shop", "gone":
+        tokens.remove(name)
+    tokens.add("shop", ["read", "cancel"], rate="10/s")
+    tokens.add("mail", ["schedule"], topics="mail-*")
+    server.reload("tokens_read")
+    assert without(line(server, action="tokens_changed")) == {
+        "action": "tokens_changed", "kind": "tokens", "outcome": "done",
+        "before": {"shop": {"scopes": "read", "hasSameText": False}, "gone": {"scopes": "read"}},
+        "after": {"shop": {"scopes": "read,cancel", "jobsPerHour": 36000, "hasSameText": False}, "mail": {"scopes": "schedule", "topics": "mail-*"}}}
+    assert line(server, token="-")["from"] == "this host"
+    server.reload("tokens_read")
+    put(server, "/topics/last", {"weight": 2}).expect(200)
+    line(server, topic="last")
+    assert len(lines(server, action="tokens_changed")) == 1
+    assert "dp_canary" not in json.dumps(lines(server)) and "sha256" not in json.dumps(lines(server))
+
+
 def test_the_command_lists_changes(keeper, tokens, topic):
     def ask(*words):
         return run("audit", "--server", keeper.url, *words, extra={"DUEPOST_TOKEN": tokens.texts["ops"]})
