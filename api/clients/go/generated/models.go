@@ -1321,6 +1321,12 @@ type ReportAlertJSONBody struct {
 	// Count `died`: how many jobs have died since the alert began.
 	Count *int64 `json:"count,omitempty"`
 
+	// DeliveredAt `missed`: when a job of the schedule was last delivered.
+	DeliveredAt *time.Time `json:"deliveredAt,omitempty"`
+
+	// ExpectedUntil `missed`: until when a delivery was, or is now, expected. Absent if none is expected any more.
+	ExpectedUntil *time.Time `json:"expectedUntil,omitempty"`
+
 	// Failed `failing`: how many of them failed.
 	Failed *int64 `json:"failed,omitempty"`
 
@@ -1336,7 +1342,10 @@ type ReportAlertJSONBody struct {
 	// Pending `quotaReached`: jobs that wait or are in flight.
 	Pending  *int64  `json:"pending,omitempty"`
 	Receiver *string `json:"receiver,omitempty"`
-	Shard    *string `json:"shard,omitempty"`
+
+	// ScheduleId `missed`: the schedule, with its `topic`.
+	ScheduleId *string `json:"scheduleId,omitempty"`
+	Shard      *string `json:"shard,omitempty"`
 
 	// Since When the alert has begun. The same in both reports. Absent in a test.
 	Since *time.Time               `json:"since,omitempty"`

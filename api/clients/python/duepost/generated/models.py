@@ -18,12 +18,41 @@ class Access(TypedDict):
     clock: NotRequired[Literal["manual"]]
 
 
+class Jobs(TypedDict):
+    overdue: int
+    waiting: int
+    scheduled: int
+    topics: int
+    schedules: int
+
+
+class Attempts(TypedDict):
+    measured: int
+    durationMs: int
+    maxInFlight: int
+
+
+class Series(TypedDict):
+    due: list[int]
+    begun: list[int]
+    backlog: list[int]
+    lateMs: list[int]
+    paused: list[int]
+
+
+class Series1(TypedDict):
+    due: list[int]
+    begun: list[int]
+    backlog: list[int]
+
+
 class Rights(TypedDict):
     name: NotRequired[str]
     scopes: list[Literal["schedule", "read", "cancel", "admin", "lease"]]
     topics: NotRequired[list[str]]
     groups: NotRequired[list[str]]
     jobsPerHour: NotRequired[int]
+    lastUsedAt: NotRequired[str]
 
 
 class NotImportedItem(TypedDict):
@@ -42,8 +71,8 @@ class Imported(TypedDict):
     notImported: list[NotImportedItem]
 
 
-Series = TypedDict(
-    "Series",
+Series2 = TypedDict(
+    "Series2",
     {
         "from": int,
         "until": int,
@@ -59,7 +88,7 @@ Series = TypedDict(
 )
 
 
-class Jobs(TypedDict):
+class Jobs1(TypedDict):
     delayed: NotRequired[int]
     ready: NotRequired[int]
     held: int
@@ -126,7 +155,7 @@ class Debounce(TypedDict):
 
 
 class Alert(TypedDict):
-    on: Literal["died", "failing", "overdue", "quotaReached", "breakerOpened", "historyBehind", "durabilityLost", "certificateEnds"]
+    on: Literal["died", "failing", "overdue", "quotaReached", "missed", "breakerOpened", "historyBehind", "durabilityLost", "certificateEnds"]
     url: str
     form: NotRequired[Literal["json", "slack"]]
     after: NotRequired[float | str]
@@ -138,6 +167,7 @@ class Alert(TypedDict):
 class OpenAlert(TypedDict):
     alert: str
     topic: NotRequired[str]
+    scheduleId: NotRequired[str]
     receiver: NotRequired[str]
     shard: NotRequired[str]
     since: str
@@ -380,6 +410,38 @@ class LimitPatch(TypedDict):
     pass
 
 
+AuditLine = TypedDict(
+    "AuditLine",
+    {
+        "id": str,
+        "at": str,
+        "action": str,
+        "token": NotRequired[str],
+        "from": str,
+        "kind": Literal["data", "group", "job", "jobs", "key", "limit", "now", "pattern", "receiver", "schedule", "topic", "workflow"],
+        "target": NotRequired[str],
+        "topic": NotRequired[str],
+        "filter": NotRequired[str],
+        "part": NotRequired[Literal["page", "last"]],
+        "outcome": Literal["done", "not_durable", "unknown"],
+        "matched": NotRequired[int],
+        "done": NotRequired[int],
+        "skipped": NotRequired[int],
+        "unknown": NotRequired[int],
+        "removed": NotRequired[int],
+        "lines": NotRequired[int],
+        "imported": NotRequired[int],
+        "same": NotRequired[int],
+        "exists": NotRequired[int],
+        "refused": NotRequired[int],
+        "before": NotRequired[dict[str, Any]],
+        "after": NotRequired[dict[str, Any]],
+        "beforeLeftOut": NotRequired[bool],
+        "afterLeftOut": NotRequired[bool],
+    },
+)
+
+
 class LimitState(TypedDict):
     limit: str
     settings: LimitSettings
@@ -423,6 +485,7 @@ class Receiver(TypedDict):
     openSince: NotRequired[str]
     probeAt: NotRequired[str]
     maxInFlight: NotRequired[int]
+    certificateEndsAt: NotRequired[str]
     lastFailure: NotRequired[LastFailure]
     reportedAt: str
 
@@ -433,7 +496,7 @@ class Failing(TypedDict):
     lastAnswer: NotRequired[str]
 
 
-class Jobs1(TypedDict):
+class Jobs2(TypedDict):
     delayed: int
     ready: int
     held: int
@@ -768,6 +831,18 @@ class ReadSentJobsParametersQuery(TypedDict):
     group: str
 
 
+ReadForecastParametersQuery = TypedDict(
+    "ReadForecastParametersQuery",
+    {
+        "from": NotRequired[str],
+        "to": NotRequired[str],
+        "step": NotRequired[str],
+        "topic": NotRequired[str],
+        "duration": NotRequired[str],
+    },
+)
+
+
 ReadStatsParametersQuery = TypedDict(
     "ReadStatsParametersQuery",
     {
@@ -801,6 +876,25 @@ ReadStatsResponse = TypedDict(
 
 class ListTokensResponse(TypedDict):
     tokens: list[Rights]
+
+
+ListAuditParametersQuery = TypedDict(
+    "ListAuditParametersQuery",
+    {
+        "from": NotRequired[str],
+        "to": NotRequired[str],
+        "action": NotRequired[str],
+        "topic": NotRequired[str],
+        "token": NotRequired[str],
+        "limit": NotRequired[int],
+        "cursor": NotRequired[str],
+    },
+)
+
+
+class ListAuditResponse(TypedDict):
+    lines: list[AuditLine]
+    cursor: NotRequired[str]
 
 
 ExplainCronParametersQuery = TypedDict(
@@ -950,6 +1044,10 @@ class DeleteScheduleResponse(TypedDict):
     scheduleId: str
 
 
+class PreviewScheduleParametersQuery(TypedDict):
+    count: NotRequired[int]
+
+
 class ListWorkflowsParametersQuery(TypedDict):
     topic: NotRequired[str]
     state: NotRequired[Literal["active", "succeeded", "failed", "cancelled"]]
@@ -1003,6 +1101,47 @@ class CronTimes(TypedDict):
     text: str
     timezone: str
     next: list[str]
+
+
+class PreviewedTime(TypedDict):
+    time: str
+    dueAt: str
+    moved: NotRequired[Literal[True]]
+    outsideWindows: NotRequired[int]
+
+
+class ClockChange(TypedDict):
+    at: str
+    seconds: int
+    times: int
+    effect: Literal["moved", "skipped", "once", "twice"]
+
+
+class Schedule(TypedDict):
+    topic: str
+    scheduleId: str
+    jobs: int
+
+
+class ForecastBacklog(TypedDict):
+    peak: int
+    peakAt: NotRequired[str]
+    lateMs: int
+    left: int
+    drainedAt: NotRequired[str]
+
+
+class ForecastLine(TypedDict):
+    topic: NotRequired[str]
+    limit: NotRequired[str]
+    due: int
+    by: NotRequired[Literal["paused", "windows", "order", "maxInFlight", "rate"]]
+    peakBacklog: int
+    peakAt: NotRequired[str]
+    lateMs: int
+    left: int
+    drainedAt: NotRequired[str]
+    series: Series1
 
 
 class Clock(TypedDict):
@@ -1087,8 +1226,8 @@ class Process(TypedDict):
 class Overview(TypedDict):
     now: str
     clock: NotRequired[Literal["manual"]]
-    series: NotRequired[Series]
-    jobs: NotRequired[Jobs]
+    series: NotRequired[Series2]
+    jobs: NotRequired[Jobs1]
     history: NotRequired[History]
     outbox: NotRequired[Outbox]
     coming: NotRequired[Coming]
@@ -1112,6 +1251,7 @@ class SchedulePatch(TypedDict):
     windows: NotRequired[list[Window] | None]
     misfire: NotRequired[str | None]
     overlap: NotRequired[str | None]
+    expectBy: NotRequired[float | str | None]
     paused: NotRequired[bool | None]
     job: NotRequired[dict[str, Any]]
 
@@ -1128,7 +1268,7 @@ class Last(TypedDict):
     jobs: NotRequired[list[SentJob]]
 
 
-class Schedule(TypedDict):
+class Schedule1(TypedDict):
     topic: str
     scheduleId: str
     cron: NotRequired[str]
@@ -1141,6 +1281,10 @@ class Schedule(TypedDict):
     windows: NotRequired[list[Window]]
     misfire: NotRequired[Literal["one", "skip", "all"]]
     overlap: NotRequired[Literal["allow", "skip"]]
+    expectBy: NotRequired[float]
+    expectedUntil: NotRequired[str]
+    missed: NotRequired[bool]
+    deliveredAt: NotRequired[str]
     paused: NotRequired[bool]
     createdAt: NotRequired[str]
     job: NotRequired[dict[str, Any]]
@@ -1347,7 +1491,7 @@ TopicState = TypedDict(
         "topic": str,
         "settings": Settings,
         "from": NotRequired[dict[str, str]],
-        "jobs": NotRequired[Jobs1],
+        "jobs": NotRequired[Jobs2],
         "overdue": NotRequired[int],
         "quota": NotRequired[Quota],
         "oldestOverdueAt": NotRequired[str],
@@ -1466,13 +1610,43 @@ class ResetSettingsResponse(TypedDict):
 
 
 class ListSchedulesResponse(TypedDict):
-    schedules: list[Schedule]
+    schedules: list[Schedule1]
     cursor: NotRequired[str]
 
 
 class ListSchedulesOfTopicResponse(TypedDict):
-    schedules: list[Schedule]
+    schedules: list[Schedule1]
     cursor: NotRequired[str]
+
+
+class SchedulePreview(TypedDict):
+    now: str
+    text: str
+    paused: bool
+    overlap: Literal["allow", "skip"]
+    times: list[PreviewedTime]
+    endsBy: NotRequired[Literal["endAt", "windows", "calendar"]]
+    clockChanges: list[ClockChange]
+
+
+Forecast = TypedDict(
+    "Forecast",
+    {
+        "now": str,
+        "from": str,
+        "to": str,
+        "step": int,
+        "resolution": int,
+        "jobs": Jobs,
+        "attempts": Attempts,
+        "backlog": ForecastBacklog,
+        "series": Series,
+        "narrow": list[ForecastLine],
+        "topics": list[ForecastLine],
+        "schedules": list[Schedule],
+        "partial": NotRequired[Literal[True]],
+    },
+)
 
 
 class ClockTurned(TypedDict):
@@ -1554,5 +1728,6 @@ class NewSchedule(TypedDict):
     windows: NotRequired[list[Window]]
     misfire: NotRequired[Literal["one", "skip", "all"]]
     overlap: NotRequired[Literal["allow", "skip"]]
+    expectBy: NotRequired[float | str]
     paused: NotRequired[bool]
     job: JobOfSchedule

@@ -383,6 +383,34 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/forecast": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Forecast which jobs become due and begin, and whether the limits keep up
+         * @description Counts the waiting jobs (retries included) by due time, adds the jobs that schedules will create, and computes from
+         *     the limits of topics, from shared limits and from the durations of attempts when these jobs begin, how many wait
+         *     meanwhile, and for how long. Nothing is written. With very many jobs, the answer takes some seconds of this process,
+         *     and Redis is never busy with it for more than a few ms at a time. A reactor computes one forecast at a time.
+         *
+         *     The forecast takes for granted that each attempt succeeds, that settings stay as they are, and that no client schedules
+         *     more jobs. Jobs that follow from ends of others, such as callbacks, are not counted, and neither are bounds of
+         *     keys, batches and priorities. A token that is limited to topics gets the forecast of these only, as if no other topic
+         *     shared their limits.
+         */
+        get: operations["readForecast"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/stats": {
         parameters: {
             query?: never;
@@ -435,9 +463,34 @@ export interface paths {
         /**
          * List the tokens and their rights
          * @description The tokens in the file that `--tokens` names, in the order of the file. Neither tokens nor digests are shown.
-         *     The list is empty if the server has no tokens.
+         *     The list is empty if the server has no tokens. `lastUsedAt` is of all processes together, and survives restarts; a token
+         *     that has another text under the same name begins anew.
          */
         get: operations["listTokens"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List which client changed what
+         * @description Lines of the audit log, the latest first: changes of settings, limits, groups and schedules, with the values before and
+         *     after; cancelled, changed, replaced and run jobs; bulk actions with their counts; exports, imports and others. New jobs and
+         *     leases have no lines. The lines are in the history (`--history`) for as long as ended jobs are (`--history-max-age`), and at
+         *     most 1,000,000 of them. A line is there about a second after the answer to its request. When there are more lines, the answer
+         *     has a `cursor`: send it as `cursor` of the next request.
+         */
+        get: operations["listAudit"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1172,6 +1225,32 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/schedules/{topic}/{scheduleId}/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                topic: components["parameters"]["topic"];
+                scheduleId: components["parameters"]["scheduleId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * List the times that a schedule with this definition would have
+         * @description The body is that of `PUT /schedules/{topic}/{scheduleId}`, and a definition that `PUT` would refuse is refused with the
+         *     same errors. Nothing is written, and it does not matter whether the schedule exists. The times begin now, by the
+         *     clock of this process. Times that cannot be known are not left out: with `overlap: skip`, a time creates no job while
+         *     the job of the last one has not ended.
+         */
+        post: operations["previewSchedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/workflows": {
         parameters: {
             query?: never;
@@ -1539,6 +1618,141 @@ export interface components {
             /** @description The next five times in UTC; fewer if the year 9999 comes first, or if hardly any time is in the `windows`. */
             next: components["schemas"]["Time"][];
         };
+        SchedulePreview: {
+            now: components["schemas"]["Time"];
+            /** @description The times in English words, by the clock of the time zone. The wording may change. */
+            text: string;
+            /** @description Whether the schedule would be paused. As long as it is, none of the times creates a job. */
+            paused: boolean;
+            /** @enum {string} */
+            overlap: "allow" | "skip";
+            times: components["schemas"]["PreviewedTime"][];
+            /**
+             * @description Why there are fewer times than `count`: the later ones are after `endAt`, or outside the `windows`, or after the year
+             *     9999. Absent if there are more times.
+             * @enum {string}
+             */
+            endsBy?: "endAt" | "windows" | "calendar";
+            /** @description The changes of the clocks up to the last time that skip or repeat local times of the schedule. */
+            clockChanges: components["schemas"]["ClockChange"][];
+        };
+        PreviewedTime: {
+            time: components["schemas"]["Time"];
+            /** @description When the job is due, which is later than `time` by the jitter of this time. */
+            dueAt: components["schemas"]["Time"];
+            /**
+             * @description The local time is skipped by a change of the clocks, so the time is that of the change.
+             * @enum {boolean}
+             */
+            moved?: true;
+            /** @description Number of times before this one, and later than the one before it, that do not occur because they are outside the `windows`. */
+            outsideWindows?: number;
+        };
+        ClockChange: {
+            at: components["schemas"]["Time"];
+            /** @description By how much the clocks are set forward; negative: back. */
+            seconds: number;
+            /** @description Number of the local times that are skipped or repeated. */
+            times: number;
+            /**
+             * @description `moved`: the skipped times occur once, at the change. `skipped`: they do not occur. `once`: the repeated times occur
+             *     only before the change. `twice`: they occur before and after it.
+             * @enum {string}
+             */
+            effect: "moved" | "skipped" | "once" | "twice";
+        };
+        Forecast: {
+            now: components["schemas"]["Time"];
+            from: components["schemas"]["Time"];
+            to: components["schemas"]["Time"];
+            /** @description Length of a step in seconds. */
+            step: number;
+            /** @description Seconds to which times are exact within the forecast. A step has one or more of these. */
+            resolution: number;
+            jobs: {
+                /** @description Jobs that are due now and have not begun. */
+                overdue: number;
+                /** @description Jobs that wait now and are due before `to`, those that are overdue included. */
+                waiting: number;
+                /** @description Jobs of schedules that become due before `to`. */
+                scheduled: number;
+                /** @description Topics with such jobs. */
+                topics: number;
+                /** @description Schedules with such jobs. */
+                schedules: number;
+            };
+            attempts: {
+                /** @description Attempts that this process has measured since its start. Without any, and without `duration`, limits of concurrent attempts do not count. */
+                measured: number;
+                /** @description Mean duration of attempts. For up to 100 topics, the mean of their own attempts is used. */
+                durationMs: number;
+                /** @description `--max-in-flight` of this process, times the number of processes that it knows. */
+                maxInFlight: number;
+            };
+            backlog: components["schemas"]["ForecastBacklog"];
+            /** @description Numbers for each step. */
+            series: {
+                /** @description Jobs that become due; not those that are overdue now. */
+                due: number[];
+                /** @description First attempts and planned retries that begin. */
+                begun: number[];
+                /** @description Due jobs that have not begun at the end of the step, without those in `paused`. */
+                backlog: number[];
+                /** @description How long the oldest job of the backlog has been due at the end of the step. */
+                lateMs: number[];
+                /** @description Due jobs of paused topics and limits at the end of the step. */
+                paused: number[];
+            };
+            /** @description The topics and shared limits with the largest backlogs, the largest first. Paused ones are not among them. */
+            narrow: components["schemas"]["ForecastLine"][];
+            /** @description The topics with the most jobs that are due within the steps. */
+            topics: components["schemas"]["ForecastLine"][];
+            /** @description The schedules with the most jobs that are due within the steps. */
+            schedules: {
+                topic: components["schemas"]["Topic"];
+                scheduleId: string;
+                jobs: number;
+            }[];
+            /**
+             * @description There are too many topics or schedules: some jobs are missing, or are taken to begin when they are due.
+             * @enum {boolean}
+             */
+            partial?: true;
+        };
+        ForecastBacklog: {
+            /** @description Most due jobs that have not begun. */
+            peak: number;
+            peakAt?: components["schemas"]["Time"];
+            /** @description Longest time that a job has been due without having begun. */
+            lateMs: number;
+            /** @description Due jobs that have not begun at `to`. */
+            left: number;
+            /** @description When the last backlog ends. Absent if no job ever waits, or if some are left. */
+            drainedAt?: components["schemas"]["Time"];
+        };
+        /** @description A topic or a shared limit. With neither `topic` nor `limit`, all attempts of all processes (`--max-in-flight`). */
+        ForecastLine: {
+            topic?: components["schemas"]["Topic"];
+            /** @description The limit itself; or with `topic` */
+            limit?: string;
+            /** @description Jobs that become due within the steps; of a limit, those that their topics let begin. */
+            due: number;
+            /**
+             * @description The bound that holds due jobs for most of the time. Absent if nothing does.
+             * @enum {string}
+             */
+            by?: "paused" | "windows" | "order" | "maxInFlight" | "rate";
+            peakBacklog: number;
+            peakAt?: components["schemas"]["Time"];
+            lateMs: number;
+            left: number;
+            drainedAt?: components["schemas"]["Time"];
+            series: {
+                due: number[];
+                begun: number[];
+                backlog: number[];
+            };
+        };
         Rights: {
             /** @description Name of the token. Absent without tokens. */
             name?: string;
@@ -1552,6 +1766,11 @@ export interface components {
              * @description The `rate` of the token per hour; a request with many jobs counts once for each job. Absent without a limit.
              */
             jobsPerHour?: number;
+            /**
+             * Format: date-time
+             * @description When a request last had the token, to about a minute. Absent if it is not known; only in `GET /tokens`.
+             */
+            lastUsedAt?: string;
         };
         Clock: {
             /** @enum {string} */
@@ -2003,6 +2222,11 @@ export interface components {
              * @enum {string}
              */
             overlap?: "allow" | "skip";
+            /**
+             * @description A dead man's switch. If no job of the schedule was delivered within this many seconds after it was due, the schedule
+             *     is `missed`, and the alert `missed` begins. Default is that nothing is expected.
+             */
+            expectBy?: components["schemas"]["Duration"];
             /** @description While this is `true`, the schedule has no times, and creates no jobs. Default false. */
             paused?: boolean;
             job: components["schemas"]["JobOfSchedule"];
@@ -2019,6 +2243,7 @@ export interface components {
             windows?: components["schemas"]["Window"][] | null;
             misfire?: string | null;
             overlap?: string | null;
+            expectBy?: components["schemas"]["Duration"] | null;
             paused?: boolean | null;
             /** @description Is merged into the job: null removes a member. */
             job?: {
@@ -2043,6 +2268,14 @@ export interface components {
             misfire?: "one" | "skip" | "all";
             /** @enum {string} */
             overlap?: "allow" | "skip";
+            /** Format: double */
+            expectBy?: number;
+            /** @description With `expectBy`, in answers to GET: until when the next delivery is expected. Absent while none is, as while the schedule is paused. */
+            expectedUntil?: components["schemas"]["Time"];
+            /** @description Whether the time `expectedUntil` has passed. Present with it. */
+            missed?: boolean;
+            /** @description With `expectBy`, in answers to GET: when a job of the schedule was last delivered. Absent before the first delivery. */
+            deliveredAt?: components["schemas"]["Time"];
             paused?: boolean;
             createdAt?: components["schemas"]["Time"];
             /** @description The job, with the query of its url as `***`. */
@@ -2236,12 +2469,12 @@ export interface components {
         Alert: {
             /**
              * @description `died`: jobs die. `failing`: many attempts fail. `overdue`: the oldest due job has waited for long. `quotaReached`: the
-             *     topic has as many jobs as `maxPending` allows. `breakerOpened`: the circuit breaker of a receiver or path is open.
+             *     topic has as many jobs as `maxPending` allows. `missed`: no job of a schedule was delivered in time (`expectBy`). `breakerOpened`: the circuit breaker of a receiver or path is open.
              *     `historyBehind`: the history lacks jobs that have ended. `durabilityLost`: Redis does not give the durability that
-             *     `--durability` demands. `certificateEnds`: the certificate of `--tls-cert` ends soon.
+             *     `--durability` demands. `certificateEnds`: the certificate of `--tls-cert`, or of a receiver, ends soon.
              * @enum {string}
              */
-            on: "died" | "failing" | "overdue" | "quotaReached" | "breakerOpened" | "historyBehind" | "durabilityLost" | "certificateEnds";
+            on: "died" | "failing" | "overdue" | "quotaReached" | "missed" | "breakerOpened" | "historyBehind" | "durabilityLost" | "certificateEnds";
             /**
              * Format: uri
              * @description Where the alert is sent. The rules of a job's `url` apply. Shown without its query.
@@ -2269,6 +2502,8 @@ export interface components {
             /** @description The `on` of the alert. */
             alert: string;
             topic?: components["schemas"]["Topic"];
+            /** @description `missed`: the schedule, with its `topic`. */
+            scheduleId?: string;
             /** @description Host and port of the receiver, and the path if the breaker is that of a path. */
             receiver?: string;
             /** @description The number of the shard, from 0. */
@@ -3142,6 +3377,55 @@ export interface components {
         LimitPatch: {
             [key: string]: unknown;
         };
+        /** @description A line of the audit log. Which members it has depends on its action. Later versions may add members. */
+        AuditLine: {
+            id: string;
+            /** Format: date-time */
+            at: string;
+            /** @description The event of the log, such as `settings_changed`. */
+            action: string;
+            /** @description Name of the token. Absent if the server has no tokens, and for changes of the file of tokens. */
+            token?: string;
+            /** @description The address of the client, or of its proxy; `this host` if the operator has changed the file of tokens. */
+            from: string;
+            /** @enum {string} */
+            kind: "data" | "group" | "job" | "jobs" | "key" | "limit" | "now" | "pattern" | "receiver" | "schedule" | "tokens" | "topic" | "workflow";
+            /** @description Name of the object: `topic/jobId` of a job, `topic/scheduleId` of a schedule; with `now` the time that the clock shows. */
+            target?: string;
+            /** @description The topic, or the pattern, to which the object belongs. */
+            topic?: string;
+            /** @description The query of a bulk action, at most 2,048 bytes. */
+            filter?: string;
+            /** @enum {string} */
+            part?: "page" | "last";
+            /**
+             * @description `unknown`: the answer of Redis was lost, so the change may have been made.
+             * @enum {string}
+             */
+            outcome: "done" | "not_durable" | "unknown";
+            matched?: number;
+            done?: number;
+            skipped?: number;
+            unknown?: number;
+            removed?: number;
+            lines?: number;
+            imported?: number;
+            same?: number;
+            exists?: number;
+            refused?: number;
+            /** @description The settings before the change, with secrets as `***`. Absent if the object did not exist. */
+            before?: {
+                [key: string]: unknown;
+            };
+            /** @description The settings after the change. Absent if the object was removed. */
+            after?: {
+                [key: string]: unknown;
+            };
+            /** @description `true`: they have more than 16 KiB, or cannot be read. */
+            beforeLeftOut?: boolean;
+            /** @description `true`: they have more than 16 KiB. */
+            afterLeftOut?: boolean;
+        };
         LimitState: {
             limit: components["schemas"]["OwnTopic"];
             settings: components["schemas"]["LimitSettings"];
@@ -3202,6 +3486,8 @@ export interface components {
             probeAt?: components["schemas"]["Time"];
             /** @description The maximum number of attempts that each reactor has in flight to this receiver. Absent without a limit. */
             maxInFlight?: number;
+            /** @description Until when the TLS certificate is valid that the receiver has shown last. Absent if it has shown none. */
+            certificateEndsAt?: components["schemas"]["Time"];
             lastFailure?: {
                 at: components["schemas"]["Time"];
                 /** @enum {integer} */
@@ -3610,7 +3896,7 @@ export interface components {
             };
         };
         /**
-         * @description The token's rate is used up. Or a new job does not fit the quota of its topic (`maxPending`): then `maxPending` and
+         * @description The token's rate is used up; or the token is unknown, and its address has sent many such tokens. Or a new job does not fit the quota of its topic (`maxPending`): then `maxPending` and
          *     `pending` are the quota and the present number of jobs, and no job was scheduled. `Retry-After` is the time after
          *     which there may be room: 1 s while jobs of the topic are in flight or due, else the time until the first one is
          *     due or its rate allows it, at most 60 s; 60 s if the topic is paused.
@@ -4664,6 +4950,12 @@ export interface components {
 }
 export type Access = components['schemas']['Access'];
 export type CronTimes = components['schemas']['CronTimes'];
+export type SchedulePreview = components['schemas']['SchedulePreview'];
+export type PreviewedTime = components['schemas']['PreviewedTime'];
+export type ClockChange = components['schemas']['ClockChange'];
+export type Forecast = components['schemas']['Forecast'];
+export type ForecastBacklog = components['schemas']['ForecastBacklog'];
+export type ForecastLine = components['schemas']['ForecastLine'];
 export type Rights = components['schemas']['Rights'];
 export type Clock = components['schemas']['Clock'];
 export type Imported = components['schemas']['Imported'];
@@ -4744,6 +5036,7 @@ export type KeyPatch = components['schemas']['KeyPatch'];
 export type KeyState = components['schemas']['KeyState'];
 export type LimitSettings = components['schemas']['LimitSettings'];
 export type LimitPatch = components['schemas']['LimitPatch'];
+export type AuditLine = components['schemas']['AuditLine'];
 export type LimitState = components['schemas']['LimitState'];
 export type GroupState = components['schemas']['GroupState'];
 export type SentJob = components['schemas']['SentJob'];
@@ -6130,6 +6423,137 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    readForecast: {
+        parameters: {
+            query?: {
+                /** @description Beginning of the first step, rounded down to a step. A time before now counts as now, which is the default. */
+                from?: components["schemas"]["Time"];
+                /** @description End of the last step, rounded up; at most 35 days after now. Default a day after `from`. */
+                to?: components["schemas"]["Time"];
+                /**
+                 * @description Length of a step, a duration of whole seconds from 1s to 7d. Steps begin at multiples of it, counted from 1970. There
+                 *     are at most 1,000 steps from `from` to `to`, and 2,044 from now to `to`. The default gives at most 300.
+                 */
+                step?: string;
+                /** @description Only this topic. */
+                topic?: components["schemas"]["OwnTopic"];
+                /** @description The duration of each attempt, such as 200ms or 2s, instead of the measured durations. */
+                duration?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The forecast. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "now": "2030-01-01T08:00:00.000Z",
+                     *       "from": "2030-01-01T08:00:00.000Z",
+                     *       "to": "2030-01-01T11:00:00.000Z",
+                     *       "step": 3600,
+                     *       "resolution": 5,
+                     *       "jobs": {
+                     *         "overdue": 0,
+                     *         "waiting": 1500,
+                     *         "scheduled": 180,
+                     *         "topics": 2,
+                     *         "schedules": 1
+                     *       },
+                     *       "attempts": {
+                     *         "measured": 4711,
+                     *         "durationMs": 180,
+                     *         "maxInFlight": 1024
+                     *       },
+                     *       "backlog": {
+                     *         "peak": 1499,
+                     *         "peakAt": "2030-01-01T09:00:05.000Z",
+                     *         "lateMs": 5395000,
+                     *         "left": 0,
+                     *         "drainedAt": "2030-01-01T10:30:00.000Z"
+                     *       },
+                     *       "series": {
+                     *         "due": [
+                     *           60,
+                     *           1560,
+                     *           60
+                     *         ],
+                     *         "begun": [
+                     *           60,
+                     *           1060,
+                     *           560
+                     *         ],
+                     *         "backlog": [
+                     *           0,
+                     *           500,
+                     *           0
+                     *         ],
+                     *         "lateMs": [
+                     *           0,
+                     *           3600000,
+                     *           0
+                     *         ],
+                     *         "paused": [
+                     *           0,
+                     *           0,
+                     *           0
+                     *         ]
+                     *       },
+                     *       "narrow": [
+                     *         {
+                     *           "topic": "invoices",
+                     *           "due": 1500,
+                     *           "by": "rate",
+                     *           "peakBacklog": 1499,
+                     *           "peakAt": "2030-01-01T09:00:05.000Z",
+                     *           "lateMs": 5395000,
+                     *           "left": 0,
+                     *           "drainedAt": "2030-01-01T10:30:00.000Z",
+                     *           "series": {
+                     *             "due": [
+                     *               0,
+                     *               1500,
+                     *               0
+                     *             ],
+                     *             "begun": [
+                     *               0,
+                     *               1000,
+                     *               500
+                     *             ],
+                     *             "backlog": [
+                     *               0,
+                     *               500,
+                     *               0
+                     *             ]
+                     *           }
+                     *         }
+                     *       ],
+                     *       "topics": [],
+                     *       "schedules": [
+                     *         {
+                     *           "topic": "reports",
+                     *           "scheduleId": "minutes",
+                     *           "jobs": 180
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Forecast"];
+                };
+            };
+            400: components["responses"]["BadQuery"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     readStats: {
         parameters: {
             query?: {
@@ -6291,6 +6715,73 @@ export interface operations {
             400: components["responses"]["BadQuery"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listAudit: {
+        parameters: {
+            query?: {
+                /** @description Only lines from this time on. */
+                from?: components["schemas"]["Time"];
+                /** @description Only lines before this time. */
+                to?: components["schemas"]["Time"];
+                /** @description Only lines with this action. */
+                action?: string;
+                /** @description Only lines about this topic or pattern, and its jobs, keys, schedules and workflows. */
+                topic?: string;
+                /** @description Only lines of this token. `-` stands for requests without a token. */
+                token?: string;
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of lines. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "lines": [
+                     *         {
+                     *           "id": "0000001f8c1f0a52d3b94e67",
+                     *           "at": "2030-01-01T00:00:00.000Z",
+                     *           "action": "settings_changed",
+                     *           "token": "ops",
+                     *           "from": "10.0.0.7",
+                     *           "kind": "topic",
+                     *           "target": "orders",
+                     *           "topic": "orders",
+                     *           "outcome": "done",
+                     *           "before": {
+                     *             "url": "https://shop.example/orders"
+                     *           },
+                     *           "after": {
+                     *             "url": "https://shop.example/orders",
+                     *             "maxInFlight": 20
+                     *           }
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": {
+                        lines: components["schemas"]["AuditLine"][];
+                        /** @description The `cursor` for the request of the next page. Absent on the last page. */
+                        cursor?: string;
+                    };
+                };
+            };
+            400: components["responses"]["BadQuery"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NoHistory"];
             429: components["responses"]["TooManyRequests"];
             503: components["responses"]["Unavailable"];
         };
@@ -8502,6 +8993,83 @@ export interface operations {
             507: components["responses"]["Full"];
         };
     };
+    previewSchedule: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of times. */
+                count?: number;
+            };
+            header?: never;
+            path: {
+                topic: components["parameters"]["topic"];
+                scheduleId: components["parameters"]["scheduleId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "cron": "30 2 * * *",
+                 *       "timezone": "Europe/Berlin",
+                 *       "jitter": 60,
+                 *       "job": {
+                 *         "url": "https://shop.example/hooks/report",
+                 *         "body": {
+                 *           "kind": "daily"
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewSchedule"];
+            };
+        };
+        responses: {
+            /** @description The times. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "now": "2030-03-29T12:00:00.000Z",
+                     *       "text": "at 02:30, every day",
+                     *       "paused": false,
+                     *       "overlap": "allow",
+                     *       "times": [
+                     *         {
+                     *           "time": "2030-03-30T01:30:00.000Z",
+                     *           "dueAt": "2030-03-30T01:30:12.345Z"
+                     *         },
+                     *         {
+                     *           "time": "2030-03-31T01:00:00.000Z",
+                     *           "dueAt": "2030-03-31T01:00:48.007Z",
+                     *           "moved": true
+                     *         }
+                     *       ],
+                     *       "clockChanges": [
+                     *         {
+                     *           "at": "2030-03-31T01:00:00.000Z",
+                     *           "seconds": 3600,
+                     *           "times": 1,
+                     *           "effect": "moved"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SchedulePreview"];
+                };
+            };
+            400: components["responses"]["BadSchedule"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     listWorkflows: {
         parameters: {
             query?: {
@@ -9010,6 +9578,8 @@ export interface operations {
                     text: string;
                     /** @description The topic; in a test, the topic or pattern. */
                     topic?: string;
+                    /** @description `missed`: the schedule, with its `topic`. */
+                    scheduleId?: string;
                     receiver?: string;
                     shard?: string;
                     /**
@@ -9054,6 +9624,16 @@ export interface operations {
                      * @description `quotaReached`: the quota.
                      */
                     maxPending?: number;
+                    /**
+                     * Format: date-time
+                     * @description `missed`: until when a delivery was, or is now, expected. Absent if none is expected any more.
+                     */
+                    expectedUntil?: string;
+                    /**
+                     * Format: date-time
+                     * @description `missed`: when a job of the schedule was last delivered.
+                     */
+                    deliveredAt?: string;
                     /** @description `breakerOpened`: the last failure, a status or a word. */
                     cause?: string;
                     /**

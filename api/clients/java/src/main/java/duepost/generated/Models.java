@@ -100,6 +100,35 @@ public final class Models {
     ) {}
 
 
+    public record AuditLine(
+            String id,
+            String at,
+            String action,
+            String token,
+            String from,
+            String kind,
+            String target,
+            String topic,
+            String filter,
+            String part,
+            String outcome,
+            Integer matched,
+            Integer done,
+            Integer skipped,
+            Integer unknown,
+            Integer removed,
+            Integer lines,
+            Integer imported,
+            Integer same,
+            Integer exists,
+            Integer refused,
+            Object before,
+            Object after,
+            Boolean beforeLeftOut,
+            Boolean afterLeftOut
+    ) {}
+
+
     public record Auth(
             String type,
             List<String> origins,
@@ -331,6 +360,14 @@ public final class Models {
     ) {}
 
 
+    public record ClockChange(
+            String at,
+            Integer seconds,
+            Integer times,
+            String effect
+    ) {}
+
+
     public record ClockTurn(
             Object advance,
             String to,
@@ -519,6 +556,85 @@ public final class Models {
             String error,
             String outcome,
             String nextAt
+    ) {}
+
+
+    public record Forecast(
+            String now,
+            String from,
+            String to,
+            Integer step,
+            Integer resolution,
+            ForecastJobs jobs,
+            ForecastAttempts attempts,
+            ForecastBacklog backlog,
+            ForecastSeries series,
+            List<ForecastLine> narrow,
+            List<ForecastLine> topics,
+            List<ForecastSchedulesInner> schedules,
+            Boolean partial
+    ) {}
+
+
+    public record ForecastAttempts(
+            Integer measured,
+            Integer durationMs,
+            Integer maxInFlight
+    ) {}
+
+
+    public record ForecastBacklog(
+            Integer peak,
+            String peakAt,
+            Integer lateMs,
+            Integer left,
+            String drainedAt
+    ) {}
+
+
+    public record ForecastJobs(
+            Integer overdue,
+            Integer waiting,
+            Integer scheduled,
+            Integer topics,
+            Integer schedules
+    ) {}
+
+
+    public record ForecastLine(
+            String topic,
+            String limit,
+            Integer due,
+            String by,
+            Integer peakBacklog,
+            String peakAt,
+            Integer lateMs,
+            Integer left,
+            String drainedAt,
+            ForecastLineSeries series
+    ) {}
+
+
+    public record ForecastLineSeries(
+            List<Integer> due,
+            List<Integer> begun,
+            List<Integer> backlog
+    ) {}
+
+
+    public record ForecastSchedulesInner(
+            String topic,
+            String scheduleId,
+            Integer jobs
+    ) {}
+
+
+    public record ForecastSeries(
+            List<Integer> due,
+            List<Integer> begun,
+            List<Integer> backlog,
+            List<Integer> lateMs,
+            List<Integer> paused
     ) {}
 
 
@@ -1379,6 +1495,12 @@ public final class Models {
     ) {}
 
 
+    public record ListAudit200Response(
+            List<AuditLine> lines,
+            String cursor
+    ) {}
+
+
     public record ListGroups200Response(
             List<GroupState> groups,
             String cursor
@@ -1662,6 +1784,7 @@ public final class Models {
             List<Window> windows,
             String misfire,
             String overlap,
+            Object expectBy,
             Boolean paused,
             JobOfSchedule job
     ) {
@@ -1676,6 +1799,7 @@ public final class Models {
             private List<Window> windows;
             private String misfire;
             private String overlap;
+            private Object expectBy;
             private Boolean paused;
             private JobOfSchedule job;
             public Builder cron(String cron) {
@@ -1728,6 +1852,11 @@ public final class Models {
                 return this;
             }
 
+            public Builder expectBy(Object expectBy) {
+                this.expectBy = expectBy;
+                return this;
+            }
+
             public Builder paused(Boolean paused) {
                 this.paused = paused;
                 return this;
@@ -1739,7 +1868,7 @@ public final class Models {
             }
 
             public NewSchedule build() {
-                return new NewSchedule(cron, every, timezone, startAt, endAt, jitter, grace, windows, misfire, overlap, paused, job);
+                return new NewSchedule(cron, every, timezone, startAt, endAt, jitter, grace, windows, misfire, overlap, expectBy, paused, job);
             }
         }
     }
@@ -1748,6 +1877,7 @@ public final class Models {
     public record OpenAlert(
             String alert,
             String topic,
+            String scheduleId,
             String receiver,
             String shard,
             String since,
@@ -1965,6 +2095,14 @@ public final class Models {
     ) {}
 
 
+    public record PreviewedTime(
+            String time,
+            String dueAt,
+            Boolean moved,
+            Integer outsideWindows
+    ) {}
+
+
     public record Problem(
             String type,
             String title,
@@ -2055,6 +2193,7 @@ public final class Models {
             String openSince,
             String probeAt,
             Integer maxInFlight,
+            String certificateEndsAt,
             ReceiverLastFailure lastFailure,
             String reportedAt
     ) {}
@@ -2091,6 +2230,7 @@ public final class Models {
             String state,
             String text,
             String topic,
+            String scheduleId,
             String receiver,
             String shard,
             String at,
@@ -2102,6 +2242,8 @@ public final class Models {
             Long overdueMs,
             Long pending,
             Long maxPending,
+            String expectedUntil,
+            String deliveredAt,
             String cause,
             Long behindMs
     ) {}
@@ -2112,7 +2254,8 @@ public final class Models {
             List<String> scopes,
             List<String> topics,
             List<String> groups,
-            Long jobsPerHour
+            Long jobsPerHour,
+            String lastUsedAt
     ) {}
 
 
@@ -2129,6 +2272,10 @@ public final class Models {
             List<Window> windows,
             String misfire,
             String overlap,
+            Double expectBy,
+            String expectedUntil,
+            Boolean missed,
+            String deliveredAt,
             Boolean paused,
             String createdAt,
             Object job,
@@ -2162,8 +2309,20 @@ public final class Models {
             List<Window> windows,
             String misfire,
             String overlap,
+            Object expectBy,
             Boolean paused,
             Object job
+    ) {}
+
+
+    public record SchedulePreview(
+            String now,
+            String text,
+            Boolean paused,
+            String overlap,
+            List<PreviewedTime> times,
+            String endsBy,
+            List<ClockChange> clockChanges
     ) {}
 
 
