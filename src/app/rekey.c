@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "app/app_private.h"
-#include "base/log.h"
 #include "base/memory.h"
 #include "base/seal.h"
 #include "history/history.h"
@@ -78,12 +77,12 @@ static void step_free(struct rekey_step *step)
 static void step_end(struct rekey_step *step, enum status status)
 {
     const struct app_rekey *rekey = step->rekey;
-    char from[APP_FROM_SIZE];
-    if (rekey->changed) {
-        step->caller->write_from(step->caller->peer, from);
-        log_audit("rekeyed", LOG_TEXT("who", step->caller->name), LOG_TEXT("from", from),
-                  LOG_NUMBER("texts", rekey->changed), LOG_NUMBER("left", rekey->left));
-    }
+    if (rekey->changed)
+        audit_write(step->caller,
+                    &(struct audit_line){.event = "rekeyed",
+                                         .kind = "data",
+                                         .outcome = status == STATUS_OK ? "done" : "unknown",
+                                         .numbers = {{"done", rekey->changed}, {"skipped", rekey->left}}});
     if (status == STATUS_OK)
         step->fn(step->arg, &(struct app_verdict){.end = STATUS_OK});
     else
