@@ -4,6 +4,7 @@ delayed; a second process takes over meanwhile. Names the points that no story r
 import collections
 import itertools
 import os
+import pathlib
 import re
 import signal
 import threading
@@ -55,8 +56,10 @@ class Story:
         self.hit = scratch.file("points")
         extra = {"DUEPOST_TEST_POINTS_HIT": str(self.hit)}
         self.archive = Archive()
+        keys = pathlib.Path(scratch.file("keys"))
+        keys.write_text("01" * 32)
         self.lane = Lane(redis, judge, name, binary=binary, extra=extra,
-                         options=("--reactors", "1", "--drain-timeout", "500ms", "--qstash", "on", *self.archive.options),
+                         options=("--reactors", "1", "--drain-timeout", "500ms", "--qstash", "on", "--encryption-keys", str(keys), *self.archive.options),
                          members=callbacks.members(judge))
         self.name = point
         self.order = f"{point} {number} {action}" if point else ""
@@ -248,12 +251,13 @@ class Story:
                 request(node, method, target, body)
 
     def move(self, node):
-        """All data are exported, and a line of an export is imported twice."""
+        """All data are exported, a line of an export is imported twice, and its secrets are encrypted."""
         for _ in range(2):
             if self.can_go_on(node):
-                request(node, "POST", "/import", {"kind": "topic", "name": f"{self.lane.name}-moved", "settings": '{"paused":true}'})
-        if self.can_go_on(node):
-            request(node, "GET", "/export")
+                request(node, "POST", "/import", {"kind": "topic", "name": f"{self.lane.name}-moved", "settings": '{"paused":true,"headers":{"x":"1"}}'})
+        for method, target in ("GET", "/export"), ("POST", "/rekey"):
+            if self.can_go_on(node):
+                request(node, method, target)
 
     def meet_a_quota(self, node):
         """A topic whose quota is 0 gets a job, which must be refused: it would not settle. Settings that are not confirmed may be absent."""
