@@ -85,6 +85,17 @@ START_TEST(settings_and_ended_jobs_are_written_once)
         {ABSENT, "import 0 schedule t/s 3 definition d next now+5 fired 'f,-,0,0,0,'",
          "imported wake fire now+5",
          "fired: t/s=f,-,0,0,0,\nfires: t/s@now+5\nschedule_names: t/s@0\nschedules: t/s=d\n"},
+        /* Its jobs stay expected. A text of another form is left out. */
+        {ABSENT,
+         "import 0 schedule t/s 3 definition d fired 'f,-,0,0,0,' expected "
+         "'100,5,-,7,20300101T000000Z,now-10,1'",
+         "imported",
+         "expected: t/s=100,5,-,7,20300101T000000Z,now-10,1\nexpected_until: t/s@now+90\n"
+         "fired: t/s=f,-,0,0,0,\nschedule_names: t/s@0\nschedules: t/s=d\n"},
+        {ABSENT, "import 0 schedule t/s 3 definition d fired 'f,-,0,0,0,' expected soon", "imported",
+         "fired: t/s=f,-,0,0,0,\nschedule_names: t/s@0\nschedules: t/s=d\n"},
+        {"expected: t/s=100,5,-,7\nfired: t/s=f,-,0,0,0,\nschedule_names: t/s@0\nschedules: t/s=d\n", SHARD,
+         "'' 0 (schedule t/s definition d fired f - 0 0 0  expected 100 5 - 7)", NULL},
         {ABSENT, ENDED, "imported", DEAD}, {DEAD, ENDED, "same", NULL},
         {DEAD_BY_LOSSES, ENDED, "exists", NULL},
         /* A job that waits may have the id of an ended one. */

@@ -337,6 +337,26 @@ def test_a_schedule_is_run_paused_changed_and_deleted(browser, server):
     browser.expect(" 404 ")
 
 
+def test_a_schedule_that_was_not_delivered_in_time_says_so(browser, server, receiver):
+    """The form sets expectBy; the page and the list show that nothing was delivered, and the page when something was."""
+    recurring(server, "reports", "often", every="1s", job={"url": "http://127.0.0.1:9/", "retry": 0})
+    browser.open(server, "#/schedules/reports/often")
+    browser.click("button", "Change")
+    browser.script("document.querySelector('dialog details').open = true")
+    browser.fill("Expect by", "1s")
+    browser.click("button", "Save")
+    until(lambda: server.get("/schedules/reports/often").expect(200).get("expectBy") == 1, 10, "the schedule is changed")
+    until(lambda: server.get("/schedules/reports/often").expect(200)["missed"], 20, "it is missed")
+    browser.open(server, "#/schedules")
+    browser.await_text("not delivered in time")
+    browser.open(server, "#/schedules/reports/often")
+    browser.await_text("1 s after it is due", "missed")
+    server.request("PATCH", "/schedules/reports/often", json.dumps({"job": {"url": receiver.url()}}), {"Content-Type": "application/merge-patch+json"}).expect(200)
+    until(lambda: "deliveredAt" in server.get("/schedules/reports/often").expect(200), 20, "it is delivered")
+    browser.open(server, "#/schedules/reports/often")
+    browser.await_text("Last delivery")
+
+
 def test_an_edit_of_a_schedule_keeps_hidden_values(browser, server, receiver):
     recurring(server, "reports", "daily", cron="0 4 * * *",
               job={"url": receiver.url("/hook?key=s3cret"), "headers": {"Authorization": "Bearer s3cret"}, "body": {"kind": "daily"}})
