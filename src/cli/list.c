@@ -220,7 +220,11 @@ static void add_schedules(struct table *table, const json_t *page)
         const char *next = json_string_value(json_array_get(json_object_get(schedule, "next"), 0));
         table_add(table, is_paused ? "paused" : next ? next : "never");
         table_add(table, call_text(last, "time"));
-        table_add(table, call_text(last, "outcome"));
+        char words[64];
+        const char *outcome = call_text(last, "outcome");
+        snprintf(words, sizeof words, "%s%snot delivered in time", outcome ? outcome : "",
+                 outcome ? ", " : "");
+        table_add(table, json_is_true(json_object_get(schedule, "missed")) ? words : outcome);
     }
 }
 

@@ -2,6 +2,7 @@
 
 import json
 
+from duepost import run
 from patience import until, watch
 from pull import end, lease_one, name
 from receiver import Receiver
@@ -63,6 +64,7 @@ def test_a_late_delivery_ends_the_alert(manual, own):
     assert begun(server) == [{"alert": "missed", "topic": "orders", "scheduleId": "hourly", "since": fired["since"]}]
     now = shown(server, "orders", "hourly")
     assert (now["missed"], now["expectedUntil"]) == (True, fired["expectedUntil"])
+    assert "fired, not delivered in time" in run("schedules", "--server", server.url).stdout
     own.script("orders", 200)
     clock.advance("2m")
     ended = await_reports(own, "missed", "resolved")
