@@ -491,13 +491,15 @@ static void on_schedules(void *arg, enum status status, const struct store_recur
     for (size_t i = 0; i < count; i++)
         add_schedule(forecasting, &schedules[i]);
     forecasting->schedules_seen += count;
-    bool has_more = next.shard > 0 || next.id.size > 0;
+    bool has_more = next.shard > 0 || next.id.size > 0 || next.place > 0;
     if (has_more && forecasting->schedules_seen >= SCHEDULES_MAX)
         forecast_plan_note_partial(forecasting->plan);
     if (has_more && forecasting->schedules_seen < SCHEDULES_MAX && next.id.size <= JOB_KEY_MAX) {
         memcpy(forecasting->schedule_room, next.id.data ? next.id.data : "", next.id.size);
-        forecasting->schedule_from = (struct recurring_cursor){
-            .shard = next.shard, .id = slice_from(forecasting->schedule_room, next.id.size)};
+        forecasting->schedule_from =
+            (struct recurring_cursor){.shard = next.shard,
+                                      .id = slice_from(forecasting->schedule_room, next.id.size),
+                                      .place = next.place};
         ask_schedules(forecasting);
         return;
     }
@@ -510,8 +512,11 @@ static void on_schedules(void *arg, enum status status, const struct store_recur
 
 static void ask_schedules(struct forecasting *forecasting)
 {
+    const struct forecast_grid *grid = &forecasting->grid;
     struct store_recurrings list = {
         .topic = forecasting->call.topic, .max = APP_PAGE_MAX, .from = forecasting->schedule_from};
+    if (list.topic.size == 0)
+        list.until_ms = grid->origin_ms + (int64_t)grid->cells * grid->cell_ms;
     store_recurrings(forecasting->app->store, &list, on_schedules, forecasting);
 }
 

@@ -90,12 +90,14 @@ struct recurring_walk {
 
 static void recurring_ask(struct recurring_walk *);
 
-static struct recurring_cursor next_of(const struct recurring_walk *walk, bool has_more,
+static struct recurring_cursor next_of(const struct recurring_walk *walk, bool has_more, size_t count,
                                        const struct store_recurring *last)
 {
     size_t shard = walk->list.from.shard;
     if (has_more)
-        return (struct recurring_cursor){.shard = shard, .id = last->id};
+        return walk->list.until_ms
+                   ? (struct recurring_cursor){.shard = shard, .place = walk->list.from.place + count}
+                   : (struct recurring_cursor){.shard = shard, .id = last->id};
     bool has_next_shard =
         walk->list.id.size + walk->list.topic.size == 0 && shard + 1 < store_shards(walk->store);
     return (struct recurring_cursor){.shard = has_next_shard ? shard + 1 : 0};
@@ -112,7 +114,7 @@ static void on_page(struct store_call *call, enum status status, const struct re
     if (status == STATUS_OK) {
         count = read_schedules(reply, walk->list.from.shard, FIRST_OF_PAGE, SCHEDULE_PARTS, SCHEDULES_MAX,
                                schedules);
-        next = next_of(walk, count > 0 && redis_reply_integer(redis_reply_at(reply, 1)) == 1,
+        next = next_of(walk, count > 0 && redis_reply_integer(redis_reply_at(reply, 1)) == 1, count,
                        schedules + (count > 0 ? count - 1 : 0));
         for (size_t i = 0; i < count; i++)
             if (reply_has_id(schedules[i].id))
@@ -142,6 +144,10 @@ static void recurring_ask(struct recurring_walk *walk)
     store_call_text(call, list->from.id);
     store_call_number(call, list->max < SCHEDULES_MAX ? (int64_t)list->max : SCHEDULES_MAX);
     store_call_text(call, list->prefix);
+    if (list->until_ms) {
+        store_call_number(call, (int64_t)list->from.place);
+        store_call_number(call, list->until_ms);
+    }
     store_call_send(call);
 }
 

@@ -31,6 +31,10 @@ struct store_recurrings {
     struct slice prefix; /* prefix of the ids to list, or of the scheduleIds if topic is set; empty: any */
     size_t max;          /* 1 to STORE_LIST_MAX */
     struct recurring_cursor from;
+    /* If not 0: lists only schedules whose next time is not later, by their next times; id, topic and prefix
+     * must be empty. The results lack tag and last. A schedule that fires meanwhile may be missing or come
+     * twice. */
+    int64_t until_ms;
 };
 
 /* Called with a page of schedules. Pages go shard by shard, and by id within a shard. A page may have fewer

@@ -24,7 +24,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 BINARY = os.environ.get("DUEPOST", str(ROOT / "build" / "release" / "duepost"))
 CRONS = [f"{minute} {hour} * * {day}" for minute in range(0, 60, 7) for hour in ("*", "*/2", "8", "9-17") for day in ("*", "mon-fri")]
 ZONES = ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata"]
-WRITES = {"carry", "meta", "ready"}  # keys that the roles of an idle process write
+WRITES = {"carry", "meta", "ready", "numbers", "trail"}  # keys that the roles of an idle process write
 
 own = threading.local()
 

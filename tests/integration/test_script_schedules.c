@@ -253,6 +253,11 @@ START_TEST(schedules_are_read)
         {TWO, "recurring '' u a/b 9 ''", "0 u/v now+10 e U - 0 0 0  -1 0", NULL},
         {TWO, "recurring u/v '' '' 1 ''", "0 u/v now+10 e U - 0 0 0  -1 0", NULL},
         {TWO, "recurring u/w '' '' 1 ''", "0", NULL},
+        /* By next time. */
+        {TWO, "recurring '' '' '' 9 '' 0 now+9", "0 t/s now-10 d '' -1 0", NULL},
+        {TWO, "recurring '' '' '' 1 '' 0 now+10", "1 t/s now-10 d '' -1 0", NULL},
+        {TWO, "recurring '' '' '' 9 '' 1 now+10", "0 u/v now+10 e '' -1 0", NULL},
+        {TWO, "recurring '' '' '' 9 '' 2 now+10", "0", NULL},
         {PAUSED, "recurring t/s '' '' 1 ''", "0 t/s -1 d T - 0 0 0  -1 0", NULL},
         {DUE, "carry me 2 9 '' 0 5000 500", "me 1 -1 -1 0 '' now-10",
          DUE "carry: at=now beat=1 owner=me\n"}, );

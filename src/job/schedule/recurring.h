@@ -209,6 +209,7 @@ static inline int64_t recurring_occurrence_ms(const struct recurring_last *last,
 struct recurring_cursor {
     size_t shard;
     struct slice id;
+    size_t place; /* in a list by next time: the number of schedules before; id is then not used */
     char room[JOB_KEY_MAX + 32]; /* for the text of id, if the owner of the cursor keeps it here */
 };
 

@@ -35,7 +35,7 @@ local function may_go_on() return clock.spent_us() < STEP_US end
 
 -- Counts the jobs of a bucket from a cell on. Reads the places of a few jobs at a time; of a cell with many jobs, only
 -- their number. Returns the cell with which the next call begins, if jobs are left.
-local FEW, MANY = 16, 256
+local FEW, MANY = 64, 256
 local function count_bucket(bucket, from)
   local rank = from < 0 and 0 or call('ZCOUNT', bucket, '-inf', end_of(from - 1))
   local size = FEW
