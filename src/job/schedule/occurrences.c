@@ -1,7 +1,8 @@
 #include "job/schedule/occurrences.h"
 
 enum {
-    CELL_TIMES = 4, /* counting the times of a cell takes less than computing as many of a cron expression */
+    EVERY_TIMES = 8, /* as many times of an interval take as long as one of a cron expression */
+    CELL_TIMES = 4,  /* counting the times of a cell takes less than computing as many of a cron expression */
     SPAN_TIMES_MAX = 20000, /* computing them takes some ms, in which the loop does nothing else */
 };
 
@@ -58,13 +59,17 @@ static void search_span(struct search *search, int64_t from_ms, int64_t until_ms
     const struct occurrences_call *call = search->call;
     int64_t times = recurrence_count(&search->plain, from_ms - 1, until_ms - 1);
     bool is_exact = call->recurrence->jitter_ms > 0 || call->apart_ms >= 0;
+    bool is_every = call->recurrence->every_ms > 0;
     int64_t cells = (until_ms - from_ms) / search->grid->cell_ms + 1;
-    bool is_dense = (call->recurrence->every_ms ? 1 : CELL_TIMES) * times > cells;
-    if (times > *call->times_left || times > SPAN_TIMES_MAX || (is_dense && !is_exact)) {
+    int64_t cost = is_every ? times / EVERY_TIMES : times;
+    bool is_dense = (is_every ? 1 : CELL_TIMES) * times > cells;
+    if (cost > *call->times_left)
+        *call->times_left = 0; /* the schedules behind are counted by cell, too */
+    if (*call->times_left <= 0 || times > SPAN_TIMES_MAX || (is_dense && !is_exact)) {
         count_cells(search, from_ms, until_ms);
         return;
     }
-    *call->times_left -= times;
+    *call->times_left -= cost;
     for (int64_t at_ms = from_ms - 1; times > 0; times--) {
         at_ms = recurrence_next_ms(&search->plain, at_ms);
         if (at_ms >= until_ms)
