@@ -393,7 +393,7 @@ static struct cached *cache_find(struct forecasting *forecasting, const struct r
     char key[CACHED_SIZE];
     size_t size = 0;
     if (!recurring->has_cron || recurrence->jitter_ms || recurring->delay_ms || is_exclusive ||
-        recurrence->first_ms > grid->now_ms || recurrence->last_ms < end_ms ||
+        recurrence->first_ms > after_ms + 1 || recurrence->last_ms < end_ms ||
         parts[0].size + parts[1].size + parts[2].size + 3 > CACHED_SIZE)
         return NULL;
     for (size_t i = 0; i < 3; i++) {
