@@ -36,7 +36,7 @@ struct alerts {
     size_t decided_count;
     struct decided decided[STORE_ALERT_CHANGES_MAX];
     struct store_alert_change changes[STORE_ALERT_CHANGES_MAX];
-    struct store_alert_subjects subjects; /* its before_ms is from the round before */
+    struct store_alert_subjects subjects; /* before_ms is from the round before */
 };
 
 /* ---- the end of a round ---- */
