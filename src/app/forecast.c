@@ -21,6 +21,7 @@
 #include "job/topic/topic_settings.h"
 
 enum {
+    WAITING_MAX = 32, /* requests that wait for the one that is computed */
     LIMITS_PAGE = 100,
     GROUPS_MAX = 10000,
     SCHEDULES_MAX = 200000,
@@ -91,7 +92,7 @@ static void forecasting_free(struct forecasting *forecasting)
     free(forecasting);
 }
 
-/* Begins the request that waits behind this one. */
+/* Ends the request that is computed, and begins the one that waits behind it. */
 static void forecasting_leave(struct forecasting *forecasting)
 {
     struct forecasting *next = forecasting->next;
@@ -107,17 +108,24 @@ static void on_refused(void *arg, const struct app_verdict *verdict)
     forecasting->fn(forecasting->arg, verdict, NULL);
 }
 
+/* Ends the request that is computed, and all that wait: Redis does not answer, or the process stops. */
 static void forecasting_fail(struct forecasting *forecasting, enum status status)
 {
-    use_case_end(forecasting->app, SLICE(""), status == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : status, NULL,
-                 on_refused, forecasting);
-    forecasting_leave(forecasting);
+    forecasting->app->forecasting = NULL;
+    while (forecasting) {
+        struct forecasting *next = forecasting->next;
+        use_case_end(forecasting->app, SLICE(""), status == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : status,
+                     NULL, on_refused, forecasting);
+        forecasting_free(forecasting);
+        forecasting = next;
+    }
 }
 
+/* Ends a request that does not wait yet. */
 static void forecasting_refuse(struct forecasting *forecasting, const char *field, const char *detail)
 {
     use_case_refuse_field(field, detail, on_refused, forecasting);
-    forecasting_leave(forecasting);
+    forecasting_free(forecasting);
 }
 
 /* ---- parameters ---- */
@@ -679,8 +687,6 @@ static void ask_limits(struct forecasting *forecasting)
 
 static void forecasting_begin(struct forecasting *forecasting)
 {
-    if (!set_grid(forecasting))
-        return;
     set_free(forecasting);
     forecasting->times_left = TIMES_MAX;
     forecasting->first_cell = forecast_cell_of(&forecasting->grid, forecasting->answer.steps.from_ms);
@@ -694,12 +700,22 @@ void app_forecast(struct app *app, const struct app_caller *caller, const struct
     struct forecasting *forecasting = NEW(struct forecasting), *last = app->forecasting;
     *forecasting = (struct forecasting){.app = app, .caller = caller, .call = *call, .fn = fn, .arg = arg};
     live_board_ask(app->live, clock_boot_us());
+    if (!set_grid(forecasting))
+        return;
     if (!last) {
         app->forecasting = forecasting;
         forecasting_begin(forecasting);
         return;
     }
-    while (last->next)
+    size_t waiting = 1;
+    for (; last->next; waiting++)
         last = last->next;
-    last->next = forecasting;
+    if (waiting <= WAITING_MAX) {
+        last->next = forecasting;
+        return;
+    }
+    fn(arg,
+       &(struct app_verdict){.end = STATUS_UNAVAILABLE, .why = SLICE("Too many forecasts wait already.")},
+       NULL);
+    forecasting_free(forecasting);
 }

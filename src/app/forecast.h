@@ -46,7 +46,7 @@ struct app_forecast {
 };
 
 /* The forecast is NULL unless the verdict is OK. INVALID: the errors of the parameters. A reactor computes
- * one forecast at a time; the others wait. */
+ * one forecast at a time; others wait, and beyond a number of them the verdict is UNAVAILABLE. */
 typedef void app_forecast_fn(void *arg, const struct app_verdict *, const struct app_forecast *);
 void app_forecast(struct app *, const struct app_caller *, const struct app_forecast_call *,
                   app_forecast_fn *, void *arg);

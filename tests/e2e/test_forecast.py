@@ -245,6 +245,11 @@ def test_many_forecasts_wait_for_each_other(start, receiver):
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda _: forecast(server, step="5m").expect(200)["jobs"]["waiting"], range(16)))
     assert answers == [5000] * 16
+    with concurrent.futures.ThreadPoolExecutor(60) as pool:
+        replies = list(pool.map(lambda _: forecast(server), range(120)))
+    assert {reply.status for reply in replies} <= {200, 503}
+    assert {reply.json["detail"][:31] for reply in replies if reply.status == 503} <= {"Too many forecasts wait already"}
+    assert forecast(server).expect(200)["jobs"]["waiting"] == 5000
 
 
 def test_a_large_topic_is_counted_in_many_calls(start, receiver):
