@@ -128,8 +128,11 @@ static void note_line(const struct app_caller *caller, const struct audit_line *
                   topic.size ? (int)topic.size : 1, topic.size ? topic.data : "-");
     struct json_writer json = json_writer_to(&note->line);
     write_json(&json, caller, line, id, now_ms, from);
-    note->head.notes = caller->notes;
-    list_append(&caller->notes->pending, &note->head.link);
+    list_init(&note->head.link);
+    if (strcmp(line->kind, "job") != 0) {
+        note->head.notes = caller->notes;
+        list_append(&caller->notes->pending, &note->head.link);
+    }
     store_note(app->store, topic, buffer_slice(&note->line), on_noted, note);
 }
 

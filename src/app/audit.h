@@ -6,9 +6,11 @@
  *   change ──▶ note ──▶ answer          the line is in Redis (store_note) before the client has its answer
  *                └──▶ archiver ──▶ database                                          (worker/archiver.h)
  *
- * So each change that was answered has its line, whatever dies when. Between a change and its note there is a
- * gap: if the process dies there, or loses its connection to Redis, the change may be made without a line,
- * but it is not answered, or it is answered with 503. */
+ * So each change that was answered has its line, whatever dies when. Only the answer to an action on one job,
+ * such as a cancellation, does not wait, because there may be thousands a second: its line is lost if the
+ * process dies within that moment. Between a change and its note there is a gap: if the process dies there,
+ * or loses its connection to Redis, the change may be made without a line, but it is not answered, or it is
+ * answered with 503. */
 #ifndef DUEPOST_APP_AUDIT_H
 #define DUEPOST_APP_AUDIT_H
 

@@ -77,9 +77,9 @@ END_TEST
 
 START_TEST(a_request_waits_for_all_its_lines)
 {
-    audit(&caller, "job_run", "job", SLICE("a/1"), STATUS_OK);
+    audit(&caller, "schedule_run", "schedule", SLICE("a/1"), STATUS_OK);
     audit(&caller, "receiver_closed", "receiver", SLICE("b:80"), STATUS_OK);
-    struct fake_call *first = take_note("a", "job_run"), *second = take_note("", "receiver_closed");
+    struct fake_call *first = take_note("a", "schedule_run"), *second = take_note("", "receiver_closed");
     ck_assert(app_notes_are_pending(&notes));
     first->fn.note(first->arg, STATUS_OK);
     ck_assert_uint_eq(ends, 0);
@@ -94,8 +94,8 @@ START_TEST(a_line_that_may_be_lost_is_told)
     static const enum status failures[] = {STATUS_UNKNOWN, STATUS_UNAVAILABLE, STATUS_UNDURABLE};
     for (size_t i = 0; i < 3; i++) {
         notes.is_lost = false;
-        audit(&caller, "job_run", "job", SLICE("a/1"), STATUS_OK);
-        struct fake_call *call = take_note("a", "job_run");
+        audit(&caller, "schedule_run", "schedule", SLICE("a/1"), STATUS_OK);
+        struct fake_call *call = take_note("a", "schedule_run");
         call->fn.note(call->arg, failures[i]);
         ck_assert(notes.is_lost);
     }
@@ -104,11 +104,21 @@ END_TEST
 
 START_TEST(the_end_of_a_request_does_not_wait)
 {
-    audit(&caller, "job_run", "job", SLICE("a/1"), STATUS_OK);
-    struct fake_call *call = take_note("a", "job_run");
+    audit(&caller, "schedule_run", "schedule", SLICE("a/1"), STATUS_OK);
+    struct fake_call *call = take_note("a", "schedule_run");
     app_notes_fini(&notes);
     call->fn.note(call->arg, STATUS_OK);
     ck_assert_uint_eq(ends, 0);
+}
+END_TEST
+
+START_TEST(an_action_on_one_job_does_not_wait)
+{
+    audit(&caller, "job_run", "job", SLICE("a/1"), STATUS_OK);
+    ck_assert(!app_notes_are_pending(&notes));
+    struct fake_call *call = take_note("a", "job_run");
+    call->fn.note(call->arg, STATUS_UNKNOWN);
+    ck_assert(!notes.is_lost && ends == 0);
 }
 END_TEST
 
@@ -204,6 +214,7 @@ Suite *suite(void)
     tcase_add_test(tests, a_request_waits_for_all_its_lines);
     tcase_add_test(tests, a_line_that_may_be_lost_is_told);
     tcase_add_test(tests, the_end_of_a_request_does_not_wait);
+    tcase_add_test(tests, an_action_on_one_job_does_not_wait);
     tcase_add_test(tests, without_a_history_lines_are_only_logged);
     tcase_add_test(tests, settings_are_shown_as_to_clients);
     tcase_add_test(tests, a_cursor_is_the_place_of_a_line);
