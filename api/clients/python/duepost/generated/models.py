@@ -418,7 +418,7 @@ AuditLine = TypedDict(
         "action": str,
         "token": NotRequired[str],
         "from": str,
-        "kind": Literal["data", "group", "job", "jobs", "key", "limit", "now", "pattern", "receiver", "schedule", "topic", "workflow"],
+        "kind": Literal["data", "group", "job", "jobs", "key", "limit", "now", "pattern", "receiver", "schedule", "tokens", "topic", "workflow"],
         "target": NotRequired[str],
         "topic": NotRequired[str],
         "filter": NotRequired[str],
@@ -821,7 +821,7 @@ class WhyJobResponse(TypedDict):
     jobId: str
     topic: str
     state: Literal["delayed", "ready", "leased", "dead", "delivered", "cancelled"]
-    why: Literal["not_due", "waits_for_retry", "not_yet", "in_turn", "paused", "windows", "settings", "no_url", "later_version", "max_in_flight", "rate", "batch", "key", "limit", "order", "breaker", "receiver_limit", "waits_for_worker", "under_way", "dead", "delivered", "cancelled"]
+    why: Literal["not_due", "waits_for_retry", "not_yet", "in_turn", "paused", "windows", "settings", "no_url", "encryption_key", "later_version", "max_in_flight", "rate", "batch", "key", "limit", "order", "breaker", "receiver_limit", "waits_for_worker", "under_way", "dead", "delivered", "cancelled"]
     detail: str
     until: NotRequired[str]
     endedAt: NotRequired[str]
@@ -907,6 +907,17 @@ ExplainCronParametersQuery = TypedDict(
         "from": NotRequired[str],
     },
 )
+
+
+class RekeyParametersQuery(TypedDict):
+    cursor: NotRequired[str]
+
+
+class RekeyResponse(TypedDict):
+    examined: int
+    encrypted: int
+    left: int
+    cursor: NotRequired[str]
 
 
 class ExportDataParametersQuery(TypedDict):

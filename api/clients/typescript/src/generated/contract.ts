@@ -555,6 +555,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/rekey": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Encrypt stored data with the first key, step by step
+         * @description Does a step of a walk through all data in Redis and in the history. Texts that another key has encrypted, or none, are
+         *     encrypted with the first key in the file of `--encryption-keys`. Send the request again with the `cursor` of the
+         *     answer until an answer has none; `duepost rekey` does it. A step that got no answer can be repeated. The guide
+         *     *Encryption* says when a key may be removed.
+         */
+        post: operations["rekey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/export": {
         parameters: {
             query?: never;
@@ -6289,7 +6312,7 @@ export interface operations {
                          * @description `in_turn`: the job is due, nothing holds it, and it is delivered when its turn comes. `windows`: the
                          *     windows of its topic are closed; `until` is the time when they open. `settings`:
                          *     the settings of its topic cannot be read. `no_url`: the job is due, but neither it nor its topic has a
-                         *     url; it is delivered as soon as the topic has one. `later_version`: the job or its topic needs a later
+                         *     url; it is delivered as soon as the topic has one. `encryption_key`: the process lacks the key with which the job is encrypted. `later_version`: the job or its topic needs a later
                          *     version of duepost. `key`: the settings of the job's key, or `perKey` of the topic, let no attempt begin, see
                          *     `/topics/{topic}/keys/{key}`. `limit`: the limit that its topic shares with other topics lets no attempt begin, see
                          *     `/limits`; `detail` says how many topics wait before. `breaker`, `receiver_limit`: the job is due, but held because of its
@@ -6298,7 +6321,7 @@ export interface operations {
                          *     request; `until` is the end of this wait.
                          * @enum {string}
                          */
-                        why: "not_due" | "waits_for_retry" | "not_yet" | "in_turn" | "paused" | "windows" | "settings" | "no_url" | "later_version" | "max_in_flight" | "rate" | "batch" | "key" | "limit" | "order" | "breaker" | "receiver_limit" | "waits_for_worker" | "under_way" | "dead" | "delivered" | "cancelled";
+                        why: "not_due" | "waits_for_retry" | "not_yet" | "in_turn" | "paused" | "windows" | "settings" | "no_url" | "encryption_key" | "later_version" | "max_in_flight" | "rate" | "batch" | "key" | "limit" | "order" | "breaker" | "receiver_limit" | "waits_for_worker" | "under_way" | "dead" | "delivered" | "cancelled";
                         /** @description The reason why the job waits, and what would change that, as a text for people. */
                         detail: string;
                         /** @description The time when the wait ends if nothing changes. Absent if this time is unknown. */
@@ -6973,6 +6996,63 @@ export interface operations {
             };
             413: components["responses"]["TooLarge"];
             415: components["responses"]["NotJson"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    rekey: {
+        parameters: {
+            query?: {
+                /** @description The `cursor` of the step before. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The step is done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "examined": 1000,
+                     *       "encrypted": 998,
+                     *       "left": 0,
+                     *       "cursor": "~c5d3a1-0:8:1536"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The number of texts that this step has read. */
+                        examined: number;
+                        /** @description The number of texts that it has encrypted. */
+                        encrypted: number;
+                        /**
+                         * @description The number of texts that it has left, because the server lacks their key, or because they cannot
+                         *     be read.
+                         */
+                        left: number;
+                        /** @description For the next step. Absent in the last answer. */
+                        cursor?: string;
+                    };
+                };
+            };
+            400: components["responses"]["BadQuery"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            /** @description The server has no keys. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             429: components["responses"]["TooManyRequests"];
             503: components["responses"]["Unavailable"];
         };

@@ -2213,6 +2213,14 @@ public final class Models {
     ) {}
 
 
+    public record Rekey200Response(
+            Integer examined,
+            Integer encrypted,
+            Integer left,
+            String cursor
+    ) {}
+
+
     public record RemoveGroup200Response(
             String group,
             String state
