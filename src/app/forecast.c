@@ -197,6 +197,7 @@ static bool set_grid(struct forecasting *forecasting)
     forecasting->answer.steps = (struct forecast_steps){first_ms, step_ms, (size_t)count};
     forecasting->answer.cell_ms = choose_cell(length_ms, step_ms);
     forecasting->walk = (struct demand_walk){.topic = call->topic, .cell_ms = forecasting->answer.cell_ms};
+    forecasting->walk.cells_of_step = (size_t)(step_ms / forecasting->walk.cell_ms);
     forecasting->walk.origin_ms = round_down(now_ms, forecasting->walk.cell_ms);
     forecasting->walk.cells = (size_t)((last_ms - forecasting->walk.origin_ms) / forecasting->walk.cell_ms);
     forecasting->grid = (struct forecast_grid){now_ms, forecasting->walk.origin_ms, forecasting->walk.cell_ms,

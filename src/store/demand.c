@@ -110,5 +110,6 @@ void demand_walk_step(struct store *store, struct demand_walk *walk, demand_fn *
     store_call_number(call, walk->origin_ms);
     store_call_number(call, walk->cell_ms);
     store_call_number(call, (int64_t)walk->cells);
+    store_call_number(call, (int64_t)walk->cells_of_step);
     store_call_send(call);
 }

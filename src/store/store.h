@@ -826,6 +826,9 @@ struct demand_walk {
     /* Jobs are counted by due time, in cells of this length. The first one begins at origin_ms. */
     int64_t origin_ms, cell_ms;
     size_t cells;
+    /* A step has this number of cells. Up to 100 jobs of a step count in its middle, if their topic has no
+     * settings. */
+    size_t cells_of_step;
     /* The walk sets the following members, which are 0 at first. */
     bool is_begun, is_over;
     size_t shard;

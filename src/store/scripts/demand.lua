@@ -6,7 +6,8 @@
 --
 -- ARGV[2] the topic in or after which the call begins, or ''   [3] 1: only this topic; else 0   [4] the cell of this topic
 --      at which the call begins; -1: the topic is over, or [2] is ''   [5] start of the first cell, ms   [6] length of a
---      cell, ms   [7] number of cells
+--      cell, ms   [7] number of cells   [8] number of cells of a step, or absent: of a topic without settings, up to LUMP jobs
+--      of a step count in its middle
 -- Returns {now_us, the topic and the cell with which the next call begins, or '' and -1 at the
 -- end; then for each topic with settings or with jobs in these cells: name, settings or '' ('=': those of the topic before), time
 -- before which the head of its line may not be attempted, ms, or 0; the time up to which the tokens of its rate are spent, us,
@@ -66,13 +67,52 @@ local function count_bucket(bucket, from)
   end
 end
 
+-- Counts the jobs of a bucket from a cell on, step by step; those of a step with many jobs cell by cell. This takes a fraction of
+-- the time of count_bucket.
+local per, steps
+local LUMP = 100
+local function count_steps(bucket, from)
+  local below, cell = 0, math.max(from, 0)
+  if from <= 0 then
+    below = call('ZCOUNT', bucket, '-inf', end_of(-1))
+    if from < 0 then note(-1, below) end
+  else
+    below = call('ZCOUNT', bucket, '-inf', end_of(from - 1))
+  end
+  local all, phase = call('ZCARD', bucket), math.floor(origin / length) % per
+  while cell < cells and below < all do
+    local last = math.min(cell + per - (cell + phase) % per, cells) - 1
+    local below_next = call('ZCOUNT', bucket, '-inf', end_of(last))
+    if below_next - below <= LUMP then
+      note(math.floor((cell + last) / 2), below_next - below)
+    else
+      for one = cell, last do
+        local below_one = one == last and below_next or call('ZCOUNT', bucket, '-inf', end_of(one))
+        note(one, below_one - below)
+        below = below_one
+      end
+    end
+    below, cell = below_next, last + 1
+    if not may_go_on() and cell < cells then return cell end
+  end
+end
+
+-- Returns whether count_steps is faster for a bucket, because of the number of its jobs in the cells.
+local function has_many(bucket)
+  return per > 1 and call('ZCARD', bucket) > MANY and call('ZCOUNT', bucket, '-inf', end_of(cells - 1)) > 2 * steps
+end
+
 local replies, settings_before
 local function examine(topic, from)
   counts = {}
   local bucket, first = bucket_of(topic), nil
   local settings_text = has_settings() and settings_text_of(topic) or ''
   if from < 0 then first = call('ZRANGE', bucket, '0', '0', 'WITHSCORES') end
-  local next_cell = (from >= 0 or first[1]) and count_bucket(bucket, from) or nil
+  local next_cell
+  if from >= 0 or first[1] then
+    local count = settings_text == '' and has_many(bucket) and count_steps or count_bucket
+    next_cell = count(bucket, from)
+  end
   if #counts == 0 and settings_text == '' then return next_cell end
   local line, spent, began, number = 0, 0, 0, 0
   if settings_text ~= '' then
@@ -100,7 +140,8 @@ local PAGE = 64
 script('demand', {'no-writes'}, {Fifo, Rates, Records}, function()
   local after, is_one, from = ARGV[2], ARGV[3] == '1', tonumber(ARGV[4])
   length, cells = tonumber(ARGV[6]), tonumber(ARGV[7])
-  origin = tonumber(ARGV[5])
+  origin, per = tonumber(ARGV[5]), tonumber(ARGV[8] or 1)
+  steps = cells / per
   replies, settings_before = {now_us, '', -1}, nil
   local last, next_cell
   if is_one or from >= 0 then
