@@ -120,6 +120,14 @@ static void run_fire(struct schedule_run *run)
         run->jobs[i].endpoint = group_jobs_endpoint(&run->made, i);
         run->jobs[i].record = group_jobs_record(&run->made, i);
     }
+    struct slice record = SLICE("");
+    if (run->made.count == 0 && run->fit == STATUS_OK) {
+        record = recurring_job_record(&run->recurring, buffer_slice(&run->job), &run->job_record);
+        if (record.size == 0) {
+            run_end(run, run->job_record.failed ? STATUS_NO_MEMORY : STATUS_LACKING);
+            return;
+        }
+    }
     struct store_fire fire = {
         .id = run->call.id,
         .tag = slice_of(run->tag),
@@ -128,9 +136,7 @@ static void run_fire(struct schedule_run *run)
         .kind = run->fit == STATUS_OK ? FIRED_DONE : FIRED_UNSENDABLE,
         .time_ms = run->now_ms,
         .job = buffer_slice(&run->job),
-        .record = run->made.count
-                      ? SLICE("")
-                      : recurring_job_record(&run->recurring, buffer_slice(&run->job), &run->job_record),
+        .record = record,
         .once = run->call.once,
         .group = run->recurring.group,
         .mark = slice_of(run->mark),

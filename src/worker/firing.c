@@ -24,6 +24,7 @@ enum {
     STEP_GROUP_BYTES =
         16 * 1024 *
         1024, /* maximum size of the jobs that one step sends to groups; the next step sends the others */
+    STEP_SEALED_BYTES = 16 * 1024 * 1024, /* the same, for the sealed jobs of one schedule */
 };
 
 struct firing {
@@ -58,12 +59,16 @@ struct shooting {
     struct recurring recurring;
     struct recurrence_progress progress; /* the schedule's progress after the calls sent so far */
     bool is_read;
-    struct buffer record;    /* owned: the record of each occurrence; empty until the first one */
+    struct buffer
+        record; /* owned: the record of each occurrence; empty until the first one, or if it is sealed */
     struct sending *sending; /* set if the job is sent to a group; else NULL */
+    struct slice group_text; /* text of the group, while the occurrences are sent */
+    size_t sealed_bytes;     /* bytes of the sealed jobs of the occurrences */
 };
 
 /* The jobs that each occurrence of the schedule creates for its group. These jobs are built once, and used
- * for all occurrences of the step. */
+ * for all occurrences of the step. Sealed jobs are built for each occurrence, because they open only with its
+ * id. */
 struct sending {
     struct group_jobs made;
     char mark[FINGERPRINT_SIZE];
@@ -73,7 +78,9 @@ struct sending {
 struct occurrence {
     struct shooting *shooting;
     struct store_fire call;
-    struct buffer job; /* owned: id of the job, then the progress */
+    struct buffer job;       /* owned: id of the job, then the progress */
+    struct buffer record;    /* owned: the sealed record */
+    struct sending *sending; /* owned: the sealed jobs for a group */
 };
 
 /* ---- timer ---- */
@@ -156,6 +163,21 @@ static void end_step(struct firing *firing)
 
 /* ---- items ---- */
 
+static void sending_free(struct sending *sending)
+{
+    if (sending)
+        group_jobs_fini(&sending->made);
+    free(sending);
+}
+
+static void occurrence_free(struct occurrence *occurrence)
+{
+    sending_free(occurrence->sending);
+    buffer_fini(&occurrence->record);
+    buffer_fini(&occurrence->job);
+    free(occurrence);
+}
+
 static void shooting_release(struct shooting *shooting)
 {
     struct firing *firing = shooting->firing;
@@ -163,9 +185,7 @@ static void shooting_release(struct shooting *shooting)
         return;
     if (shooting->is_read)
         recurring_fini(&shooting->recurring);
-    if (shooting->sending)
-        group_jobs_fini(&shooting->sending->made);
-    free(shooting->sending);
+    sending_free(shooting->sending);
     buffer_fini(&shooting->record);
     buffer_fini(&shooting->text);
     free(shooting);
@@ -228,29 +248,62 @@ static void on_fired(void *arg, enum status status, struct slice job, int64_t du
     report_outcome(occurrence, status);
     if (status != STATUS_FULL && status != STATUS_UNAVAILABLE && status != STATUS_UNKNOWN)
         shooting->firing->has_progress = true;
-    buffer_fini(&occurrence->job);
-    free(occurrence);
+    occurrence_free(occurrence);
     shooting_release(shooting);
 }
 
-/* Adds the job of an occurrence to the call, or several jobs if the occurrence is sent to a group. */
-static void add_jobs(struct shooting *shooting, struct slice job, struct store_fire *call)
+/* Builds the jobs that the occurrence with this id creates for the group. */
+static enum status make_jobs(const struct shooting *shooting, struct slice id, struct sending *sending)
 {
-    struct sending *sending = shooting->sending;
-    if (!sending) {
-        bool is_written = shooting->record.size && !seal_is_on(); /* a sealed record belongs to its job */
-        call->record = is_written ? buffer_slice(&shooting->record)
-                                  : recurring_job_record(&shooting->recurring, job, &shooting->record);
-        return;
+    group_jobs_init(&sending->made);
+    enum status status = recurring_send(&shooting->recurring, id, shooting->group_text,
+                                        shooting->firing->forms, &sending->made, sending->mark);
+    for (size_t i = 0; status == STATUS_OK && i < sending->made.count; i++) {
+        sending->jobs[i].endpoint = group_jobs_endpoint(&sending->made, i);
+        sending->jobs[i].record = group_jobs_record(&sending->made, i);
+    }
+    return status;
+}
+
+/* Adds the record of the occurrence. Returns false if the job cannot be made now. */
+static bool add_record(struct occurrence *occurrence)
+{
+    struct shooting *shooting = occurrence->shooting;
+    struct store_fire *call = &occurrence->call;
+    bool is_sealed = seal_is_on();
+    bool is_written = shooting->record.size && !is_sealed;
+    struct buffer *text = is_sealed ? &occurrence->record : &shooting->record;
+    call->record =
+        is_written ? buffer_slice(text) : recurring_job_record(&shooting->recurring, call->job, text);
+    shooting->sealed_bytes += occurrence->record.size;
+    return call->record.size > 0;
+}
+
+/* Adds the job of an occurrence to the call, or several jobs if the occurrence is sent to a group. Returns
+ * false if they cannot be made now. */
+static bool add_jobs(struct occurrence *occurrence)
+{
+    struct shooting *shooting = occurrence->shooting;
+    struct store_fire *call = &occurrence->call;
+    const struct sending *sending = shooting->sending;
+    if (!sending)
+        return add_record(occurrence);
+    if (seal_is_on()) {
+        sending = occurrence->sending = NEW(struct sending);
+        if (make_jobs(shooting, call->job, occurrence->sending) != STATUS_OK)
+            return false;
+        shooting->sealed_bytes += sending->made.text.size;
     }
     call->group = shooting->recurring.group;
     call->mark = slice_of(sending->mark);
     call->jobs = sending->jobs;
     call->count = sending->made.count;
+    return true;
 }
 
-/* Sends one call of fire.lua. progress: the schedule's progress after this call. */
-static void send_item(struct shooting *shooting, const struct store_fire *call,
+/* Sends one call of fire.lua. progress: the schedule's progress after this call. Returns false, and sends
+ * nothing, if the jobs cannot be made now. */
+static bool send_item(struct shooting *shooting, const struct store_fire *call,
                       const struct recurrence_progress *progress)
 {
     struct occurrence *occurrence = NEW(struct occurrence);
@@ -258,6 +311,7 @@ static void send_item(struct shooting *shooting, const struct store_fire *call,
     occurrence->call = *call;
     occurrence->call.id = shooting->id;
     occurrence->call.tag = shooting->tag;
+    buffer_init_fallible(&occurrence->record, JOB_RECORD_MAX);
     buffer_init(&occurrence->job, JOB_KEY_MAX + RECURRENCE_PROGRESS_SIZE);
     /* The buffer must not move later, because slices point into it. */
     buffer_reserve(&occurrence->job, JOB_KEY_MAX + RECURRENCE_PROGRESS_SIZE);
@@ -265,7 +319,10 @@ static void send_item(struct shooting *shooting, const struct store_fire *call,
         recurring_occurrence_id(recurring_base(&shooting->recurring, shooting->id), call->time_ms,
                                 &occurrence->job);
         occurrence->call.job = buffer_slice(&occurrence->job);
-        add_jobs(shooting, buffer_slice(&occurrence->job), &occurrence->call);
+        if (!add_jobs(occurrence)) {
+            occurrence_free(occurrence);
+            return false;
+        }
     }
     if (recurrence_progress_differs(&shooting->progress, progress)) {
         size_t id_bytes = occurrence->job.size;
@@ -275,6 +332,7 @@ static void send_item(struct shooting *shooting, const struct store_fire *call,
     }
     shooting->items++;
     shard_fire(shooting->firing->shard, &occurrence->call, on_fired, occurrence);
+    return true;
 }
 
 /* ---- schedules ---- */
@@ -317,7 +375,7 @@ static void firing_move(struct shooting *shooting, const struct recurrence *recu
     struct store_fire call = {.kind = FIRED_MOVED,
                               .expected_ms = schedule->next_ms,
                               .next_ms = next_ms == RECURRENCE_NEVER_MS ? -1 : next_ms};
-    send_item(shooting, &call, &progress);
+    (void)send_item(shooting, &call, &progress); /* no job */
 }
 
 /* Holds a schedule that cannot be fired now. Processes try to fire the schedule again after
@@ -336,7 +394,7 @@ static void firing_hold(struct shooting *shooting, const char *event, const char
     struct recurrence_progress progress = shooting->progress;
     log_error(event, LOG_SLICE("schedule", schedule->id), LOG_TEXT("why", why));
     progress.back_ms = schedule->now_ms; /* so that the next try is not postponed if the clock steps back */
-    send_item(shooting, &call, &progress);
+    (void)send_item(shooting, &call, &progress); /* no job */
 }
 
 /* Fires the occurrences that recurrence_decide chooses, at most STEP_OCCURRENCES of them. kind is DONE, or
@@ -359,9 +417,10 @@ static void fire_decided(struct shooting *shooting, const struct recurrence *rec
     if (decision.count == 0) {
         recurrence_progress_skip(&progress, recurrence, schedule->now_ms);
         recurrence_progress_set_back(&progress, recurrence, decision.next_ms);
-        send_item(shooting, &call, &progress);
+        (void)send_item(shooting, &call, &progress); /* no job */
     }
-    for (size_t i = 0; i < decision.count && i < STEP_OCCURRENCES; i++) {
+    for (size_t i = 0;
+         i < decision.count && i < STEP_OCCURRENCES && shooting->sealed_bytes < STEP_SEALED_BYTES; i++) {
         call.time_ms = decision.times_ms[i];
         call.due_ms =
             call.time_ms + shooting->recurring.delay_ms + recurrence_jitter_ms(recurrence, call.time_ms);
@@ -369,7 +428,12 @@ static void fire_decided(struct shooting *shooting, const struct recurrence *rec
         recurrence_progress_take(&progress, recurrence, call.time_ms);
         recurrence_progress_set_back(&progress, recurrence,
                                      i + 1 < decision.count ? call.next_ms : decision.next_ms);
-        send_item(shooting, &call, &progress);
+        if (!send_item(shooting, &call, &progress)) {
+            if (i == 0)
+                firing_hold(shooting, "schedule_unserved",
+                            "the job needs an encryption key, is damaged, or there is no memory for it");
+            return;
+        }
         call.expected_ms = call.next_ms;
     }
 }
@@ -408,30 +472,25 @@ static void refuse_times(struct shooting *shooting, enum fired kind, const char 
     fire_times(shooting, kind);
 }
 
-/* Builds the jobs of an occurrence that is sent to a group. text is the stored text of the group; a group
- * whose name is that of a sibling topic (orders~callbacks) is stored as the settings of this topic. */
-static enum status make_jobs(struct shooting *shooting, struct slice text)
+/* Builds the jobs of the first occurrence. text is the stored text of the group; a group whose name is that
+ * of a sibling topic (orders~callbacks) is stored as the settings of this topic. */
+static enum status make_first_jobs(struct shooting *shooting, struct slice text)
 {
     struct buffer id;
-    struct sending *sending = shooting->sending = NEW(struct sending);
-    group_jobs_init(&sending->made);
+    shooting->sending = NEW(struct sending);
+    shooting->group_text = text;
     buffer_init(&id, JOB_KEY_MAX);
     recurring_occurrence_id(recurring_base(&shooting->recurring, shooting->id),
                             expected_ms(&shooting->schedule), &id);
-    enum status status = recurring_send(&shooting->recurring, buffer_slice(&id), text,
-                                        shooting->firing->forms, &sending->made, sending->mark);
+    enum status status = make_jobs(shooting, buffer_slice(&id), shooting->sending);
     buffer_fini(&id);
-    for (size_t i = 0; status == STATUS_OK && i < sending->made.count; i++) {
-        sending->jobs[i].endpoint = group_jobs_endpoint(&sending->made, i);
-        sending->jobs[i].record = group_jobs_record(&sending->made, i);
-    }
-    shooting->firing->group_bytes += sending->made.text.size;
+    shooting->firing->group_bytes += shooting->sending->made.text.size;
     return status;
 }
 
 static void fire_group(struct shooting *shooting, struct slice text)
 {
-    enum status status = make_jobs(shooting, text);
+    enum status status = make_first_jobs(shooting, text);
     if (status == STATUS_OK)
         fire_times(shooting, FIRED_DONE);
     else if (status == STATUS_INVALID)

@@ -25,6 +25,7 @@ from runs import TAKEN, Run, encoded, step
 from test_deferred import deferred
 from test_export import export
 from test_qstash_runs import call_webhook, wait
+from test_schedules import ago
 import scratch
 
 JSON = {"Content-Type": "application/json"}
@@ -321,6 +322,42 @@ def test_check_names_the_keys(redis, start, topic):
     name = text.split()[5]
     for result, text in line("--encryption-keys", key_file(new_key())), line():
         assert result == "FAIL" and name in text and "--encryption-keys" in text
+
+
+# ---- schedules ----
+
+@pytest.mark.parametrize("has_group, misfire, count", [(False, "all", 20), (True, "all", 20), (True, "one", 1)])
+def test_missed_times_of_a_schedule_are_delivered(redis, start, own, topic, has_group, misfire, count):
+    """Each occurrence is sealed for its own job, so one record does not do for all of them."""
+    place, keys = redis(), key_file(new_key())
+    first = start("--encryption-keys", keys, redis=place)
+    put(first, "groups", topic, endpoints={"e": {"url": own.url(), "headers": {"x-e": "secret"}}})
+    target = {"group": topic} if has_group else {"url": own.url()}
+    put(first, "schedules", f"{topic}/a", every=10, startAt=ago(19995), grace=5, misfire=misfire, job={**target, "body": "secret"})
+    first.stop()
+    score = place.command("ZSCORE", "duepost:{0}:fires", f"{topic}/a").split(b"\r\n")[1]
+    place.command("ZADD", "duepost:{0}:fires", str(int(float(score)) - 10000 * 20), f"{topic}/a")
+    server = start("--encryption-keys", keys, redis=place)
+    until(lambda: own.count(topic) >= count, 20, lambda: f"{own.count(topic)} of {count}: {server.log()[-400:]}")
+    server.request("DELETE", f"/schedules/{topic}/a").expect(200)
+    assert {a.body for a in own.of(topic)} == {b"secret"} and "job_dead" not in server.log()
+
+
+@pytest.mark.parametrize("has_keys", [True, False])
+def test_a_schedule_whose_key_is_missing_is_held(redis, start, own, topic, has_keys):
+    """No job is made of a text that opens only as that of the definition."""
+    place, key = redis(), new_key()
+    first = start("--encryption-keys", key_file(key), redis=place)
+    put(first, "schedules", f"{topic}/a", every=3600, startAt=ago(-3), job={"url": own.url(), "body": "secret", "retry": 0})
+    first.stop()
+    other = start(*(("--encryption-keys", key_file(new_key())) if has_keys else ()), redis=place)
+    other.request("POST", f"/schedules/{topic}/a/run").expect(409)
+    until(lambda: "schedule_unserved" in other.log(), 30, "the warning")
+    other.stop()
+    assert own.count(topic) == 0
+    server = start("--encryption-keys", key_file(key), redis=place)
+    until(lambda: own.count(topic) == 1, 40, lambda: server.log()[-400:])
+    assert own.of(topic)[0].body == b"secret"
 
 
 # ---- rekey ----

@@ -12,6 +12,7 @@
 #include "job/job_parse.h"
 #include "job/schedule/recurring.h"
 #include "job/text/json.h"
+#include "job/text/sealed.h"
 
 enum { DIGEST_BYTES = 20 };
 
@@ -186,19 +187,26 @@ enum status recurring_send(const struct recurring *recurring, struct slice id, s
     return status;
 }
 
+/* A sealed text opens only as the job of its definition. */
+static struct slice unchanged_record(const struct recurring *recurring)
+{
+    struct slice sealed;
+    return sealed_find(recurring->job, &sealed) ? SLICE("") : slice_skip(recurring->job, 1);
+}
+
 struct slice recurring_job_record(const struct recurring *recurring, struct slice id, struct buffer *text)
 {
     struct slice topic, job_id;
     struct job job;
     slice_cut(id, '/', &topic, &job_id);
     if (recurring_read_job(recurring, topic, &job) != STATUS_OK)
-        return slice_skip(recurring->job, 1);
+        return unchanged_record(recurring);
     job.job_id = job_id;
     buffer_clear(text);
     if (job.lacks.size == 0)
         job_write(&job, text);
     job_fini(&job);
-    return text->failed || text->size == 0 ? slice_skip(recurring->job, 1) : buffer_slice(text);
+    return text->failed || text->size == 0 ? unchanged_record(recurring) : buffer_slice(text);
 }
 
 void recurring_tag(struct slice record, char tag[RECURRING_TAG_SIZE])
