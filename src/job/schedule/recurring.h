@@ -125,8 +125,8 @@ enum status recurring_send(const struct recurring *, struct slice id, struct sli
 
 /* Returns the record of an occurrence, without the opening brace and createdAt, as job_write writes the
  * record of a new job. recurring is from recurring_read. The result is in text, or, if this version cannot
- * rewrite the job or there is no memory, in the definition; then the record has no head. It is empty if the job
- * is sealed and cannot be opened, or not be sealed anew: no job may then be made. */
+ * rewrite the job or there is no memory, in the definition; then the record has no head. It is empty if the
+ * job is sealed and cannot be opened, or not be sealed anew: no job may then be made. */
 struct slice recurring_job_record(const struct recurring *, struct slice id, struct buffer *text);
 
 /* Applies a JSON merge patch (RFC 7396) to the definition in record. job is patched as by job_patch: headers
