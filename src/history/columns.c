@@ -321,7 +321,7 @@ static bool read_record(struct history_parse *parse, struct slice id, struct sli
         return false;
     struct job *job = &parse->job;
     bool is_sealed = job->opened.data;
-    if (is_sealed && !keeps_body && (job->body.size || job->has_body_base64))
+    if (is_sealed && !keeps_body && !job->lacks.size && (job->body.size || job->has_body_base64))
         record = seal_without_body(parse);
     split_record(parse, record);
     columns->url = job->url;

@@ -568,6 +568,7 @@ static struct slice write_value_owner(struct slice id, enum job_member member, c
     return buffer_slice(&owner);
 }
 
+/* A job with a value whose key the process lacks is not run or rewritten, because the value would be lost. */
 static void open_value(struct slice id, enum job_member member, struct slice *value, struct job *job)
 {
     char owner[OWNER_MAX];
@@ -575,6 +576,9 @@ static void open_value(struct slice id, enum job_member member, struct slice *va
         return;
     if (!job->text.data)
         buffer_reserve(&job->text, job->text.max);
+    size_t at = job->text.size;
+    if (job->lacks.size == 0 && sealed_value_lacks(*value, &job->text))
+        job->lacks = slice_skip(buffer_slice(&job->text), at);
     *value = sealed_value_open(write_value_owner(id, member, owner), *value, &job->text);
 }
 

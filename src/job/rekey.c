@@ -13,6 +13,7 @@
 
 #define VALUE  "\\u001e"
 #define MEMBER "\"sealed\":\""
+#define LABELS "\"labels\":["
 
 /* ---- whether a text is to be written ---- */
 
@@ -37,6 +38,8 @@ static const struct slice marks[] = {SLICE_INIT(VALUE), SLICE_INIT(MEMBER)};
 static bool is_current(struct slice text)
 {
     bool is_sealed = false;
+    if (seal_has_labels() && text.size && memmem(text.data, text.size, LABELS, sizeof LABELS - 1))
+        return false; /* labels of before they were encrypted */
     for (size_t i = 0; text.size && i < sizeof marks / sizeof *marks; i++) {
         const char *at = text.data;
         for (struct slice sealed; (sealed = next_sealed(text, marks[i], &at)).size; is_sealed = true)

@@ -124,7 +124,7 @@ def jobs_with_secrets(server, receiver, mark, topic):
     server.request("POST", "/jobs", json.dumps({"topic": topic, "delay": 3600, "body": mark("body with a key")}),
                    {**JSON, "Idempotency-Key": "k1"}).expect(201)
     put(server, "schedules", f"{topic}/each", every=3600, job={"url": receiver.url(f"/s?{mark('query of a schedule')}"), "body": mark("body of a schedule"),
-                                                            "headers": {"x-each": mark("header of a schedule")}})
+                                                            "headers": {"x-each": mark("header of a schedule")}, "labels": [mark("label")]})
     server.request("POST", f"/schedules/{topic}/each/run").expect(202)
     put(server, "groups", topic, endpoints={"one": {"url": receiver.url(f"/g?{mark('query of an endpoint')}"), "headers": {"x-one": mark("header of an endpoint")}}})
     server.schedule(topic=topic, jobId="sent", group=topic, delay=3600, body=mark("body to a group"))
@@ -447,3 +447,32 @@ def test_rekey_disturbs_no_job_that_changes(redis, start, own, topic):
         rekey(server)
     until(lambda: own.count(topic) == 800, 10, "all attempts")
     assert all(a.body == f"body {a.job_id}".encode() for a in own.of(topic))
+
+
+def test_rekey_of_a_process_that_lacks_the_key_of_a_result_keeps_it(redis, start, topic):
+    """The record and the result may have different keys, because they were written at different times."""
+    place, old, fresh = redis(), new_key(), new_key()
+    first = start("--encryption-keys", key_file(old), redis=place)
+    make_pull(first, topic, retention=3600)
+    first.schedule(topic=topic, jobId="a", body="secret")
+    first.stop()
+    both = start("--encryption-keys", key_file(fresh, old), redis=place)
+    end(both, "complete", topic, name(lease_one(both, topic), result={"answer": 1})).expect(200)
+    behind = start("--encryption-keys", key_file(old), redis=place)
+    assert behind.request("POST", "/rekey").expect(200)["left"] == 1
+    assert both.job(topic, "a")["result"] == {"answer": 1}
+    report = both.request("POST", "/rekey").expect(200)
+    assert (report["encrypted"], report["left"]) == (1, 0)
+    only = start("--encryption-keys", key_file(fresh), redis=place)
+    assert (only.job(topic, "a")["result"], only.job(topic, "a")["body"]) == ({"answer": 1}, "secret")
+
+
+def test_rekey_seals_labels_of_before(redis, start, own, topic):
+    place, keys = redis(), key_file(new_key())
+    first = start("--encryption-keys", keys, redis=place)
+    first.schedule(topic=topic, jobId="a", url=own.url(), delay=3600, body="secret", labels=["red"])
+    first.stop()
+    server = start("--encryption-keys", keys, "--encrypt-labels", "on", redis=place)
+    assert [server.request("POST", "/rekey").expect(200)["encrypted"] for _ in range(2)] == [1, 0]
+    assert b"red" not in place.command("HGET", "duepost:{0}:jobs", f"{topic}/a")
+    assert server.job(topic, "a")["labels"] == ["red"]

@@ -28,13 +28,27 @@ bool sealed_value_is(struct slice value)
            value.data[value.size - 1] == '"';
 }
 
+/* Returns the text in a sealed value. */
+static struct slice text_in(struct slice value)
+{
+    return slice_from(value.data + sizeof OPENING - 1, value.size - sizeof OPENING);
+}
+
+bool sealed_value_lacks(struct slice value, struct buffer *out)
+{
+    char name[SEAL_NAME_SIZE];
+    bool lacks = sealed_value_is(value) && seal_name(text_in(value), name) && !seal_has_key(text_in(value));
+    if (lacks)
+        sealed_lacks(text_in(value), out);
+    return lacks;
+}
+
 struct slice sealed_value_open(struct slice owner, struct slice value, struct buffer *text)
 {
     size_t first = text->size;
     if (!sealed_value_is(value))
         return value;
-    struct slice sealed = slice_from(value.data + sizeof OPENING - 1, value.size - sizeof OPENING);
-    if (seal_open(sealed, owner, text) != SEAL_OPENED || text->failed)
+    if (seal_open(text_in(value), owner, text) != SEAL_OPENED || text->failed)
         return shut;
     return slice_from(text->data + first, text->size - first);
 }

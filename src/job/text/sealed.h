@@ -23,6 +23,10 @@ struct slice sealed_value_open(struct slice owner, struct slice value, struct bu
 
 #define SEALED_VALUE_SHUT "null"
 
+/* Returns whether the value is sealed with a key that the process lacks, and appends what sealed_lacks
+ * writes. */
+bool sealed_value_lacks(struct slice value, struct buffer *out);
+
 /* ---- secret members ---- */
 
 /* Writes the member "sealed", with these members in braces. The process has keys. */
