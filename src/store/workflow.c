@@ -250,6 +250,8 @@ static void waiters_end(struct store_call *call, enum status status, const struc
         struct slice owner = workflow_seal_owner(store_call_argument(call, 0), room);
         waiters[i] = (struct workflow_waiter){job, sealed_values_open(&call->secrets, owner, text)};
     }
+    if (call->secrets.lacks_key) /* an event must not pass by a waiter */
+        status = STATUS_UNAVAILABLE;
     CALL_FN(call, workflow_waiters_fn)
     (call->arg, status == STATUS_OK ? STATUS_OK : STATUS_UNAVAILABLE, waiters, count, next);
     free(waiters);

@@ -476,3 +476,23 @@ def test_rekey_seals_labels_of_before(redis, start, own, topic):
     assert [server.request("POST", "/rekey").expect(200)["encrypted"] for _ in range(2)] == [1, 0]
     assert b"red" not in place.command("HGET", "duepost:{0}:jobs", f"{topic}/a")
     assert server.job(topic, "a")["labels"] == ["red"]
+
+
+# ---- workflows ----
+
+def test_an_event_does_not_pass_by_a_wait_whose_key_is_missing(redis, own, topic):
+    place, servers = redis(), []
+    try:
+        servers += [QStash("--encryption-keys", key_file(new_key()), redis=place), QStash("--encryption-keys", key_file(new_key()), redis=place)]
+        server, other = servers
+        own.script(f"/{topic}", TAKEN)
+        made = Run(server, own, f"/{topic}")
+        arrivals(own, made.path, 1)
+        wait(made, topic).expect(200)
+        assert other.call("POST", f"notify/{topic}", b"news").status == 503
+        assert other.call("POST", f"notify/{made.id}/{topic}", b"news").status == 503
+        told, = server.call("POST", f"notify/{topic}", b"news").expect(201)
+        assert told["workflowRunId"] == made.id
+    finally:
+        for each in servers:
+            each.stop()

@@ -176,10 +176,13 @@ struct slice sealed_values_seal(struct sealed_values *values, struct slice owner
 
 struct slice sealed_values_open(struct sealed_values *values, struct slice owner, struct slice value)
 {
+    char name[SEAL_NAME_SIZE];
     if (!sealed_value_is(value))
         return value;
     struct slice open = sealed_value_open(owner, value, new_block(values, value.size));
     values->has_shut |= open.data == shut.data;
+    values->lacks_key |=
+        open.data == shut.data && seal_name(text_in(value), name) && !seal_has_key(text_in(value));
     return open;
 }
 

@@ -55,7 +55,8 @@ struct sealed_block;
 
 struct sealed_values {
     struct sealed_block *blocks; /* owned */
-    bool has_shut;               /* result: a value did not open */
+    bool has_shut;               /* result: a value did not open, */
+    bool lacks_key;              /* because the process lacks its key */
 };
 
 /* Each returns the other form of the value, which is valid until sealed_values_fini, or the value itself if
