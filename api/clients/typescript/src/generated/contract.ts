@@ -7020,10 +7020,9 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "examined": 1000,
-                     *       "encrypted": 998,
-                     *       "left": 0,
-                     *       "cursor": "~c5d3a1-0:8:1536"
+                     *       "examined": 214,
+                     *       "encrypted": 198,
+                     *       "left": 0
                      *     }
                      */
                     "application/json": {
@@ -7050,6 +7049,14 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Conflict",
+                     *       "status": 409,
+                     *       "detail": "This server has no keys: start it with --encryption-keys."
+                     *     }
+                     */
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
