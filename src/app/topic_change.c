@@ -222,7 +222,8 @@ static bool may_reset(const struct change *change)
     if (topic_settings_read(buffer_slice(&change->old_settings), &old) != STATUS_OK)
         return true;
     const struct topic_settings none = {.limit = SLICE("")};
-    bool may = may_change_shared(change, &old, &none);
+    bool is_unknown = old.lacks.size && change->caller->topics.size; /* may name a limit */
+    bool may = !is_unknown && may_change_shared(change, &old, &none);
     topic_settings_fini(&old);
     if (!may)
         change->fn(change->arg, &(struct app_verdict){.end = STATUS_NOT_REACHED, .is_of_limit = true});

@@ -161,7 +161,7 @@ static void reading_end(const struct reading *reading, const struct redis_reply 
         workflow->open_count = redis_reply_size(open) / OPEN_PARTS;
         workflow->open = opened = read_open(open, workflow->open_count, owner, values);
     }
-    /* Without its settings, a run would go on as another one. */
+    /* Without its settings, a run would continue as another one. */
     reading->fn(reading->arg, values->lacks_key ? STATUS_UNAVAILABLE : STATUS_OK,
                 values->lacks_key ? NULL : workflow);
     free(elements);

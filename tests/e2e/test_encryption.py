@@ -26,6 +26,7 @@ from test_deferred import deferred
 from test_export import export
 from test_qstash_runs import call_webhook, wait
 from test_schedules import ago
+from tokens import TokenFile
 import scratch
 
 JSON = {"Content-Type": "application/json"}
@@ -496,3 +497,16 @@ def test_an_event_does_not_pass_by_a_wait_whose_key_is_missing(redis, own, topic
     finally:
         for each in servers:
             each.stop()
+
+
+def test_a_token_for_some_topics_does_not_remove_settings_that_may_name_a_limit(redis, start):
+    """A process that lacks their key does not know whether they do."""
+    place, tokens = redis(), TokenFile()
+    tokens.add("all")
+    tokens.add("bound", topics="mine-*")
+    first, other = (start("--encryption-keys", key_file(new_key()), "--tokens", str(tokens.path), redis=place, token=tokens.texts["all"]) for _ in range(2))
+    put(first, "limits", "shared", maxInFlight=1)
+    put(first, "topics", "mine-a", limit="shared", headers={"x-a": "secret"})
+    other.with_token(tokens.texts["bound"]).request("DELETE", "/topics/mine-a").expect(403)
+    assert first.get("/topics/mine-a").expect(200)["settings"]["limit"] == "shared"
+    other.request("DELETE", "/topics/mine-a").expect(200)
