@@ -267,7 +267,7 @@ static void take_row(struct rekey_step *step, const struct history_row *row)
     if (answer == REKEY_LEFT)
         step->rekey->left++;
     if (answer == REKEY_CHANGED) {
-        const struct history_entry entry = {row->id, buffer_slice(&step->fresh)};
+        const struct history_entry entry = {row->id, buffer_slice(&step->fresh), true};
         step->rekey->changed++;
         step->pending++;
         history_append(step->app->history, &entry, 1, on_appended, step);

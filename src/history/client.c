@@ -219,8 +219,8 @@ void history_append(struct history *history, const struct history_entry *entries
     call->entries = NEW_ARRAY(struct history_entry, count ? count : 1);
     call->entry_count = count;
     for (size_t i = 0; i < count; i++)
-        call->entries[i] =
-            (struct history_entry){copy_text(call, entries[i].id), copy_text(call, entries[i].text)};
+        call->entries[i] = (struct history_entry){copy_text(call, entries[i].id),
+                                                  copy_text(call, entries[i].text), entries[i].keeps_body};
     call_send(history, call);
 }
 
@@ -331,7 +331,7 @@ void history_note(struct history *history, const struct slice *lines, size_t cou
     call->entries = NEW_ARRAY(struct history_entry, count);
     call->entry_count = count;
     for (size_t i = 0; i < count; i++)
-        call->entries[i] = (struct history_entry){SLICE(""), copy_text(call, lines[i])};
+        call->entries[i] = (struct history_entry){SLICE(""), copy_text(call, lines[i]), false};
     call_send(history, call);
 }
 

@@ -417,7 +417,7 @@ bool history_parse_entry(struct history_parse *parse, const struct history_entry
     ended.ended_at = is_split ? parts.at_ms : now_ms;
     ended.lost_consumers = is_split ? parts.losses : 0;
     *columns = ended;
-    bool is_body_kept = keeps_body(&ended, bodies);
+    bool is_body_kept = entry->keeps_body || keeps_body(&ended, bodies);
     buffer_clear(&parse->resealed);
     if (!is_split || !read_record(parse, entry->id, parts.record, is_body_kept))
         take_unreadable(parse, &ended, is_split ? parts.record : entry->text);

@@ -111,6 +111,7 @@ struct history_entry {
     struct slice id;   /* topic/jobId */
     struct slice text; /* "state time losses[/nonce] size record lines" as in the hash kept, see ended.lua. A
                           record from which the body was removed has "bodyLeftOut":true in its place */
+    bool keeps_body;   /* whatever the options say: the row is there already */
 };
 
 /* Adds the jobs, all or none (with MongoDB, a call that fails may have added some). If OK, the rows are on

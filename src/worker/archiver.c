@@ -147,7 +147,7 @@ static void append(struct archiver *archiver, const struct outbox_read *read)
         batch->bytes += read->texts[i].text.size;
         if (read->texts[i].text.size)
             entries[batch->expected++] =
-                (struct history_entry){outbox_id(&read->texts[i]), read->texts[i].text};
+                (struct history_entry){outbox_id(&read->texts[i]), read->texts[i].text, false};
     }
     list_append(&archiver->batches, &batch->link);
     archiver->batch_count++;

@@ -83,7 +83,8 @@ static void send_batch(struct bench *bench)
     for (; count < bench->batch && bench->sent < bench->rows; count++, bench->sent++) {
         int size = write_text(bench, bench->sent, texts[count]);
         write_id(bench, bench->sent, ids[count]);
-        entries[count] = (struct history_entry){slice_of(ids[count]), slice_from(texts[count], (size_t)size)};
+        entries[count] =
+            (struct history_entry){slice_of(ids[count]), slice_from(texts[count], (size_t)size), false};
     }
     bench->under_way++;
     history_append(bench->history, entries, count, on_appended, bench);

@@ -510,3 +510,22 @@ def test_a_token_for_some_topics_does_not_remove_settings_that_may_name_a_limit(
     other.with_token(tokens.texts["bound"]).request("DELETE", "/topics/mine-a").expect(403)
     assert first.get("/topics/mine-a").expect(200)["settings"]["limit"] == "shared"
     other.request("DELETE", "/topics/mine-a").expect(200)
+
+
+def rows(database):
+    with sqlite3.connect(database) as link:
+        has_table = link.execute("SELECT 1 FROM sqlite_master WHERE name = 'duepost_jobs'").fetchone()
+        return [row[0] for row in link.execute("SELECT coalesce(body, '') || coalesce(rest, '') FROM duepost_jobs")] if has_table else []
+
+
+def test_rekey_keeps_the_bodies_that_the_history_has(redis, start, own, topic):
+    """Also if the option has been changed since then."""
+    place, database, keys = redis(), scratch.file("history.sqlite"), key_file(new_key())
+    plain = start("--history", f"sqlite:{database}", "--history-bodies", "on", redis=place)
+    plain.schedule(topic=topic, jobId="a", url=own.url(), body="kept")
+    until(lambda: rows(database) and re.search(rb"^duepost_outbox_jobs(\{.*\})? 0$", plain.get("/metrics").body, re.M), 5, "the history")
+    plain.stop()
+    server = start("--history", f"sqlite:{database}", "--history-bodies", "off", "--encryption-keys", keys, redis=place)
+    rekey(server)
+    assert ["kept" in row for row in rows(database)] == [False]
+    assert server.get(f"/jobs/{topic}/a").expect(200)["body"] == "kept"

@@ -32,7 +32,7 @@ static void check_again(const struct history_columns *columns, const struct hist
     buffer_append(&text, row->record);
     buffer_append(&text, row->lines);
     history_parse_init(&again);
-    const struct history_entry entry = {id, buffer_slice(&text)};
+    const struct history_entry entry = {id, buffer_slice(&text), false};
     bool is_parsed = history_parse_entry(&again, &entry, HISTORY_BODIES_ON, FUZZ_NOW_MS);
     assert(is_parsed);
     const struct history_columns *other = &again.columns;
@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct history_parse parse;
     struct history_kept_row kept;
-    const struct history_entry entry = {id, input_of(data, size)};
+    const struct history_entry entry = {id, input_of(data, size), false};
     history_parse_init(&parse);
     bool is_parsed = history_parse_entry(&parse, &entry, HISTORY_BODIES_ON, FUZZ_NOW_MS);
     assert(is_parsed);

@@ -95,7 +95,7 @@ static void on_done(void *arg, enum status status, const char *why)
 enum status append_text(struct history_world *world, const char *id, struct slice text)
 {
     struct answer answer = {.loop = world->loop};
-    const struct history_entry entry = {slice_of(id), text};
+    const struct history_entry entry = {slice_of(id), text, false};
     history_append(world->history, &entry, 1, on_done, &answer);
     return await_answer(&answer);
 }
@@ -113,7 +113,7 @@ enum status append_jobs(struct history_world *world, const char *const *ids, con
     struct answer answer = {.loop = world->loop};
     struct history_entry entries[APPEND_MAX];
     for (size_t i = 0; i < count; i++)
-        entries[i] = (struct history_entry){slice_of(ids[i]), ended_text(&jobs[i], rooms[i])};
+        entries[i] = (struct history_entry){slice_of(ids[i]), ended_text(&jobs[i], rooms[i]), false};
     history_append(world->history, entries, count, on_done, &answer);
     return await_answer(&answer);
 }

@@ -27,7 +27,7 @@ static void parse_text(const char *head, const char *record, const char *lines, 
 {
     static char text[2048]; /* the columns borrow it */
     snprintf(text, sizeof text, "%s %zu %s%s", head, strlen(record), record, lines);
-    const struct history_entry entry = {SLICE_INIT("orders/1/2"), slice_of(text)};
+    const struct history_entry entry = {SLICE_INIT("orders/1/2"), slice_of(text), false};
     ck_assert(history_parse_entry(&parse, &entry, bodies, 5000));
     buffer_fini(&kept.text);
     history_row_from(&kept, &parse.columns);
@@ -118,7 +118,7 @@ END_TEST
 
 START_TEST(a_text_without_a_time_ended_now)
 {
-    const struct history_entry entry = {SLICE_INIT("orders/1"), SLICE_INIT("\xff broken")};
+    const struct history_entry entry = {SLICE_INIT("orders/1"), SLICE_INIT("\xff broken"), false};
     ck_assert(history_parse_entry(&parse, &entry, HISTORY_BODIES_ON, 5000));
     ck_assert_int_eq(parse.columns.ended_at, 5000);
     ck_assert_int_eq(parse.columns.outcome, JOB_STATE_DEAD);

@@ -171,7 +171,7 @@ START_TEST(texts_that_duepost_did_not_write_hold_up_no_others)
     open_world(_i);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         snprintf(ids[i], sizeof ids[i], "orders/%zu", i);
-        entries[i] = (struct history_entry){slice_of(ids[i]), texts[i]};
+        entries[i] = (struct history_entry){slice_of(ids[i]), texts[i], false};
         ck_assert_msg(append_text(&world, ids[i], entries[i].text) == STATUS_OK, "%zu: %s", i, last_why());
     }
     ck_assert_int_eq(append_text(&world, "no id", texts[1]), STATUS_OK);
@@ -468,7 +468,7 @@ START_TEST(the_oldest_jobs_go_beyond_the_maximum_size)
         struct ended_job job = delivered(now_ms - JOBS + i);
         job.members = members;
         snprintf(id, sizeof id, "orders/%d", i);
-        const struct history_entry entry = {slice_of(id), ended_text(&job, texts)};
+        const struct history_entry entry = {slice_of(id), ended_text(&job, texts), false};
         history_append(world.history, &entry, 1, ignore_done, &answers);
     }
     while (answers < JOBS)
@@ -534,7 +534,7 @@ START_TEST(calls_under_way_end_with_the_history)
     struct ended_job job = delivered(now_ms);
     char text[ENDED_TEXT_SIZE];
     size_t answers = 0;
-    const struct history_entry entry = {SLICE_INIT("orders/1"), ended_text(&job, text)};
+    const struct history_entry entry = {SLICE_INIT("orders/1"), ended_text(&job, text), false};
     open_world(_i);
     for (int i = 0; i < 100; i++)
         history_append(world.history, &entry, 1, ignore_done, &answers);
