@@ -1,6 +1,7 @@
 #include "app/rekey.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -25,6 +26,15 @@ enum { PARTS = sizeof parts / sizeof *parts, WORKFLOWS_PART = 4 };
 
 /* ---- cursors: "shard:part:cursor" ---- */
 
+/* Returns whether the text has only the characters of a cursor of Redis or of the history. */
+static bool is_cursor(struct slice text)
+{
+    for (size_t i = 0; i < text.size; i++)
+        if (!isdigit((unsigned char)text.data[i]) && text.data[i] != '.')
+            return false;
+    return true;
+}
+
 bool app_rekey_parse(const struct app *app, struct slice cursor, struct app_rekey *rekey)
 {
     struct slice word;
@@ -32,7 +42,7 @@ bool app_rekey_parse(const struct app *app, struct slice cursor, struct app_reke
     *rekey = (struct app_rekey){.shard = 0};
     if (!slice_cut(cursor, ':', &word, &cursor) || !slice_to_number(word, store_shards(app->store), &shard) ||
         !slice_cut(cursor, ':', &word, &cursor) || !slice_to_number(word, PARTS - 1, &part) ||
-        cursor.size >= sizeof rekey->cursor)
+        cursor.size >= sizeof rekey->cursor || !is_cursor(cursor))
         return false;
     rekey->shard = (size_t)shard;
     rekey->part = (size_t)part;

@@ -361,6 +361,15 @@ def test_a_schedule_whose_key_is_missing_is_held(redis, start, own, topic, has_k
     assert own.of(topic)[0].body == b"secret"
 
 
+def test_a_history_without_bodies_keeps_the_other_secrets(start, own, topic):
+    database = scratch.file("history.sqlite")
+    server = start("--encryption-keys", key_file(new_key()), "--history", f"sqlite:{database}", "--history-bodies", "off")
+    server.schedule(topic=topic, jobId="a", url=own.url("/x?q=1"), body="secret", headers={"x-a": "1"})
+    until(lambda: own.count("/x") or own.arrivals, 10, "the delivery")
+    job = until(lambda: next(iter(server.get(f"/jobs?topic={topic}&state=delivered").json["jobs"]), None), 15, "the row")
+    assert job["headers"] == {"x-a": "***"} and job["url"].endswith("/x?***") and "body" not in job and job["bodyLeftOut"] is True
+
+
 # ---- rekey ----
 
 def rekey(server, expect=0):
@@ -427,7 +436,8 @@ def test_rekey_without_keys_and_with_a_missing_one(redis, start, topic):
     rekey(other, expect=3)
     without = start(redis=place)
     without.request("POST", "/rekey").expect(409)
-    server.request("POST", "/rekey?cursor=x").expect(400)
+    for cursor in "x", "0:0:x", "0:99:0", "9:0:0", "0:0:" + "1" * 80:
+        server.request("POST", "/rekey?cursor=" + cursor).expect(400)
     assert server.job(topic, "a")["body"] == "secret"
 
 

@@ -18,11 +18,12 @@ local new_texts = {}
 -- Returns the size of a field and its text, as it counts against the limit backlog.
 function Outbox.size(field, text) return 2 * #field + #text end
 
--- Returns a record with "bodyLeftOut":true in place of its body. The body of an old record (records.lua) stays: the
--- archiver leaves it out.
+-- Returns a record with "bodyLeftOut":true in place of its body. The body of an old record (records.lua), and one that is
+-- encrypted together with other members, stay: the archiver leaves them out.
 local function without_body(record)
   local _, _, size, at = Records.head(record)
   if not size or string.byte(record, at + size) ~= 44 then return record end -- no comma: there is no body
+  if string.sub(record, at + size, at + size + 9) == ',"sealed":' then return record end
   return Records.cut_body(record, ',"bodyLeftOut":true}')
 end
 
