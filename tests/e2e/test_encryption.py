@@ -439,6 +439,8 @@ def test_rekey_without_keys_and_with_a_missing_one(redis, start, topic):
     for cursor in "x", "0:0:x", "0:99:0", "9:0:0", "0:0:" + "1" * 80:
         server.request("POST", "/rekey?cursor=" + cursor).expect(400)
     assert server.job(topic, "a")["body"] == "secret"
+    place.kill()
+    until(lambda: server.request("POST", "/rekey").status == 503, 20, "503")
 
 
 def test_rekey_disturbs_no_job_that_changes(redis, start, own, topic):

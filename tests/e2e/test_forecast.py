@@ -202,6 +202,7 @@ def test_only_a_part_of_the_time_is_shown(world):
     ("to=2020-01-01T00:00:00Z", "to"), ("from=x", "from"), ("from=2031-01-01T00:00:00Z", "from"), ("to=2031-01-01T00:00:00Z", "to"), ("step=1s", "step"), ("step=0", "step"),
     ("step=1.5", "step"), ("step=8d", "step"), ("topic=*", "topic"), ("duration=x", "duration"), ("colour=red", "colour")])
 def test_faults_are_named(server, query, field):
+    server.request("POST", "/forecast").expect(405)
     assert server.get(f"/forecast?{query}").fields() == [field]
 
 

@@ -169,6 +169,10 @@ def test_an_address_has_its_part(fresh, links):
         reply = link.ask(target)
         assert reply.status == status
         contract.check("GET", target, status, reply.headers, reply.body)
+    link, = links(server, 1, b"POST /schedules/a/a/preview HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}", source="127.0.0.3")
+    reply = link.reply()
+    assert reply.status == 503
+    contract.check("POST", "/schedules/a/a/preview", 503, reply.headers, reply.body)
     assert other.get("/topics").status == 200
     other.close()
 

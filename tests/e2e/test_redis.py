@@ -32,6 +32,8 @@ def test_it_works_with_any_address(start, redis, receiver, topic, named):
     if behind.password:
         assert "s3cret" not in open(f"/proc/{server.pid}/cmdline").read()
 
+JSON = {"Content-Type": "application/json"}
+
 
 def test_two_prefixes_share_a_redis(start, redis, receiver, topic):
     behind = redis()
@@ -226,7 +228,7 @@ def test_without_redis_requests_are_503_and_afterwards_everything_continues(star
     until(lambda: server.get("/readyz").status == 503, 10, "not ready")
     job = {"topic": topic, "jobId": "b", "url": receiver.url()}
     for reply in (server.post(job), server.get(f"/jobs/{topic}/a"), server.cancel(topic, "a"), server.run(topic, "a"),
-                  server.get("/jobs?state=dead"), server.request("POST", "/jobs/run?state=delayed&limit=1"),
+                  server.get("/jobs?state=dead"), server.get("/forecast"), server.request("POST", "/jobs/run?state=delayed&limit=1"),
                   server.request("POST", "/jobs/reschedule?state=delayed&limit=1&delay=60")):
         reply.expect(503)
     assert server.get("/readyz").expect(503)["durability"]["configured"]

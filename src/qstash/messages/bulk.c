@@ -29,6 +29,8 @@ static void bulk_free(void *arg)
     buffer_fini(&bulk->ids);
     buffer_fini(&bulk->results);
     buffer_fini(&bulk->owned);
+    if (bulk->notes.app)
+        app_notes_fini(&bulk->notes);
     free(bulk);
 }
 
@@ -116,6 +118,8 @@ static void let_continue(struct bulk *bulk)
     caller->write_from = write_owned_from;
     caller->has_left = NULL;
     caller->peer = bulk;
+    app_notes_init(&bulk->notes, app_of(exchange));
+    caller->notes = &bulk->notes;
     bulk->qstash->continuing++;
     exchange_keep(exchange, NULL, NULL);
     bulk->exchange = NULL;

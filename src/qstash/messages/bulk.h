@@ -10,6 +10,7 @@
 #ifndef DUEPOST_QSTASH_BULK_H
 #define DUEPOST_QSTASH_BULK_H
 
+#include "app/audit.h"
 #include "qstash/messages/lists.h"
 #include "qstash/topics/topics.h"
 
@@ -61,6 +62,8 @@ struct bulk {
     struct qstash *qstash;
     struct app_caller
         caller; /* the exchange's caller; its texts are in owned once the exchange is answered */
+    struct app_notes
+        notes; /* lines of the audit log after this answer, which waits for none; unused without app */
     struct buffer owned;
     char from[APP_FROM_SIZE];
     const struct bulk_kind *kind;
