@@ -64,7 +64,7 @@ def helps():
 
 # OTHER_OPTIONS are the options in the documents that the help of duepost does not have. They belong to script/test,
 # script/receiver and apt-get, except for --print-reference and --print-man, which the help leaves out.
-TABLES = {"duepost_jobs", "duepost_labels", "duepost_meta"}  # the documents also name these tables of the history, with OTHERS
+TABLES = {"duepost_audit", "duepost_jobs", "duepost_labels", "duepost_meta"}  # the documents also name these tables of the history, with OTHERS
 OTHERS = ("duepost_outbox", "duepost_relay", "duepost_server")  # tables and metrics of the outbox; a fixture of the client for Python
 OTHER_OPTIONS = {"--all", "--ask", "--no-install-recommends", "--print-man", "--print-reference", "--without-image"}
 
