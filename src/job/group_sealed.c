@@ -139,6 +139,23 @@ void group_seal(struct slice name, struct slice text, struct buffer *out)
 
 /* ---- opening ---- */
 
+/* Writes the members of an endpoint: secrets take the place of readable ones with the same name, and the
+ * others follow. */
+static void unite_endpoint(struct slice readable, struct slice secrets, struct json_writer *json)
+{
+    struct json_cursor cursor;
+    struct slice key, value, secret;
+    bool is_open = json_open(readable, &cursor) && cursor.close == '}';
+    while (is_open && json_next_member(&cursor, &key, &value)) {
+        secret = value_of(secrets, key);
+        put_pair(json, key, secret.size ? secret : value);
+    }
+    is_open = json_open(secrets, &cursor) && cursor.close == '}';
+    while (is_open && json_next_member(&cursor, &key, &value))
+        if (value_of(readable, key).size == 0)
+            put_pair(json, key, value);
+}
+
 /* Writes the endpoints with their secrets. */
 static void unite_endpoints(struct slice readable, struct slice secrets, struct buffer *out)
 {
@@ -152,7 +169,7 @@ static void unite_endpoints(struct slice readable, struct slice secrets, struct 
         buffer_append_byte(out, ':');
         struct json_writer inner = json_writer_to(out);
         json_put_object(&inner);
-        sealed_unite(&inner, value, value_of(secrets, key));
+        unite_endpoint(value, value_of(secrets, key), &inner);
         json_end_object(&inner);
     }
     json_end_object(&json);

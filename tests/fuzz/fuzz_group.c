@@ -17,28 +17,43 @@ static void check_shown(struct slice text)
     buffer_fini(&shown);
 }
 
-/* A group that was sealed must be written as the same text after an empty patch. Without keys, the text stays
- * as it is. */
+/* Seals the text, and writes it after an empty patch. */
+static void seal_and_open(struct slice text, struct buffer *out)
+{
+    struct buffer sealed;
+    buffer_init(&sealed, 2 * GROUP_BYTES_MAX);
+    group_seal(SLICE("g"), text, &sealed);
+    enum status status = group_patch(buffer_slice(&sealed), SLICE("{}"), out, &errors);
+    assert(!sealed.failed && status == STATUS_OK && !out->failed);
+    buffer_fini(&sealed);
+}
+
+/* A group that was sealed must be readable. A second time, the text stays the same; the first time, spaces in
+ * unknown members may get lost. Without keys, the text stays as it is. */
 static void check_sealed(struct slice text)
 {
+    static const char *const own[] = {"\"of\"", "\"sealed\""}; /* names that only sealed texts have */
     struct seal_keys *keys;
     struct problem ignored;
-    struct buffer sealed, again;
+    struct buffer once, again;
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (memmem(text.data, text.size, own[i], strlen(own[i])))
+            return;
     enum status status = seal_keys_parse(
         SLICE("1111111111111111111111111111111111111111111111111111111111111111"), &keys, &ignored);
     assert(status == STATUS_OK);
-    buffer_init(&sealed, 2 * GROUP_BYTES_MAX);
+    buffer_init(&once, 2 * GROUP_BYTES_MAX);
     buffer_init(&again, 2 * GROUP_BYTES_MAX);
-    group_seal(SLICE("g"), text, &sealed);
-    assert(slice_equal(text, buffer_slice(&sealed)));
-    buffer_clear(&sealed);
+    group_seal(SLICE("g"), text, &once);
+    assert(slice_equal(text, buffer_slice(&once)));
+    buffer_clear(&once);
     seal_use(keys, false);
-    group_seal(SLICE("g"), text, &sealed);
-    status = group_patch(buffer_slice(&sealed), SLICE("{}"), &again, &errors);
-    assert(!sealed.failed && status == STATUS_OK && slice_equal(text, buffer_slice(&again)));
+    seal_and_open(text, &once);
+    seal_and_open(buffer_slice(&once), &again);
+    assert(slice_equal(buffer_slice(&once), buffer_slice(&again)));
     seal_use(NULL, false);
     seal_keys_free(keys);
-    buffer_fini(&sealed);
+    buffer_fini(&once);
     buffer_fini(&again);
 }
 
